@@ -17,7 +17,7 @@ from datasets.snapshot import Snapshot
 from datasets.storage import open_storage
 from schemas.errors import KindNotPublished, SettingsError
 from schemas.market_data import USUAL_BENCHMARK
-from schemas.metrics.statistic import CROSS_SECTIONS, SOURCES
+from schemas.metrics.statistic import SOURCES
 from schemas.settings import SETTINGS
 from schemas.tables import PUBLISHED_TABLES
 from schemas.tables.sealed_metrics import SCOPES
@@ -277,29 +277,25 @@ class Alpha(Snapshot):
         ------
         SettingsError
             When a file breaks a rule or has no such symbol.
-        KindNotPublished
-            When the snapshot has no such book.
+        SnapshotCorrupt
+            When the ledger is gone or damaged.
         """
         from datasets.factors import read_factors  # noqa: PLC0415 - slow to load beside the rest
-        from datasets.figure_data import frame_reader, read_ledger  # noqa: PLC0415 - as above
-        from datasets.figures.exposure_models import Model, explain, session_window  # noqa: PLC0415 - as above
+        from datasets.figure_data import read_ledger  # noqa: PLC0415 - as above
+        from datasets.figures.exposures import explain  # noqa: PLC0415 - as above
 
-        ledger = read_ledger(frame_reader(self), self, book)
-        if ledger is None:
-            raise KindNotPublished(f"{self.alpha_id} has no ledger of the book {book}")
-        models, withheld = [], {}
-        days = session_window(ledger, window)
+        withheld = {}
+        series: Sequence[Benchmark] = ()
         if is_configured(market_data):
-            models += [Model.of_benchmark(x, days) for x in read_symbols(market_data, benchmarks)]
+            series = read_symbols(market_data, benchmarks)
         else:
             withheld["benchmarks"] = "no market data were named"
         place = os.environ.get(SETTINGS["factors"].variable) if factors is None else os.fspath(factors)
         if place is None:
             withheld["factors"] = "no file of factors was named"
-        else:
-            factors_read = read_factors(place, open_storage(place).read(""))
-            models.append(Model.of_factors(factors_read.names, factors_read.days, factors_read.returns))
-        return {"book": book, **explain(ledger, window, models, rolling, withheld)}
+        of_file = None if place is None else read_factors(place, open_storage(place).read(""))
+        ledger = read_ledger(self, book)
+        return {"book": book, **explain(ledger, window, series, of_file, rolling=rolling, withheld=withheld)}
 
     def regimes(
         self,
@@ -335,22 +331,16 @@ class Alpha(Snapshot):
         SnapshotCorrupt
             When a file is gone or damaged.
         """
-        from datasets.figure_data import frame_reader, read_ledger, read_weekly_ic  # noqa: PLC0415 - slow to load beside the rest
+        from datasets.figure_data import read_ledger, read_weekly_ic  # noqa: PLC0415 - slow to load beside the rest
         from datasets.figures.bootstrap import make_seed  # noqa: PLC0415 - as above
         from datasets.figures.regimes import measure  # noqa: PLC0415 - as above
-        from datasets.figures.unavailable import Unavailable  # noqa: PLC0415 - as above
 
         market: Benchmark | str = "no market data were named"
         if is_configured(market_data):
             (market,) = read_symbols(market_data, (benchmark,))
-        frames = frame_reader(self)
-        ledger = read_ledger(frames, self, book)
-        weekly = read_weekly_ic(frames, self)
-        missing = Unavailable("kind_missing", f"the run sealed no daily ledger of {book}")
-        no_weeks = Unavailable("kind_missing", f"the run holds no {CROSS_SECTIONS.kind}")
         return measure(
-            missing if ledger is None else ledger,
-            no_weeks if weekly is None else weekly,
+            read_ledger(self, book),
+            read_weekly_ic(self),
             market,
             book=book,
             window=window,
@@ -378,12 +368,12 @@ class Alpha(Snapshot):
         SnapshotCorrupt
             When a file is gone or damaged.
         """
-        from datasets.figure_data import frame_reader, read_luck  # noqa: PLC0415 - slow to load beside the rest
+        from datasets.figure_data import read_luck  # noqa: PLC0415 - slow to load beside the rest
         from datasets.figures.luck import EVERYTHING, LuckQuery  # noqa: PLC0415 - as above
         from datasets.figures.luck_trials import known_trials, with_deflated_sharpe  # noqa: PLC0415 - as above
         from datasets.figures.unavailable import MISSING_KIND, Unavailable  # noqa: PLC0415 - as above
 
-        figures = read_luck(frame_reader(self), self, LuckQuery(book, EVERYTHING, window))
+        figures = read_luck(self, LuckQuery(book, EVERYTHING, window))
         uncounted = Unavailable(
             MISSING_KIND,
             "the run sealed neither trials nor values that show a search, and the other alphas of a catalogue, which the "

@@ -1,13 +1,14 @@
 """Comparison of alphas: correlations, neighbours, and contribution to a book of others.
 
-Shared by the package of files and the service; a :class:`Reader` reads the files of a run that its caller may read.
+Shared by the package of files and the service.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -19,7 +20,7 @@ from datasets.figures.daily_returns import DailyReturns, Days, day_numbers, retu
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Floats
 from datasets.figures.similarity import ORDERS, overlaps, rank_correlations
-from datasets.figures.unavailable import Unavailable, too_few
+from datasets.figures.unavailable import MISSING_KIND, Unavailable, too_few
 from datasets.figures.window import Window
 from datasets.snapshot import Snapshot
 from schemas.errors import SettingsError, SnapshotUnreadable
@@ -96,37 +97,15 @@ class ComparisonQuery:
         """The compared table."""
         return LEDGER if self.by == "returns" else CROSS_SECTION_COMPARISONS[self.by].table
 
-
-class Reader(Protocol):
-    """Reads the compared data of runs; raises SnapshotCorrupt or StorageUnavailable for an unreadable file."""
-
-    def has_rows(self, run: Snapshot, query: ComparisonQuery) -> bool:
-        """Whether a run has rows to compare."""
-        ...
-
-    def no_data(self, query: ComparisonQuery) -> Unavailable:
-        """Return the reason that a run has none."""
-        ...
-
-    def returns(self, run: Snapshot, book: str) -> DailyReturns:
-        """Return the daily returns of a book."""
-        ...
+    @property
+    def no_data(self) -> Unavailable:
+        """The reason that a run has no rows to compare."""
+        of = f" of the book {self.compared_book}" if self.compared_book else ""
+        return Unavailable(MISSING_KIND, f"a run holds no {self.table}{of}", self.table)
 
 
-class FileReader:
-    """Reads the files with Polars, without a server."""
-
-    def has_rows(self, run: Snapshot, query: ComparisonQuery) -> bool:
-        """Whether a run has rows to compare."""
-        return run.has_rows(query.table, query.compared_book)
-
-    def no_data(self, query: ComparisonQuery) -> Unavailable:
-        """Return the reason that a run has none."""
-        return no_data(query, "")
-
-    def returns(self, run: Snapshot, book: str) -> DailyReturns:
-        """Return the daily returns of a book."""
-        return read_returns(run, book)
+ReadReturns: TypeAlias = Callable[[Snapshot, str], DailyReturns]
+"""Reads the daily returns of a book of a run, empty if the run does not have it: :func:`read_returns`, or a cache of it."""
 
 
 def read_returns(run: Snapshot, book: str) -> DailyReturns:
@@ -151,35 +130,29 @@ def read_returns(run: Snapshot, book: str) -> DailyReturns:
     """
     if not run.has_rows(LEDGER, book):
         return DailyReturns(np.empty(0, np.int32), np.empty(0))
-    table = _read(run.file(LEDGER, book), EQUITY)
-    equity = (table[name].to_numpy().astype(np.float64) for name in EQUITY[1:])
-    return returns_of(_days(table), *equity)
+    ledger = run.read(LEDGER, EQUITY, book)
+    equity = (ledger[name].cast(pl.Float64).to_numpy() for name in EQUITY[1:])
+    return returns_of(ledger["date"].to_physical().to_numpy(), *equity)
 
 
-def _read(path: str, columns: Sequence[str], between: tuple[int, int] | None = None) -> pa.Table:
+def _read(path: str, columns: Sequence[str], between: tuple[int, int]) -> pa.Table:
     """Read columns of a file, of the row groups that may have a day between two, with each symbol stored once.
 
-    A third of the cost of a query, which matters for a dozen runs, and for ten thousand ledgers.
+    A third of the cost of a query, which matters for a dozen runs.
     """
     import pyarrow as pa  # noqa: PLC0415 - takes a tenth of a second to import
     import pyarrow.parquet as pq  # noqa: PLC0415 - as above
 
     try:
-        with pq.ParquetFile(path, read_dictionary=[x for x in columns if x == "symbol"]) as file:
+        with pq.ParquetFile(path, read_dictionary=["symbol"]) as file:
             groups = [
                 number
                 for number in range(file.num_row_groups)
-                if between is None or _touches(file.metadata.row_group(number), *between)
+                if _touches(file.metadata.row_group(number), *between)
             ]
             return file.read_row_groups(groups, list(columns), use_threads=False)
     except (OSError, pa.ArrowException) as error:
         raise SnapshotUnreadable(f"a published file cannot be read: {error}") from error
-
-
-def no_data(query: ComparisonQuery, readable: str) -> Unavailable:
-    """Return the reason that a run has no rows to compare; `readable` qualifies it for a caller that may not read all."""
-    of = f" of the book {query.compared_book}" if query.compared_book else ""
-    return Unavailable("kind_missing", f"a run holds no {query.table}{of}{readable}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,16 +173,21 @@ class Matrix:
     observations: list[list[int]]
     span: tuple[str | None, str | None] = (None, None)
 
+    @property
+    def values(self) -> list[list[float | None]]:
+        """The similarities; None where one is withheld."""
+        return [[None if isinstance(x, Unavailable) else x for x in row] for row in self.figures]
+
 
 def correlate(
-    reader: Reader, runs: Sequence[Snapshot], query: ComparisonQuery, *, first_only: bool = False
+    read: ReadReturns, runs: Sequence[Snapshot], query: ComparisonQuery, *, first_only: bool = False
 ) -> Matrix:
     """Compare all pairs of runs, or the first with each.
 
     Parameters
     ----------
-    reader : Reader
-        Reads the data of the runs.
+    read : Callable[[Snapshot, str], DailyReturns]
+        Reads the returns of a book of a run.
     runs : sequence of Snapshot
         Runs to compare.
     query : ComparisonQuery
@@ -232,14 +210,15 @@ def correlate(
     if query.by not in BY:
         raise SettingsError(f"by={query.by!r}: alphas are compared by {', '.join(BY)}")
     rows = 1 if first_only else len(runs)
-    unavailable = reader.no_data(query)
-    matrix = Matrix([[unavailable] * len(runs) for _ in range(rows)], [[0] * len(runs) for _ in range(rows)])
-    places = [place for place, run in enumerate(runs) if reader.has_rows(run, query)]
+    matrix = Matrix(
+        [[query.no_data] * len(runs) for _ in range(rows)], [[0] * len(runs) for _ in range(rows)]
+    )
+    places = [place for place, run in enumerate(runs) if run.has_rows(query.table, query.compared_book)]
     if not places or (first_only and places[0] != 0):
         return matrix
     present = [runs[place] for place in places]
     if query.by == "returns":
-        part = _compare_returns(reader, present, query, first_only=first_only)
+        part = _compare_returns(read, present, query, first_only=first_only)
     else:
         part = _compare_cross_sections(present, query, first_only=first_only)
     for row, figures, observations in zip(places, part.figures, part.observations, strict=False):
@@ -249,9 +228,9 @@ def correlate(
 
 
 def _compare_returns(
-    reader: Reader, runs: Sequence[Snapshot], query: ComparisonQuery, *, first_only: bool
+    read: ReadReturns, runs: Sequence[Snapshot], query: ComparisonQuery, *, first_only: bool
 ) -> Matrix:
-    series = [reader.returns(run, query.book).within(query.window) for run in runs]
+    series = [read(run, query.book).within(query.window) for run in runs]
     rows = 1 if first_only else len(runs)
     figures: list[list[float | Unavailable]] = [[1.0] * len(runs) for _ in range(rows)]
     observations = [[0] * len(runs) for _ in range(rows)]
@@ -378,13 +357,58 @@ def _touches(group: pq.RowGroupMetaData, first: int, last: int) -> bool:
     return bool(low <= last and first <= high)
 
 
+class Neighbour(NamedTuple):
+    """One alpha and its similarity.
+
+    Attributes
+    ----------
+    alpha_id : str
+        Id of the alpha.
+    figure : float
+        Correlation, between -1 and 1, or overlap, between 0 and 1.
+    observations : int
+        Common sessions, or weeks of scores.
+    """
+
+    alpha_id: str
+    figure: float
+    observations: int
+
+
+TOO_FEW: Final = "too_few"
+NO_DATA: Final = "no_data"
+NO_VARIATION: Final = "no_variation"
+_EXCLUDED: Final = {MISSING_KIND: NO_DATA, "insufficient_data": TOO_FEW, "nonpositive_variance": NO_VARIATION}
+"""Code of a withheld figure -> why the alpha is not compared."""
+
+
+class Neighbours(NamedTuple):
+    """The neighbours of an alpha.
+
+    Attributes
+    ----------
+    ranked : list of Neighbour
+        In order, ties by id.
+    excluded : Counter of str
+        Reason to the number of alphas that are not compared.
+    span : tuple of str or None, length 2
+        As of :class:`Matrix`.
+    """
+
+    ranked: list[Neighbour]
+    excluded: Counter[str]
+    span: tuple[str | None, str | None]
+
+
 def neighbours(
-    run: Snapshot, others: Sequence[Snapshot], query: ComparisonQuery, *, order: str, limit: int
-) -> pl.DataFrame:
-    """Return the most or least similar alphas, as `/v1/alphas/{alpha}/neighbours` lists them.
+    read: ReadReturns, run: Snapshot, others: Sequence[Snapshot], query: ComparisonQuery, order: str
+) -> Neighbours:
+    """Rank alphas by their similarity to one, as `/v1/alphas/{alpha}/neighbours` lists them.
 
     Parameters
     ----------
+    read : Callable[[Snapshot, str], DailyReturns]
+        Reads the returns of a book of a run.
     run : Snapshot
         The alpha.
     others : sequence of Snapshot
@@ -393,13 +417,11 @@ def neighbours(
         What to compare.
     order : str
         One of :data:`datasets.figures.similarity.ORDERS`.
-    limit : int
-        Maximum number of rows.
 
     Returns
     -------
-    polars.DataFrame
-        ``alpha_id``, ``name``, ``correlation`` (``overlap`` of holdings) and ``observations``, in order.
+    Neighbours
+        All with a figure.
 
     Raises
     ------
@@ -410,21 +432,20 @@ def neighbours(
     """
     if order not in ORDERS:
         raise SettingsError(f"order={order!r}: there are {', '.join(ORDERS)}")
-    matrix = correlate(FileReader(), (run, *others), query, first_only=True)
-    pairs = zip(others, matrix.figures[0][1:], matrix.observations[0][1:], strict=True)
-    rows = [
-        (other.alpha_id, other.pointer.name, figure, days)
-        for other, figure, days in pairs
-        if isinstance(figure, float)
-    ]
-    rows.sort(key=lambda row: (-float(ORDERS[order](np.float64(row[2]))), row[0]))
-    figure = "overlap" if query.by == "holdings" else "correlation"
-    schema = {"alpha_id": pl.String, "name": pl.String, figure: pl.Float64, "observations": pl.Int64}
-    return pl.DataFrame(rows[:limit], schema=schema, orient="row")
+    matrix = correlate(read, (run, *others), query, first_only=True)
+    ranked: list[Neighbour] = []
+    excluded = Counter[str]()
+    for other, figure, days in zip(others, matrix.figures[0][1:], matrix.observations[0][1:], strict=True):
+        if isinstance(figure, Unavailable):
+            excluded[_EXCLUDED[figure.code]] += 1
+        else:
+            ranked.append(Neighbour(other.alpha_id, figure, days))
+    ranked.sort(key=lambda x: (-ORDERS[order](x.figure), x.alpha_id))
+    return Neighbours(ranked, excluded, matrix.span)
 
 
 def measure_contribution(
-    reader: Reader,
+    read: ReadReturns,
     run: Snapshot,
     others: Sequence[Snapshot],
     weights: str | Sequence[float],
@@ -434,8 +455,8 @@ def measure_contribution(
 
     Parameters
     ----------
-    reader : Reader
-        Reads the data of the runs.
+    read : Callable[[Snapshot, str], DailyReturns]
+        Reads the returns of a book of a run.
     run : Snapshot
         The alpha.
     others : sequence of Snapshot
@@ -458,16 +479,15 @@ def measure_contribution(
     runs = (run, *others)
     weighting = Weighting(weights) if isinstance(weights, str) else Weighting("given", tuple(weights))
     seed = make_seed((each.alpha_id for each in runs), query.book, query.window)
-    missing = next((each.alpha_id for each in runs if not reader.has_rows(each, query)), None)
+    missing = next((each.alpha_id for each in runs if not each.has_rows(query.table, query.book)), None)
     if not others:
         answer = empty_contribution(
             Unavailable("insufficient_data", "name at least one other alpha to combine it with")
         )
     elif missing is not None:
-        reason = reader.no_data(query)
-        answer = empty_contribution(Unavailable(reason.code, f"{missing}: {reason.text}"))
+        answer = empty_contribution(Unavailable(MISSING_KIND, f"{missing}: {query.no_data.text}"))
     else:
-        own, *series = (reader.returns(each, query.book).within(query.window) for each in runs)
+        own, *series = (read(each, query.book).within(query.window) for each in runs)
         named = {other.alpha_id: part for other, part in zip(others, series, strict=True)}
         answer = contribution(run.alpha_id, own, named, weighting, seed)
     return {

@@ -2,41 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from datasets.figures.series import Dates
+from datasets.figures.exposures import Factors
 from datasets.operator_files import read_columns, refused
 from schemas.market_data import FACTORS, MAX_FACTORS, RISK_FREE_FACTOR
 
 _KIND: Final = "factor file"
-
-
-@dataclass(frozen=True, slots=True)
-class Factors:
-    """Returns of factors.
-
-    Attributes
-    ----------
-    names : tuple of str, length n_factors
-        In alphabetical order.
-    days : Dates, shape (n_days,)
-        Ascending.
-    returns : float64, shape (n_days, n_factors)
-        Ratios; NaN where a factor has no return. Read-only: requests share them.
-    """
-
-    names: tuple[str, ...]
-    days: Dates
-    returns: npt.NDArray[np.float64]
-
-    def __post_init__(self) -> None:
-        for array in (self.days, self.returns):
-            array.flags.writeable = False
 
 
 def read_factors(file: str, data: bytes) -> Factors:
@@ -93,5 +67,5 @@ def read_factors(file: str, data: bytes) -> Factors:
             f"it has {MAX_FACTORS} factors at most",
             f"it has {len(names)}, {names[0]} to {names[-1]}",
         )
-    returns = wide.select(pl.col(names).fill_null(float("nan"))).to_numpy(writable=True)
-    return Factors(names, wide["date"].to_numpy(writable=True), returns)
+    returns = wide.select(pl.col(names).fill_null(float("nan"))).to_numpy()
+    return Factors(names, wide["date"].to_numpy(), returns)

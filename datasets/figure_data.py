@@ -8,7 +8,16 @@ from typing import Any, Final, Protocol, TypeVar
 import polars as pl
 
 from datasets.figures.checks import CheckSummary
-from datasets.figures.luck import EVERYTHING, LUCK, Evidence, Luck, LuckQuery, TrialReturns, measure
+from datasets.figures.luck import (
+    EVERYTHING,
+    LUCK,
+    NO_TRIALS,
+    Evidence,
+    Luck,
+    LuckQuery,
+    TrialReturns,
+    measure,
+)
 from datasets.figures.luck_trials import searched_combinations
 from datasets.figures.panel import WeeklyDeciles
 from datasets.figures.run_figures import (
@@ -22,12 +31,12 @@ from datasets.figures.run_figures import (
 )
 from datasets.figures.series import Dates, Floats
 from datasets.figures.statistics import check_summary
-from datasets.figures.unavailable import Unavailable, unreadable
+from datasets.figures.unavailable import MISSING_KIND, Unavailable, unreadable
 from datasets.manifest import Manifest
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt
 from schemas.metrics.deciles import BUCKET_MEANS
-from schemas.metrics.statistic import SCORE_FIELD, UNSMOOTHED_FIELD
+from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER, SCORE_FIELD, UNSMOOTHED_FIELD
 from schemas.tables.books import CONDITIONED_BOOKS
 from schemas.tables.rebalances import PENDING, TRADED
 from schemas.tables.weekly_signal import HORIZONS, LAGS
@@ -43,11 +52,15 @@ class Frames(Protocol):
         ...
 
 
-class DatasetPresence(Protocol):
-    """Knows which datasets there are: a snapshot, or tables before they are published."""
+class Tables(Protocol):
+    """The tables of a run: a snapshot, or tables before they are published."""
 
     def has(self, dataset: str, book: str | None = None) -> bool:
         """Whether there is a dataset, or its part of one book."""
+        ...
+
+    def read(self, dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
+        """Return columns of a dataset, or of its part of one book, as :class:`Frames`."""
         ...
 
 
@@ -78,27 +91,7 @@ def read_figures(snapshot: Snapshot) -> RunFigures:
     SnapshotCorrupt
         When the manifest or any file that it needs is gone or cannot be read.
     """
-    return read(frame_reader(snapshot), snapshot.manifest)
-
-
-def frame_reader(snapshot: Snapshot) -> Frames:
-    """Return a reader of a snapshot's files with Polars.
-
-    Parameters
-    ----------
-    snapshot : Snapshot
-        A published snapshot.
-
-    Returns
-    -------
-    Frames
-        Reads from the storage of the snapshot.
-    """
-
-    def frames(dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
-        return snapshot.scan(dataset, book).select(columns).collect()
-
-    return frames
+    return read(snapshot.read, snapshot.manifest)
 
 
 def _raise(error: SnapshotCorrupt) -> None:
@@ -256,54 +249,54 @@ def _ledger(frames: Frames, book: str) -> Ledger:
     return Ledger(_days(rows), *(_floats(rows, name) for name in _LEDGER[1:]))
 
 
-def read_ledger(frames: Frames, presence: DatasetPresence, book: str) -> Ledger | None:
+def read_ledger(tables: Tables, book: str) -> Ledger | Unavailable:
     """Read the daily ledger of a book.
 
     Parameters
     ----------
-    frames : Frames
-        Reads the files.
-    presence : DatasetPresence
-        Says which datasets there are.
+    tables : Tables
+        The tables of the run.
     book : str
         Name of the book.
 
     Returns
     -------
-    Ledger or None
-        Ascending by date, NaN for null; None when the run sealed none.
+    Ledger or Unavailable
+        Ascending by date, NaN for null; ``missing_kind`` when the run sealed none, or one without sessions.
 
     Raises
     ------
     SnapshotCorrupt
         When the file is gone or cannot be read.
     """
-    return _ledger(frames, book) if presence.has("portfolio", book) else None
+    ledger = _ledger(tables.read, book) if tables.has(LEDGER.kind, book) else None
+    if ledger is None or not ledger.date.size:
+        return Unavailable(MISSING_KIND, f"the run holds no {LEDGER.kind} of this book", LEDGER.kind)
+    return ledger
 
 
-def read_weekly_ic(frames: Frames, presence: DatasetPresence) -> tuple[Dates, Floats] | None:
+def read_weekly_ic(tables: Tables) -> tuple[Dates, Floats] | Unavailable:
     """Read the rebalance dates and the weekly rank IC.
 
     Parameters
     ----------
-    frames : Frames
-        Reads the files.
-    presence : DatasetPresence
-        Says which datasets there are.
+    tables : Tables
+        The tables of the run.
 
     Returns
     -------
-    tuple of (Dates, Floats), each of shape (n_weeks,), or None
-        Ascending by date, NaN for null; None when the run sealed no cross-sections.
+    tuple of (Dates, Floats), each of shape (n_weeks,), or Unavailable
+        Ascending by date, NaN for null; ``missing_kind`` when the run sealed no cross-sections.
 
     Raises
     ------
     SnapshotCorrupt
         When the file is gone or cannot be read.
     """
-    if not presence.has("weekly_signal"):
-        return None
-    weeks = frames("weekly_signal", ("date", "ic"))
+    if not tables.has("weekly_signal"):
+        kind, meaning = CROSS_SECTIONS.kind, CROSS_SECTIONS.meaning
+        return Unavailable(MISSING_KIND, f"the run holds no {kind} for {meaning}", kind)
+    weeks = tables.read("weekly_signal", ("date", "ic"))
     return _days(weeks), _floats(weeks, "ic")
 
 
@@ -315,13 +308,11 @@ def _floats(rows: pl.DataFrame, column: str) -> Floats:
     return rows[column].cast(pl.Float64).to_numpy()  # a null is NaN
 
 
-def read_luck(frames: Frames, snapshot: Snapshot, query: LuckQuery) -> Luck:
+def read_luck(snapshot: Snapshot, query: LuckQuery) -> Luck:
     """Return the luck figures of a run: as made at publication, or computed for a window, a raw book, or a restricted key.
 
     Parameters
     ----------
-    frames : Frames
-        Reads the files.
     snapshot : Snapshot
         A published snapshot.
     query : LuckQuery
@@ -341,25 +332,19 @@ def read_luck(frames: Frames, snapshot: Snapshot, query: LuckQuery) -> Luck:
         stored = (snapshot.figures(LUCK) or {}).get(query.book)
         if stored is not None:
             return Luck.decode(stored)
-    evidence = read_evidence(frames, snapshot, query.book, snapshot.alpha_id, snapshot.description())
+    evidence = read_evidence(snapshot, query.book, snapshot.alpha_id, snapshot.description())
     return measure(evidence, query)
 
 
 def read_evidence(
-    frames: Frames,
-    presence: DatasetPresence,
-    book: str,
-    alpha_id: str,
-    description: Mapping[str, Any] | None,
+    tables: Tables, book: str, alpha_id: str, description: Mapping[str, Any] | None
 ) -> Evidence:
     """Read the inputs of luck: the ledger of a book, weekly ICs and trials.
 
     Parameters
     ----------
-    frames : Frames
-        Reads the files.
-    presence : DatasetPresence
-        Says which datasets there are.
+    tables : Tables
+        The tables of the run.
     book : str
         Name of the book.
     alpha_id : str
@@ -377,23 +362,23 @@ def read_evidence(
     SnapshotCorrupt
         When a file is gone or cannot be read.
     """
-    weekly = read_weekly_ic(frames, presence)
-    weeks, ic = (None, None) if weekly is None else weekly
     return Evidence(
         alpha_id,
-        read_ledger(frames, presence, book),
-        weeks,
-        ic,
+        read_ledger(tables, book),
+        read_weekly_ic(tables),
         searched_combinations((description or {}).get("parameters")),
-        _trials(frames("trials", ("trial", "date", "period_return"))) if presence.has("trials") else None,
+        _trials(tables),
     )
 
 
-def _trials(rows: pl.DataFrame) -> TrialReturns | None:
+def _trials(tables: Tables) -> TrialReturns | Unavailable:
+    if not tables.has("trials"):
+        return NO_TRIALS
+    rows = tables.read("trials", ("trial", "date", "period_return"))
     trials = rows["trial"].n_unique()
     # No trial, or trials of different days, which the rule `trials.days` refuses.
     if not trials or rows.height % trials:
-        return None
+        return NO_TRIALS
     # Stored by trial and day, and every trial has the same days: `trials.days` refuses other seals.
     days = rows["date"][: rows.height // trials].to_numpy().astype("datetime64[D]")
     return TrialReturns(days, rows["period_return"].to_numpy().reshape(trials, days.size).T)

@@ -12,8 +12,7 @@ import polars as pl
 from datasets.analysis import Alpha
 from datasets.cache import DEFAULT_BYTES, Cache
 from datasets.catalogue import Catalogue
-from datasets.comparison import ComparisonQuery, FileReader, correlate, measure_contribution, neighbours
-from datasets.figures.unavailable import Unavailable
+from datasets.comparison import ComparisonQuery, correlate, measure_contribution, neighbours, read_returns
 from datasets.figures.window import FULL_HISTORY, Window
 from datasets.layout import ALPHAS, CATALOG, REFUSED
 from datasets.publication.pointers import not_published
@@ -115,15 +114,10 @@ class Root:
         SettingsError
             When there is no such way to compare.
         """
-        matrix = correlate(FileReader(), [self[alpha] for alpha in alphas], ComparisonQuery(by, book, window))
-        columns = {
-            alpha: [None if isinstance(row[at], Unavailable) else row[at] for row in matrix.figures]
-            for at, alpha in enumerate(alphas)
-        }
-        return pl.DataFrame(
-            {"alpha_id": list(alphas), **columns},
-            schema={"alpha_id": pl.String, **dict.fromkeys(alphas, pl.Float64)},
-        )
+        matrix = correlate(read_returns, [self[alpha] for alpha in alphas], ComparisonQuery(by, book, window))
+        rows = [(alpha, *row) for alpha, row in zip(alphas, matrix.values, strict=True)]
+        schema = {"alpha_id": pl.String, **dict.fromkeys(alphas, pl.Float64)}
+        return pl.DataFrame(rows, schema=schema, orient="row")
 
     def neighbours(
         self,
@@ -162,7 +156,16 @@ class Root:
             As of :meth:`correlations`.
         """
         others = [self[other] for other in (self if among is None else among) if other != alpha]
-        return neighbours(self[alpha], others, ComparisonQuery(by, book, window), order=order, limit=limit)
+        ranked = neighbours(
+            read_returns, self[alpha], others, ComparisonQuery(by, book, window), order
+        ).ranked
+        names = {other.alpha_id: other.pointer.name for other in others}
+        figure = "overlap" if by == "holdings" else "correlation"
+        return pl.DataFrame(
+            [(x.alpha_id, names[x.alpha_id], x.figure, x.observations) for x in ranked[:limit]],
+            schema={"alpha_id": pl.String, "name": pl.String, figure: pl.Float64, "observations": pl.Int64},
+            orient="row",
+        )
 
     def contribution(
         self,
@@ -199,7 +202,7 @@ class Root:
             raise SettingsError(f"weights: give {len(others) + 1} numbers, that of {alpha} first")
         runs = [self[other] for other in others]
         return measure_contribution(
-            FileReader(), self[alpha], runs, weights, ComparisonQuery("returns", book, window)
+            read_returns, self[alpha], runs, weights, ComparisonQuery("returns", book, window)
         )
 
 

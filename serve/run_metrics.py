@@ -13,7 +13,6 @@ from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt
 from serve.cache import SizedLRUCache
-from serve.pages.duckdb import Engine
 
 
 class Metrics:
@@ -21,8 +20,6 @@ class Metrics:
 
     Parameters
     ----------
-    engine
-        Reads the files.
     figures
         Keeps the inputs of runs, unless a file could not be read: it may be readable the next time.
     on_unreadable
@@ -31,11 +28,9 @@ class Metrics:
 
     def __init__(
         self,
-        engine: Engine,
         figures: SizedLRUCache[RunFigures],
         on_unreadable: Callable[[Pointer, SnapshotCorrupt], None] = lambda *_: None,
     ) -> None:
-        self._engine = engine
         self._figures = figures
         self._unread = on_unreadable
 
@@ -58,15 +53,11 @@ class Metrics:
         SnapshotCorrupt, StorageUnavailable
             When the manifest, or the sealed figures that it counts, cannot be read.
         """
-        return read_check_summary(partial(self._engine.dataset, snapshot), snapshot.manifest)
+        return read_check_summary(snapshot.read, snapshot.manifest)
 
     def _run(self, snapshot: Snapshot) -> RunFigures:
         def read_figures() -> RunFigures:
-            frames, on_unreadable = (
-                partial(self._engine.dataset, snapshot),
-                partial(self._unread, snapshot.pointer),
-            )
-            return read(frames, snapshot.manifest, on_unreadable)
+            return read(snapshot.read, snapshot.manifest, partial(self._unread, snapshot.pointer))
 
         return self._figures.get_or_load(
             snapshot.key, None, read_figures, lambda x: x.nbytes if x.readable else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -18,6 +17,7 @@ from datasets.figures.bootstrap import (
     mean_block_length,
     ratio,
     resample,
+    resampled_moments,
     sample_moments,
 )
 from datasets.figures.equity import solvent_returns
@@ -176,17 +176,20 @@ def sharpe_difference(with_it: Floats, without: Floats, draw: np.random.Generato
         Of the figure ``sharpe``, annualised; withheld as those of :func:`ledger_bands`, and when either book is constant.
     """
     books = np.stack([with_it, without])
+    block = _mean_block(with_it, "sessions")
+    if isinstance(block, Unavailable):
+        return Bands({"sharpe": block})
+    if is_constant(without):
+        return Bands({"sharpe": no_variation("returns of one of the two books")}, block)
 
-    def gained(times: Matrix) -> Floats:
-        one, other = ratio(*sample_moments(times, books))
-        difference: Floats = (one - other) * SESSIONS_PER_YEAR**0.5
-        return difference
+    def difference(moments: tuple[Matrix, Matrix]) -> Floats:
+        one, other = ratio(*moments)
+        gained: Floats = (one - other) * SESSIONS_PER_YEAR**0.5
+        return gained
 
-    gain = float(gained(np.ones((1, with_it.size)))[0]) if with_it.size > 1 else math.nan
-    estimate: Figure = no_variation("returns of one of the two books") if math.isnan(gain) else gain
-    return _bands(
-        {"sharpe": estimate}, with_it, "sessions", lambda places: {"sharpe": gained(count(places))}, draw
-    )
+    gain = float(difference(sample_moments(np.ones((1, with_it.size)), books))[0])
+    samples = difference(resampled_moments(draw, block, books))
+    return Bands({"sharpe": _band(gain, samples)}, block)
 
 
 def _bands(
@@ -197,19 +200,25 @@ def _bands(
     draw: np.random.Generator,
 ) -> Bands:
     """Resample `series`, whose autocorrelation sets the block length, and take the quantiles of every figure."""
-    n = int(series.size)
-    reason = too_few(n, MIN_OBSERVATIONS, what) if n < MIN_OBSERVATIONS else None
-    if reason is None and is_constant(series):
-        reason = no_variation("daily returns" if what == "sessions" else "weekly ICs")
-    if reason is not None:
-        return Bands(dict.fromkeys(estimates, reason))
-    mean_block = mean_block_length(series)
-    parts = [sampled(places) for places in resample(draw, n, mean_block)]
+    mean_block = _mean_block(series, what)
+    if isinstance(mean_block, Unavailable):
+        return Bands(dict.fromkeys(estimates, mean_block))
+    parts = [sampled(places) for places in resample(draw, series.size, mean_block)]
     figures = {
         name: _band(estimate, np.concatenate([part[name] for part in parts]))
         for name, estimate in estimates.items()
     }
     return Bands(figures, mean_block)
+
+
+def _mean_block(series: Floats, what: str) -> float | Unavailable:
+    """Return the mean block length of a series, or why it is not resampled."""
+    n = int(series.size)
+    if n < MIN_OBSERVATIONS:
+        return too_few(n, MIN_OBSERVATIONS, what)
+    if is_constant(series):
+        return no_variation("daily returns" if what == "sessions" else "weekly ICs")
+    return mean_block_length(series)
 
 
 def _band(estimate: Figure, values: Floats) -> Band | Unavailable:

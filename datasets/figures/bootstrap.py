@@ -157,6 +157,26 @@ def count(places: Places) -> Matrix:
     return np.stack([np.bincount(sample, minlength=sample.size) for sample in places]).astype(np.float64)
 
 
+def sample_sums(draw: np.random.Generator, mean_block: float, terms: Matrix) -> Matrix:
+    """Return the sums of several series over each of :data:`SAMPLES` samples.
+
+    Parameters
+    ----------
+    draw : numpy.random.Generator
+        As of :func:`resample`.
+    mean_block : float
+        As of :func:`resample`.
+    terms : Matrix, shape (n, n_series)
+        The series, without NaN.
+
+    Returns
+    -------
+    Matrix, shape (n_samples, n_series)
+        In the unit of each series.
+    """
+    return np.concatenate([count(places) @ terms for places in resample(draw, len(terms), mean_block)])
+
+
 def sample_moments(times: Matrix, series: Matrix) -> tuple[Matrix, Matrix]:
     """Return the means and deviations of samples of several series.
 
@@ -180,6 +200,28 @@ def sample_moments(times: Matrix, series: Matrix) -> tuple[Matrix, Matrix]:
     variance = squares - total**2 / n
     variance[variance <= _VARIES * squares] = 0.0
     return centre + total / n, np.sqrt(variance / (n - 1))
+
+
+def resampled_moments(draw: np.random.Generator, mean_block: float, series: Matrix) -> tuple[Matrix, Matrix]:
+    """Return the means and deviations of :data:`SAMPLES` samples of several series, resampled together.
+
+    Parameters
+    ----------
+    draw : numpy.random.Generator
+        As of :func:`resample`.
+    mean_block : float
+        As of :func:`resample`.
+    series : Matrix, shape (n_series, n)
+        Without NaN.
+
+    Returns
+    -------
+    mean, deviation : Matrix, shape (n_series, n_samples)
+        As of :func:`sample_moments`.
+    """
+    parts = [sample_moments(count(places), series) for places in resample(draw, series.shape[1], mean_block)]
+    mean, deviation = (np.concatenate(moments, axis=1) for moments in zip(*parts, strict=True))
+    return mean, deviation
 
 
 def ratio(mean: Matrix, deviation: Matrix) -> Matrix:

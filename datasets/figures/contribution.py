@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -12,9 +12,8 @@ from datasets.figures.bands import Bands, sharpe_difference
 from datasets.figures.bootstrap import LEVEL, SAMPLES
 from datasets.figures.correlation import between_common_closes
 from datasets.figures.daily_returns import DailyReturns, Days, span
-from datasets.figures.newey_west import Regression, regress
+from datasets.figures.newey_west import regress, regression_payload
 from datasets.figures.ratios import FIGURES, book_figures, book_weights, difference, equal_weight
-from datasets.figures.series import SESSIONS_PER_YEAR
 from datasets.figures.unavailable import Unavailable, nonpositive_equity
 from datasets.figures.window import sessions_per_year
 from datasets.figures.withheld import settle
@@ -87,7 +86,7 @@ def contribution(
     blocks: dict[str, Any] = {"with": book_figures(with_it), "without": book_figures(without)}
     blocks["marginal"] = difference(blocks["with"], blocks["without"])
     bands = sharpe_difference(with_it, without, np.random.Generator(np.random.PCG64([seed, 4])))
-    regression = _regression(regress(table[0], table[1:].T), others)
+    regression = regression_payload(regress(table[0], table[1:].T), others)
     sessions_of = {
         name: {"sessions": int(n), "merged": int(merged), "dropped": int(dropped)}
         for name, n, merged, dropped in zip(
@@ -192,23 +191,3 @@ def _band(bands: Bands) -> dict[str, Any] | Unavailable:
     if isinstance(band, Unavailable):
         return band
     return {**asdict(band), "level": LEVEL, "samples": SAMPLES, "mean_block": bands.mean_block}
-
-
-def _regression(fit: Regression | Unavailable, others: Iterable[str]) -> dict[str, Any] | Unavailable:
-    if isinstance(fit, Unavailable):
-        return fit
-    exact = Unavailable(
-        "nonpositive_variance", "the others explain the alpha wholly, so that no error is left to judge by"
-    )
-    return {
-        "alpha_daily": fit.intercept.value,
-        "alpha_annualised": fit.intercept.value * SESSIONS_PER_YEAR,
-        "t_stat": exact if fit.intercept.t_stat is None else fit.intercept.t_stat,
-        "p_value": fit.intercept.p_value,
-        "lags": fit.lags,
-        "betas": {
-            name: {"beta": slope.value, "t_stat": slope.t_stat}
-            for name, slope in zip(others, fit.slopes, strict=True)
-        },
-        "r_squared": fit.r_squared,
-    }

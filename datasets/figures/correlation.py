@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from datasets.figures.rank_correlation import Integers
-from datasets.figures.series import ROUNDING, Dates, Flags, Floats, Matrix, is_constant
+from datasets.figures.series import ROUNDING, Dates, Floats, Matrix, constant_rows, is_constant
 from datasets.figures.unavailable import Unavailable, no_variation, too_few
 
 MIN_SESSIONS: Final = 10
@@ -93,24 +93,6 @@ def _doubtful(count: int, mean: _Number, norm: _Number) -> _Number:
     # The range is at least the deviation, and no value exceeds the mean plus the norm.
     bound: _Number = 2 * ROUNDING * np.sqrt(count) * np.maximum(1.0, np.abs(mean) + norm)
     return bound
-
-
-def constant_rows(rows: Matrix) -> Flags:
-    """Whether each row is constant within rounding, by :func:`datasets.figures.series.is_constant`.
-
-    Parameters
-    ----------
-    rows : Matrix, shape (n_series, n_observations)
-        Observations near 1 in scale, at least one per series, without NaN.
-
-    Returns
-    -------
-    Flags, shape (n_series,)
-        True for constant rows.
-    """
-    low, high = np.minimum.reduce(rows, axis=1), np.maximum.reduce(rows, axis=1)
-    constant: Flags = high - low <= ROUNDING * np.maximum(1.0, np.maximum(np.abs(low), np.abs(high)))
-    return constant
 
 
 def correlation(series: Floats, others: Floats) -> float | Unavailable:

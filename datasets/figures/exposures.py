@@ -1,21 +1,45 @@
-"""Exposures of a book's returns to the market and other factors: coefficients, residual, and attribution of profit."""
+"""Exposures of a book's returns to benchmarks and factors: coefficients, residual, attribution of profit, and their payload."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 
 import numpy as np
 
 from datasets.figures.equity import solvent_returns
-from datasets.figures.newey_west import MAX_CONDITION, Regression, regress
+from datasets.figures.newey_west import MAX_CONDITION, Regression, regress, regression_payload
+from datasets.figures.price import Benchmark
 from datasets.figures.run_figures import Ledger
-from datasets.figures.series import ROUNDING, SESSIONS_PER_YEAR, Dates, Flags, Floats, Matrix
+from datasets.figures.series import ROUNDING, SESSIONS_PER_YEAR, Dates, Flags, Floats, Matrix, cut
 from datasets.figures.unavailable import Unavailable, too_few
+from datasets.figures.window import Window, day, observed
+from datasets.figures.withheld import settle
+from schemas.objects.exposures import BENCHMARK, FACTORS
+from schemas.objects.summaries import RETURN_BASES
 
 ROLLING_STEP: Final = 5
 """Sessions between two rolling regressions: a week."""
+
+
+@dataclass(frozen=True, slots=True)
+class Factors:
+    """Returns of factors that explain a book together.
+
+    Attributes
+    ----------
+    names : tuple of str, length n_factors
+        Names of the factors.
+    days : Dates, shape (n_days,)
+        Ascending.
+    returns : Matrix, shape (n_days, n_factors)
+        Daily returns, fractions; NaN stands for null.
+    """
+
+    names: tuple[str, ...]
+    days: Dates
+    returns: Matrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +104,6 @@ class Exposures:
     ----------
     fit : Regression or Unavailable
         Over all measured sessions of the window.
-    residual_sharpe : float or Unavailable
-        Intercept over the deviation of the residuals, annualised with the square root of 252.
     attribution : Attribution or Unavailable
         Attribution of the P&L of the window.
     rolling : Rolling or Unavailable
@@ -91,7 +113,6 @@ class Exposures:
     """
 
     fit: Regression | Unavailable
-    residual_sharpe: float | Unavailable
     attribution: Attribution | Unavailable
     rolling: Rolling | Unavailable
     measured: Flags
@@ -151,18 +172,16 @@ def exposures(ledger: Ledger, factors: Matrix, window: int, *, less_risk_free: b
 
     References
     ----------
-    Jensen (1968), "The Performance of Mutual Funds in the Period 1945-1964", Journal of Finance 23. Residual Sharpe ratio:
-    Treynor and Black (1973), "How to Use Security Analysis to Improve Portfolio Selection", Journal of Business 46, their
-    appraisal ratio.
+    Jensen (1968), "The Performance of Mutual Funds in the Period 1945-1964", Journal of Finance 23.
     """
     returns = solvent_returns(ledger.starting, ledger.ending)
     if isinstance(returns, Unavailable):
-        return Exposures(returns, returns, returns, returns, np.zeros(ledger.date.size, np.bool_))
+        return Exposures(returns, returns, returns, np.zeros(ledger.date.size, np.bool_))
     if ledger.date.size and np.isnan(ledger.risk_free).all():
         unstated = Unavailable(
             "insufficient_data", "the ledger states no risk-free return, which is to be taken off"
         )
-        return Exposures(unstated, unstated, unstated, unstated, np.zeros(ledger.date.size, np.bool_))
+        return Exposures(unstated, unstated, unstated, np.zeros(ledger.date.size, np.bool_))
     explained = factors - ledger.risk_free[:, None] if less_risk_free else factors
     excess = returns - ledger.risk_free
     measured = ~(np.isnan(excess) | np.isnan(explained).any(axis=1))
@@ -170,16 +189,8 @@ def exposures(ledger: Ledger, factors: Matrix, window: int, *, less_risk_free: b
     fit = regress(y, x, what="the factors")
     rolling = _rolling(ledger.date[measured], y, x, window)
     if isinstance(fit, Unavailable):
-        return Exposures(fit, fit, fit, rolling, measured)
-    return Exposures(
-        fit, _residual_sharpe(fit), _attribution(ledger, excess, x, fit, measured), rolling, measured
-    )
-
-
-def _residual_sharpe(fit: Regression) -> float | Unavailable:
-    if fit.residual_deviation <= 0:
-        return Unavailable("nonpositive_variance", "the factors explain the returns wholly")
-    return fit.intercept.value / fit.residual_deviation * math.sqrt(SESSIONS_PER_YEAR)
+        return Exposures(fit, fit, rolling, measured)
+    return Exposures(fit, _attribution(ledger, excess, x, fit, measured), rolling, measured)
 
 
 def _attribution(
@@ -225,3 +236,106 @@ def _rolling(days: Dates, outcome: Floats, factors: Matrix, window: int) -> Roll
     for figure in (slopes, intercept, r_squared):
         figure[~identified] = np.nan
     return Rolling(days[ends], intercept, slopes, r_squared)
+
+
+def explain(
+    ledger: Ledger | Unavailable,
+    window: Window,
+    benchmarks: Sequence[Benchmark],
+    factors: Factors | None,
+    *,
+    rolling: int,
+    withheld: Mapping[str, str],
+) -> dict[str, Any]:
+    """Regress the returns of a book on each of several benchmarks, and on the factors together.
+
+    Parameters
+    ----------
+    ledger : Ledger or Unavailable
+        Sessions of the complete run, or why there are none.
+    window : Window
+        Days to explain.
+    benchmarks : sequence of Benchmark
+        One regression each, on adjusted closes if the window has all of them, else on closes. Its first return is from the close
+        before the window.
+    factors : Factors or None
+        The factors of the operator's file.
+    rolling : int
+        Measured sessions of a rolling regression.
+    withheld : Mapping[str, str]
+        ``benchmarks`` or ``factors`` -> why there are none.
+
+    Returns
+    -------
+    dict
+        The members of the interface from ``observations`` on; JSON-ready.
+    """
+    if isinstance(ledger, Unavailable):
+        none = np.empty(0, "datetime64[D]")
+        return {
+            **observed(none),
+            "rolling_sessions": rolling,
+            "models": [],
+            "withheld": {"models": ledger.text},
+        }
+    rows = window.rows(ledger.date)
+    sessions = cut(ledger, rows)
+    # A compounded return starts at the session before the window, if there is one.
+    begin = max(0, rows.start - 1)
+
+    def model(name: str, kind: str, basis: str | None, of: Factors) -> dict[str, Any]:
+        returns = returns_between(of.days, of.returns, ledger.date[begin : rows.stop])[rows.start - begin :]
+        fitted = exposures(sessions, returns, rolling, less_risk_free=kind == BENCHMARK)
+        return settle(
+            {
+                "name": name,
+                "kind": kind,
+                "return_basis": basis,
+                "measured": int(np.count_nonzero(fitted.measured)),
+                "regression": regression_payload(fitted.fit, of.names),
+                "attribution": _attribution_payload(of.names, fitted.attribution),
+                "rolling": _rolling_payload(of.names, fitted.rolling),
+            }
+        )
+
+    models = []
+    ends = Window(day(sessions.date, 0), day(sessions.date, -1)) if sessions.date.size else window
+    for benchmark in benchmarks:
+        days, returns, adjusted = benchmark.returns(ends.rows(benchmark.dates), before=1)
+        regressor = Factors((benchmark.symbol,), days, returns[:, None])
+        models.append(model(benchmark.symbol, BENCHMARK, RETURN_BASES[0 if adjusted else 1], regressor))
+    if factors is not None:
+        models.append(model(FACTORS, FACTORS, None, factors))
+    return {
+        **observed(sessions.date),
+        "rolling_sessions": rolling,
+        "models": models,
+        "withheld": dict(withheld),
+    }
+
+
+def _attribution_payload(
+    names: Sequence[str], attribution: Attribution | Unavailable
+) -> dict[str, Any] | Unavailable:
+    if isinstance(attribution, Unavailable):
+        return attribution
+    return {**asdict(attribution), "factors": dict(zip(names, attribution.factors, strict=True))}
+
+
+def _rolling_payload(
+    names: Sequence[str], rolling: Rolling | Unavailable
+) -> list[dict[str, Any]] | Unavailable:
+    if isinstance(rolling, Unavailable):
+        return rolling
+    figures = np.column_stack([rolling.intercept * SESSIONS_PER_YEAR, rolling.r_squared, rolling.slopes])
+    served = figures.astype(object)
+    served[np.isnan(figures)] = None
+    return [
+        {
+            "date": str(last),
+            "alpha_annualised": intercept,
+            "betas": dict(zip(names, slopes, strict=True)),
+            "r_squared": share,
+        }
+        for last, (intercept, share, *slopes) in zip(rolling.days, served.tolist(), strict=True)
+    ]

@@ -30,7 +30,7 @@ from datasets.figures.overfitting import (
     overfitting,
 )
 from datasets.figures.run_figures import Ledger
-from datasets.figures.series import SESSIONS_PER_YEAR, Dates, Floats, Matrix, measured
+from datasets.figures.series import SESSIONS_PER_YEAR, Dates, Floats, Matrix, cut, measured
 from datasets.figures.sharpe import (
     SharpeMoments,
     minimum_track_record,
@@ -63,24 +63,21 @@ class Evidence:
     ----------
     alpha_id : str
         Id of the alpha, which determines the random numbers.
-    ledger : Ledger or None
-        Sessions of the book; None when the run sealed none.
-    weeks : Dates, shape (n_weeks,), or None
-        Rebalance dates, ascending; None when the run sealed no cross-sections.
-    ic : Floats, shape (n_weeks,), or None
-        IC of each week; NaN stands for null.
+    ledger : Ledger or Unavailable
+        Sessions of the book, or why there are none.
+    weekly : tuple of (Dates, Floats), each of shape (n_weeks,), or Unavailable
+        Rebalance dates, ascending, and the IC of each, NaN for null; or why there are none.
     searched : int or None
         Number of combinations of search values in the description; None when it names none.
-    trials : TrialReturns or None
-        Returns of the trials; None when the run sealed none.
+    trials : TrialReturns or Unavailable
+        Returns of the trials, or why there are none.
     """
 
     alpha_id: str
-    ledger: Ledger | None
-    weeks: Dates | None
-    ic: Floats | None
+    ledger: Ledger | Unavailable
+    weekly: tuple[Dates, Floats] | Unavailable
     searched: int | None
-    trials: TrialReturns | None = None
+    trials: TrialReturns | Unavailable
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +257,7 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
         plain,
         excess,
         evidence.searched,
-        0 if evidence.trials is None else evidence.trials.returns.shape[1],
+        0 if isinstance(evidence.trials, Unavailable) else evidence.trials.returns.shape[1],
         None if groups is None else groups.distinct.shape[1],
     )
 
@@ -350,29 +347,21 @@ def _ratios(moments: SharpeMoments | Unavailable, path: str, withheld: dict[str,
 
 
 def _ledger(evidence: Evidence, query: LuckQuery) -> Ledger | Unavailable:
-    closed = _closed(LEDGER, query)
-    if closed is not None:
-        return closed
-    if evidence.ledger is None:
-        return Unavailable(MISSING_KIND, f"the run holds no {LEDGER.kind} of this book", LEDGER.kind)
-    return evidence.ledger.within(query.window)
+    ledger = _closed(LEDGER, query) or evidence.ledger
+    return ledger if isinstance(ledger, Unavailable) else cut(ledger, query.window.rows(ledger.date))
 
 
 def _ic(evidence: Evidence, query: LuckQuery) -> Floats | Unavailable:
-    closed = _closed(CROSS_SECTIONS, query)
-    if closed is not None:
-        return closed
-    if evidence.weeks is None or evidence.ic is None:
-        kind = CROSS_SECTIONS.kind
-        return Unavailable(MISSING_KIND, f"the run holds no {kind} for {CROSS_SECTIONS.meaning}", kind)
-    return evidence.ic[query.window.rows(evidence.weeks)]
+    weekly = _closed(CROSS_SECTIONS, query) or evidence.weekly
+    if isinstance(weekly, Unavailable):
+        return weekly
+    weeks, ic = weekly
+    return ic[query.window.rows(weeks)]
 
 
 def _trials(evidence: Evidence, query: LuckQuery) -> TrialReturns | Unavailable:
-    if evidence.trials is None:
-        return NO_TRIALS
-    rows = query.window.rows(evidence.trials.date)
-    return TrialReturns(evidence.trials.date[rows], evidence.trials.returns[rows])
+    trials = evidence.trials
+    return trials if isinstance(trials, Unavailable) else cut(trials, query.window.rows(trials.date))
 
 
 def _trial_groups(trials: Matrix) -> TrialGroups | None:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 
 import numpy as np
 
-from datasets.figures.correlation import constant_rows
-from datasets.figures.series import MIN_HAC_OBSERVATIONS, Floats, Matrix, is_constant, measured
+from datasets.figures.series import (
+    MIN_HAC_OBSERVATIONS,
+    SESSIONS_PER_YEAR,
+    Floats,
+    Matrix,
+    constant_rows,
+    is_constant,
+    measured,
+)
 from datasets.figures.unavailable import Unavailable, no_variation, too_few
 
 
@@ -250,3 +259,64 @@ def regress(outcome: Floats, regressors: Matrix, *, what: str = "the others") ->
     slopes = tuple(coefficient(place) for place in range(1, k + 1))
     error = 0.0 if exact else float(np.sqrt(residuals @ residuals / (n - k - 1)))
     return Regression(coefficient(0), slopes, min(1.0, max(0.0, r_squared)), lags, n, error)
+
+
+def residual_sharpe(fit: Regression) -> float | Unavailable:
+    """Return the intercept over the deviation of the residuals, annualised: the appraisal ratio.
+
+    Parameters
+    ----------
+    fit : Regression
+        Of daily returns.
+
+    Returns
+    -------
+    float or Unavailable
+        ``nonpositive_variance`` for a perfect fit.
+
+    References
+    ----------
+    Treynor and Black (1973), "How to Use Security Analysis to Improve Portfolio Selection", Journal of Business 46.
+    """
+    if fit.residual_deviation <= 0:
+        return Unavailable("nonpositive_variance", "the regressors explain the returns wholly")
+    return fit.intercept.value / fit.residual_deviation * math.sqrt(SESSIONS_PER_YEAR)
+
+
+def regression_payload(
+    fit: Regression | Unavailable, regressors: Iterable[str]
+) -> dict[str, Any] | Unavailable:
+    """Return a regression of daily returns as it is served.
+
+    Parameters
+    ----------
+    fit : Regression or Unavailable
+        The regression, or why there is none.
+    regressors : iterable of str
+        Names of the regressors, in their order.
+
+    Returns
+    -------
+    dict or Unavailable
+        As :func:`schemas.objects.exposures.regression` declares it; single figures may be Unavailable.
+    """
+    if isinstance(fit, Unavailable):
+        return fit
+    intercept = _served("alpha_daily", fit.intercept)
+    if fit.intercept.t_stat is None:
+        intercept["t_stat"] = Unavailable(
+            "insufficient_data", "no residuals are left to estimate an error from"
+        )
+    return {
+        **intercept,
+        "alpha_annualised": fit.intercept.value * SESSIONS_PER_YEAR,
+        "betas": {name: _served("beta", slope) for name, slope in zip(regressors, fit.slopes, strict=True)},
+        "r_squared": fit.r_squared,
+        "residual_sharpe": residual_sharpe(fit),
+        "lags": fit.lags,
+    }
+
+
+def _served(name: str, coefficient: Coefficient) -> dict[str, Any]:
+    errors = asdict(coefficient)
+    return {name: errors.pop("value"), **errors}

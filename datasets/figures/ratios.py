@@ -8,9 +8,16 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from datasets.figures.correlation import constant_rows
 from datasets.figures.equity import equity_curve, highest, solvent_returns
-from datasets.figures.series import SESSIONS_PER_YEAR, Floats, Matrix, is_constant, mean_or_null, measured
+from datasets.figures.series import (
+    SESSIONS_PER_YEAR,
+    Floats,
+    Matrix,
+    constant_rows,
+    is_constant,
+    mean_or_null,
+    measured,
+)
 from datasets.figures.unavailable import Unavailable, no_variation, too_few
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
-from datasets.figures.bootstrap import LEVEL, SAMPLES, Places, count, interval, mean_block_length, resample
+from datasets.figures.bootstrap import LEVEL, SAMPLES, interval, mean_block_length, sample_sums
 from datasets.figures.equity import solvent_returns
 from datasets.figures.price import Benchmark
-from datasets.figures.ratios import annualised_sharpe, annualised_volatility
 from datasets.figures.run_figures import Ledger
 from datasets.figures.series import (
     ROUNDING,
@@ -210,18 +209,20 @@ def regimes(ledger: Ledger | Unavailable, market: Market | None, seed: int) -> d
     if reason is not None or isinstance(returns, Unavailable):
         return {"groups": [], "mean_block": None, "withheld": {"groups": reason.text if reason else ""}}
     mean_block = mean_block_length(returns)
-    draw = np.random.Generator(np.random.PCG64([seed, 3]))
     by_group = groups(returns, market)
     withheld: dict[str, str] = {}
-    measurable = {
-        (name, regime): flags
-        for name, parts in by_group.items()
-        for regime, flags in parts.items()
-        if _unmeasured(returns[flags]) is None
-    }
-    samples = _sampled_sharpes(returns, list(measurable.values()), resample(draw, returns.size, mean_block))
+    measurable: dict[tuple[str, str], Flags] = {}
+    for name, parts in by_group.items():
+        for regime, flags in parts.items():
+            unmeasured = _unmeasured(returns[flags])
+            if unmeasured is None:
+                measurable[name, regime] = flags
+            else:
+                withheld[f"{name}.{regime}"] = unmeasured.text
+    draw = np.random.Generator(np.random.PCG64([seed, 3]))
+    samples = _sampled_sharpes(returns, list(measurable.values()), mean_block, draw)
     sharpes = dict(zip(measurable, samples, strict=True))
-    entries = [_group(name, parts, returns, sharpes, withheld) for name, parts in by_group.items()]
+    entries = [_group(name, parts, returns, sharpes) for name, parts in by_group.items()]
     return {"groups": entries, "mean_block": mean_block, "withheld": withheld}
 
 
@@ -243,21 +244,20 @@ def _group(
     parts: Mapping[str, Flags],
     returns: Floats,
     sampled: Mapping[tuple[str, str], Floats],
-    withheld: dict[str, str],
 ) -> dict[str, Any]:
     entries: list[dict[str, Any]] = []
     for regime, flags in parts.items():
         in_regime = returns[flags]
         entry: dict[str, Any] = {"name": regime, "sessions": int(in_regime.size)}
-        reason = _unmeasured(in_regime)
-        if reason is not None:
-            withheld[f"{name}.{regime}"] = reason.text
+        if (name, regime) not in sampled:
             entries.append(entry | dict.fromkeys(("mean_return", "volatility", "sharpe", "band")))
             continue
+        mean = float(in_regime.mean()) * SESSIONS_PER_YEAR
+        volatility = float(in_regime.std(ddof=1)) * math.sqrt(SESSIONS_PER_YEAR)
         entry |= {
-            "mean_return": float(in_regime.mean()) * SESSIONS_PER_YEAR,
-            "volatility": annualised_volatility(in_regime),
-            "sharpe": annualised_sharpe(in_regime, "daily returns"),
+            "mean_return": mean,
+            "volatility": volatility,
+            "sharpe": mean / volatility,
             "band": _band(sampled[name, regime]),
         }
         entries.append(entry)
@@ -271,7 +271,9 @@ def _group(
     return {"name": name, "regimes": entries, "difference": difference}
 
 
-def _sampled_sharpes(returns: Floats, regimes: Sequence[Flags], samples: Iterable[Places]) -> Matrix:
+def _sampled_sharpes(
+    returns: Floats, regimes: Sequence[Flags], mean_block: float, draw: np.random.Generator
+) -> Matrix:
     """Return the Sharpe ratio of each regime in each sample; NaN if undefined.
 
     Parameters
@@ -280,8 +282,10 @@ def _sampled_sharpes(returns: Floats, regimes: Sequence[Flags], samples: Iterabl
         Returns of the book, fractions, without NaN.
     regimes : sequence of Flags, shape (n_sessions,)
         Sessions of each regime, at least one session each.
-    samples : iterable of Places, shape (n, n_sessions)
-        Resampled sessions.
+    mean_block : float
+        Mean length of a block in sessions.
+    draw : numpy.random.Generator
+        Source of random numbers.
 
     Returns
     -------
@@ -294,8 +298,7 @@ def _sampled_sharpes(returns: Floats, regimes: Sequence[Flags], samples: Iterabl
     centre = np.array([[returns[sessions].mean()] for sessions in regimes])
     deviations = np.where(flags, returns - centre, 0.0)
     terms = np.concatenate([flags, deviations, np.square(deviations)]).T
-    sums = np.concatenate([count(places) @ terms for places in samples])
-    n, total, squares = np.split(sums.T, 3)
+    n, total, squares = np.split(sample_sums(draw, mean_block, terms).T, 3)
     with np.errstate(divide="ignore", invalid="ignore"):
         deviation = np.sqrt(np.maximum(squares - total**2 / n, 0.0) / (n - 1))
         mean = centre + total / n
@@ -341,7 +344,7 @@ def measure(
         The ``data`` of `/v1/alphas/{alpha}/regimes`; JSON-ready.
     """
     withheld = {} if isinstance(benchmark, Benchmark) else dict.fromkeys(("market", "volatility"), benchmark)
-    sessions = ledger if isinstance(ledger, Unavailable) else ledger.within(window)
+    sessions = ledger if isinstance(ledger, Unavailable) else cut(ledger, window.rows(ledger.date))
     days = np.empty(0, "datetime64[D]") if isinstance(sessions, Unavailable) else sessions.date
     market = market_at(benchmark, days) if isinstance(benchmark, Benchmark) else None
     parts = regimes(sessions, market, seed)

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from datasets.figures.correlation import constant_rows
 from datasets.figures.equity import EquityCurve, equity_curve, solvent_returns
 from datasets.figures.newey_west import bandwidth
 from datasets.figures.ratios import book_figures
-from datasets.figures.series import SESSIONS_PER_YEAR, Dates, Floats, measured
+from datasets.figures.series import SESSIONS_PER_YEAR, Dates, Floats, constant_rows, measured
 from datasets.figures.sharpe import sharpe_moments
 from datasets.figures.unavailable import Unavailable, no_variation, too_few
 from datasets.figures.window import day

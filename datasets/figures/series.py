@@ -93,6 +93,24 @@ def is_constant(series: Floats) -> bool:
     return high - low <= ROUNDING * max(1.0, abs(low), abs(high))
 
 
+def constant_rows(rows: Matrix) -> Flags:
+    """Whether each row is constant within rounding, by :func:`is_constant`.
+
+    Parameters
+    ----------
+    rows : Matrix, shape (n_series, n_observations)
+        Observations near 1 in scale, at least one per series, without NaN.
+
+    Returns
+    -------
+    Flags, shape (n_series,)
+        True for constant rows.
+    """
+    low, high = np.minimum.reduce(rows, axis=1), np.maximum.reduce(rows, axis=1)
+    constant: Flags = high - low <= ROUNDING * np.maximum(1.0, np.maximum(np.abs(low), np.abs(high)))
+    return constant
+
+
 def null_if_nan(value: float) -> float | None:
     """Return a Python float, or None for the NaN that stands for null.
 

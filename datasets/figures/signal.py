@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from datasets.figures.bootstrap import MIN_OBSERVATIONS, count, mean_block_length, resample
+from datasets.figures.bootstrap import MIN_OBSERVATIONS, mean_block_length, sample_sums
 from datasets.figures.newey_west import newey_west
 from datasets.figures.series import Dates, Floats, Matrix, is_constant, mean_or_null, measured
 from datasets.figures.unavailable import Unavailable, no_variation, too_few
@@ -247,7 +247,6 @@ def monotonicity(portfolios: Matrix) -> dict[str, Figure]:
     smallest = float(means.min())
     block = mean_block_length(spread)
     draw = np.random.Generator(np.random.PCG64(SEED))
-    centred = steps - means
-    sampled = (count(places) @ centred / periods for places in resample(draw, periods, block))
-    above = sum(int(np.count_nonzero(part.min(axis=1) > smallest)) for part in sampled)
+    sampled = sample_sums(draw, block, steps - means) / periods
+    above = int(np.count_nonzero(sampled.min(axis=1) > smallest))
     return {"smallest_step": smallest, "p_value": above / SAMPLES, "mean_block": block}

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from datasets.analysis import Alpha, within
-from datasets.comparison import ComparisonQuery, FileReader, Matrix, correlate
+from datasets.comparison import ComparisonQuery, Matrix, correlate, read_returns
 from datasets.figures.correlation import between_common_closes
 from datasets.figures.ratios import FIGURES, book_figures, equal_weight
 from datasets.figures.series import Floats
@@ -50,7 +50,7 @@ def compared(runs: Sequence[Alpha], book: str, window: Window = FULL_HISTORY) ->
         "alphas": [run.alpha_id for run in runs],
         "book": book,
         "matrices": [
-            {"title": title, **_ready(correlate(FileReader(), runs, ComparisonQuery(by, book, window)))}
+            {"title": title, **_ready(correlate(read_returns, runs, ComparisonQuery(by, book, window)))}
             for by, title in _TITLES.items()
         ],
         "together": together(runs, book, window),
@@ -103,7 +103,7 @@ def _book(returns: Floats) -> Content:
 
 def _ready(matrix: Matrix) -> Content:
     return {
-        "matrix": [[x if isinstance(x, float) else None for x in row] for row in matrix.figures],
+        "matrix": matrix.values,
         "observations": matrix.observations,
         "withheld": sorted({x.text for row in matrix.figures for x in row if isinstance(x, Unavailable)}),
     }

@@ -45,7 +45,7 @@ class Tables:
         """Whether there is a dataset, or its part of one book."""
         return (dataset, book) in self.rows
 
-    def __call__(self, dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
+    def read(self, dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
         """Return columns of a table."""
         return self.rows[dataset, book].select(columns)
 
@@ -128,7 +128,7 @@ def luck_figures(tables: Tables, alpha_id: str, description: Mapping[str, Any] |
         As sealed; None if the run sealed none.
     """
     evidence = {
-        book: read_evidence(tables, tables, book, alpha_id, description)
+        book: read_evidence(tables, book, alpha_id, description)
         for book in SEALED_BOOKS
         if tables.has("portfolio", book)
     }

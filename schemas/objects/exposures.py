@@ -28,9 +28,40 @@ def _errors(of: str) -> tuple[Field, ...]:
         ),
         fraction(
             "p_value",
-            "Two-sided, from Student's t with sessions - factors - 1 degrees of freedom.",
+            "Two-sided, from Student's t with observations - regressors - 1 degrees of freedom.",
             **_NULL,
         ),
+    )
+
+
+def regression(meaning: str, others: str) -> Field:
+    """Declare a regression of a book's daily returns; `others` is the plural noun of the regressors."""
+    return record(
+        "regression",
+        f"{meaning} Null if withheld; errors are null without residuals.",
+        number("alpha_daily", Unit.RATIO, f"Intercept: mean daily return that the {others} do not explain."),
+        *_errors("of the intercept"),
+        number("alpha_annualised", Unit.RATIO, "Intercept x 252."),
+        mapping(
+            "betas",
+            "Regressor to its coefficient.",
+            record(
+                "",
+                "One coefficient.",
+                number("beta", Unit.RATIO, "Change of the book's return with that of the regressor."),
+                *_errors("of the coefficient"),
+                model="Coefficient",
+            ),
+        ),
+        fraction("r_squared", "Share of the variance explained."),
+        number(
+            "residual_sharpe",
+            Unit.RATIO,
+            "Intercept over the sample deviation of the residuals, x sqrt(252).",
+            **_NULL,
+        ),
+        count("lags", "Autocovariances used: floor(4 (observations / 100)^(2/9)), Bartlett weights."),
+        **_NULL,
     )
 
 
@@ -50,37 +81,9 @@ _MODEL: Final = record(
         **_NULL,
     ),
     count("measured", "Sessions on which all factors have a return."),
-    record(
-        "regression",
+    regression(
         "OLS of the book's return less the risk-free return of the session, which is also deducted from a benchmark.",
-        number(
-            "alpha_daily",
-            Unit.RATIO,
-            "Intercept: mean daily return that the factors do not explain.",
-        ),
-        *_errors("of the intercept"),
-        number("alpha_annualised", Unit.RATIO, "Intercept x 252."),
-        mapping(
-            "betas",
-            "Factor to its coefficient.",
-            record(
-                "",
-                "One coefficient.",
-                number("beta", Unit.RATIO, "Change of the book's return with that of the factor."),
-                *_errors("of the coefficient"),
-                model="Exposure",
-            ),
-        ),
-        fraction("r_squared", "Share of the variance explained."),
-        number(
-            "residual_sharpe",
-            Unit.RATIO,
-            "Intercept over the sample deviation of the residuals, x sqrt(252).",
-            **_NULL,
-        ),
-        count("lags", "Autocovariances used: floor(4 (sessions / 100)^(2/9)), Bartlett weights."),
-        model="ExposureRegression",
-        **_NULL,
+        "factors",
     ),
     record(
         "attribution",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from schemas.field import Field, array, count, fraction, mapping, number, record, text, withheld
+from schemas.metrics.families.family import KURTOSIS, SHARPE, SKEWNESS
 from schemas.objects.bootstrap import SAMPLES, SEED, band, mean_block
 from schemas.objects.summaries import WINDOW_DAYS
 from schemas.units import Unit
@@ -54,21 +55,9 @@ def _band(name: str, unit: Unit, meaning: str) -> Field:
 def _ratios(of: str) -> tuple[Field, ...]:
     """Declare the Sharpe ratio of returns and its significance."""
     return (
-        number("sharpe", Unit.RATIO, f"Mean over sample deviation {of}, annualised.", **_NULL),
-        number(
-            "skewness",
-            Unit.NONE,
-            f"Skewness {of}; adjusted Fisher-Pearson.",
-            unit_text="standardised moment",
-            **_NULL,
-        ),
-        number(
-            "kurtosis",
-            Unit.NONE,
-            f"Kurtosis {of}, 3 of a normal distribution; adjusted.",
-            unit_text="standardised moment",
-            **_NULL,
-        ),
+        SHARPE.called("sharpe", f"Mean over sample deviation {of}, annualised."),
+        SKEWNESS.called("skewness", f"Skewness {of}; adjusted Fisher-Pearson."),
+        KURTOSIS.called("kurtosis", f"Kurtosis {of}, 3 of a normal distribution; adjusted."),
         record(
             "probabilistic_sharpe",
             "Significance of the Sharpe ratio against a benchmark, adjusted for skewness and kurtosis.",
@@ -180,21 +169,13 @@ LUCK: Final = record(
         "data_snooping",
         "p-values of the hypothesis that no sealed trial beats the risk-free return, by the stationary bootstrap with the samples and "
         "mean block length of the daily bands.",
-        *(
-            fraction(name, meaning)
-            for name, meaning in (
-                (
-                    "reality_check",
-                    "White's Reality Check: on means, with every trial recentred to 0.",
-                ),
-                (
-                    "spa",
-                    "Hansen's test of superior predictive ability: on studentised means, without trials significantly below 0.",
-                ),
-                ("spa_lower", "Hansen's test without any trial below 0: a lower bound."),
-                ("spa_upper", "Hansen's test with every trial: an upper bound."),
-            )
+        fraction("reality_check", "White's Reality Check: on means, with every trial recentred to 0."),
+        fraction(
+            "spa",
+            "Hansen's test of superior predictive ability: on studentised means, without trials significantly below 0.",
         ),
+        fraction("spa_lower", "Hansen's test without any trial below 0: a lower bound."),
+        fraction("spa_upper", "Hansen's test with every trial: an upper bound."),
         nullable=True,
     ),
     record(

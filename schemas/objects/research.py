@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from schemas.field import (
     Field,
@@ -17,7 +17,9 @@ from schemas.field import (
     texts,
     withheld,
 )
+from schemas.metrics.families.family import ANNUALISED_RETURN, SHARPE, VOLATILITY
 from schemas.objects.bootstrap import SAMPLES, SEED, band, mean_block
+from schemas.objects.exposures import regression
 from schemas.parameters import BY
 from schemas.units import Unit
 
@@ -43,7 +45,8 @@ NEIGHBOUR: Final = record(
     number(
         "correlation",
         Unit.CORRELATION,
-        "Correlation of the daily returns, or mean weekly rank correlation of the scores; for `by=holdings` see `overlap`.",
+        "Correlation of the daily returns, or mean weekly correlation of the alphas' ranks of the names that both score; for "
+        "`by=holdings` see `overlap`.",
         optional=True,
         minimum=-1,
         maximum=1,
@@ -118,78 +121,23 @@ CORRELATIONS: Final = record(
 
 
 def _figures(name: str, meaning: str, *, change: bool = False) -> Field:
-    rules: dict[str, Any] = {} if change else {"minimum": 0}
+    minimum = None if change else 0
     return record(
         name,
         meaning,
-        number(
-            "sharpe",
-            Unit.RATIO,
-            "Mean / sample standard deviation (ddof 1) of the daily return x sqrt(252); no risk-free rate is deducted.",
-            nullable=True,
-        ),
-        number(
-            "annualised_return",
-            Unit.RATIO,
-            "Compounded return to the power of 252 / sessions, less one.",
-            nullable=True,
-        ),
-        number(
-            "volatility",
-            Unit.RATIO,
-            "Sample standard deviation (ddof 1) of the daily return x sqrt(252).",
-            nullable=True,
-            **rules,
-        ),
+        SHARPE,
+        ANNUALISED_RETURN,
+        VOLATILITY.called("volatility", minimum=minimum),
         number(
             "max_drawdown_pct",
             Unit.PERCENTAGE_POINTS,
             "Deepest fall from the running peak, as a percentage of the peak.",
             nullable=True,
-            **rules,
+            minimum=minimum,
         ),
         model="BookChange" if change else "BookFigures",
     )
 
-
-_T_STAT: Final = number(
-    "t_stat",
-    Unit.NONE,
-    "Value over its Newey-West standard error; null without residuals.",
-    nullable=True,
-    unit_text="standard errors",
-)
-
-_REGRESSION: Final = record(
-    "regression",
-    "Regression of the alpha's daily return on those of the others, with an intercept; null if withheld.",
-    number("alpha_daily", Unit.RATIO, "Intercept: mean daily return that the others do not explain."),
-    number("alpha_annualised", Unit.RATIO, "Intercept x 252."),
-    _T_STAT.called("t_stat", "Intercept over its Newey-West standard error; null without residuals."),
-    number(
-        "p_value",
-        Unit.RATIO,
-        "p-value of the intercept, two-sided, from Student's t with observations - alphas - 1 degrees of freedom; null without residuals.",
-        nullable=True,
-        minimum=0,
-        maximum=1,
-    ),
-    count("lags", "Autocovariances used: floor(4 (observations / 100)^(2/9)), Bartlett weights."),
-    mapping(
-        "betas",
-        "Alpha to its coefficient.",
-        record(
-            "",
-            "One coefficient.",
-            number("beta", Unit.RATIO, "Change of the alpha's return with that of the other."),
-            _T_STAT,
-            model="Beta",
-        ),
-    ),
-    fraction("r_squared", "Share of the variance explained."),
-    nullable=True,
-    model="Regression",
-)
 
 CONTRIBUTION: Final = record(
     "contribution",
@@ -209,7 +157,7 @@ CONTRIBUTION: Final = record(
     _figures("with", "Book of the alphas including this one, rebalanced to `weights` each session."),
     _figures("without", "Book of the alphas without this one, their weights in the same proportions."),
     _figures("marginal", "`with` less `without`.", change=True),
-    _REGRESSION,
+    regression("Regression of the alpha's daily return on those of the others, with an intercept.", "others"),
     mapping(
         "sessions",
         "Address of each alpha to its sessions; empty if no book is combined.",

@@ -1,33 +1,42 @@
-"""Comparison of alphas: correlations, neighbours, and contribution to a book of others."""
+"""Comparison of alphas: correlations, neighbours, contribution to a book of others, and the luck of a catalogue."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+import numpy as np
+
 from datasets.alpha_columns import Allowed
-from datasets.comparison import ComparisonQuery, correlate, measure_contribution
+from datasets.comparison import ComparisonQuery, ReadReturns, correlate, measure_contribution, read_returns
+from datasets.figure_data import BOOK
 from datasets.figures.contribution import shortened
+from datasets.figures.false_discoveries import minimum_backtest_length
+from datasets.figures.series import SESSIONS_PER_YEAR
 from datasets.figures.unavailable import Unavailable
 from datasets.figures.window import Window
 from datasets.snapshot import Snapshot
 from schemas.endpoints import SERVED_BY
 from schemas.errors import ApiError
+from schemas.metrics.statistic import LEDGER
+from schemas.objects.luck import LEVELS
 from schemas.parameters import AMONG, MAX_COMPARED, WEIGHTS
 from schemas.warning_codes import by_member
-from serve.http.handler import EndpointFunction
+from serve.auth.caller import Caller
+from serve.catalog import Catalog
+from serve.endpoints.figures import METRICS
+from serve.http.handler import Computed, EndpointFunction
 from serve.http.params import refusal
 from serve.http.request import Request
 from serve.http.responses import Answer, Page, Single, kind_missing, run_meta
-from serve.pages.books import holds_book
+from serve.pages.books import holds_book, require_book
 from serve.pages.query import Rows
-from serve.research.chosen import chosen_runs, require_book
-from serve.research.neighbours import Neighbours, Order, among_all, among_few
-from serve.research.reader import ServedReader
+from serve.research.nearest import Nearest
+from serve.research.neighbours import REASONS, Order, among_all, among_few
 from serve.research.store import ReturnsStore
 from serve.state import ServerState
 
@@ -47,21 +56,20 @@ def comparison_query(request: Request, by: str) -> ComparisonQuery:
     return query
 
 
-def reader_of(service: ServerState, request: Request) -> ServedReader:
-    """Return the reader of the runs that the caller may read."""
-    return ServedReader(service.caches["returns"], request.raw)
+def cached_returns(service: ServerState) -> ReadReturns:
+    """Return a reader of daily returns through the cache of the service."""
+    cache = service.caches["returns"]
+    return lambda run, book: cache.get_or_load(
+        run.key, book, lambda: read_returns(run, book), lambda x: x.nbytes
+    )
 
 
-async def correlations(service: ServerState, request: Request) -> Answer:
+def correlations(service: ServerState, request: Request) -> Single:
     """Return the similarity of every pair."""
-    runs = chosen_runs(service.snapshots, request.caller, request.values["alphas"])
-    return await service.compute(partial(_correlations, service, request, runs))
-
-
-def _correlations(service: ServerState, request: Request, runs: tuple[Snapshot, ...]) -> Single:
+    runs = _chosen_runs(service.snapshots, request.caller, request.values["alphas"])
     query = comparison_query(request, request.values["by"])
     require_book(runs, query.book, raw=request.raw)
-    correlation = correlate(reader_of(service, request), runs, query)
+    correlation = correlate(cached_returns(service), runs, query)
     names = [run.alpha_id for run in runs]
     withheld = {
         f"{names[row]},{names[column]}": figure.text
@@ -75,9 +83,7 @@ def _correlations(service: ServerState, request: Request, runs: tuple[Snapshot, 
             "snapshots": {run.alpha_id: run.id for run in runs},
             "by": query.by,
             "book": query.compared_book,
-            "matrix": [
-                [None if isinstance(x, Unavailable) else x for x in row] for row in correlation.figures
-            ],
+            "matrix": correlation.values,
             "observations": correlation.observations,
             "withheld": withheld,
         },
@@ -91,7 +97,7 @@ async def neighbours(service: ServerState, request: Request) -> Answer:
     named = None
     if values["among"] is not None:
         names = [name for name in dict.fromkeys(values["among"]) if name != own]
-        named = chosen_runs(service.snapshots, request.caller, names)
+        named = _chosen_runs(service.snapshots, request.caller, names)
     return await once_ready(service, request, partial(_compared, service, request, named))
 
 
@@ -132,25 +138,21 @@ async def once_ready(service: ServerState, request: Request, make: Callable[[], 
 
 
 def _compared(service: ServerState, request: Request, named: tuple[Snapshot, ...] | None) -> Answer | Waiting:
-    query, snapshot, values = (
-        comparison_query(request, request.values["by"]),
-        request.snapshot,
-        request.values,
-    )
+    values, snapshot, read = request.values, request.snapshot, cached_returns(service)
+    query = comparison_query(request, values["by"])
     order = Order(values["order"], values["limit"], values["offset"])
-    reader = reader_of(service, request)
-    if query.compared_book is not None:
-        holds_book(snapshot, query.table, query.compared_book, raw=request.raw)
-    if not reader.has_rows(snapshot, query):
-        return _page(service, request, query, Neighbours(), (kind_missing(query.table),))
+    book = query.compared_book
+    held = book is None or holds_book(snapshot, query.table, book, raw=request.raw)
+    if not (held and snapshot.has_rows(query.table, book)):
+        return _page(service, request, query, Nearest(), (kind_missing(query.table),))
     if named is None and query.by == "returns":
         store = service.neighbours.of(query.book)
         if not store.was_ready:
             return Waiting(store, lambda: store.was_ready)
-        result = among_all(store, reader, snapshot, query, allowed=request.caller.runs, order=order)
+        result = among_all(store, read, snapshot, query, allowed=request.caller.runs, order=order)
     else:
         others = _readable_runs(service, request) if named is None else named
-        result = among_few(reader, (snapshot, *others), query, order)
+        result = among_few(read, snapshot, others, query, order)
     return _page(service, request, query, result)
 
 
@@ -189,7 +191,7 @@ def _page(
     service: ServerState,
     request: Request,
     query: ComparisonQuery,
-    result: Neighbours,
+    result: Nearest,
     warnings: tuple[Mapping[str, str], ...] = (),
 ) -> Page:
     figure = "overlap" if query.by == "holdings" else "correlation"
@@ -210,7 +212,7 @@ def _page(
         "first_date": first,
         "last_date": last,
         "compared": result.compared,
-        "excluded": result.excluded,
+        "excluded": {reason: result.excluded.get(reason, 0) for reason in REASONS},
     }
     meta |= by_member(warnings)
     return Page(Rows.of(rows, result.compared), meta)
@@ -222,32 +224,120 @@ def _name(service: ServerState, request: Request, alpha_id: str) -> str | None:
     return None if snapshot is None else snapshot.pointer.name
 
 
-async def contribution(service: ServerState, request: Request) -> Answer:
+def contribution(service: ServerState, request: Request) -> Single:
     """Return the contribution of an alpha to a book of others."""
-    own = request.snapshot.alpha_id
-    names = [name for name in dict.fromkeys(request.values["alphas"]) if name != own]
-    weights = request.values["weights"]
+    snapshot, weights = request.snapshot, request.values["weights"]
+    names = [name for name in dict.fromkeys(request.values["alphas"]) if name != snapshot.alpha_id]
     if not isinstance(weights, str) and (len(weights) != len(names) + 1 or not any(weights[1:])):
         rule = f"{len(names) + 1} numbers, that of this alpha first; those of the others not all 0"
         raise refusal([{"name": WEIGHTS.name, "constraint": rule}])
-    runs = chosen_runs(service.snapshots, request.caller, names)
-    return await service.compute(partial(_contribution, service, request, runs))
+    runs = _chosen_runs(service.snapshots, request.caller, names)
+    query = comparison_query(request, "returns")
+    require_book((snapshot,), query.book, raw=request.raw)
+    data = measure_contribution(cached_returns(service), snapshot, runs, weights, query)
+    return Single(data, source=f"snapshot {snapshot.id}", meta=run_meta(snapshot), warnings=shortened(data))
 
 
-def _contribution(service: ServerState, request: Request, runs: tuple[Snapshot, ...]) -> Single:
-    query, snapshot = comparison_query(request, "returns"), request.snapshot
-    holds_book(snapshot, query.table, query.book, raw=request.raw)
-    data = measure_contribution(reader_of(service, request), snapshot, runs, request.values["weights"], query)
+_COMPUTED: Final = (
+    "The correlations of {alphas} alphas are being computed, the returns of {read} were read; come back."
+)
+
+
+async def catalogue_luck(service: ServerState, request: Request) -> Answer:
+    """Return the discoveries among the alphas that a key may read."""
+    caller = request.caller
+    for endpoint in (METRICS, LEDGER.endpoint):
+        caller.require_call(endpoint, "judge alphas by their returns")
+    return await once_ready(service, request, partial(_catalogue_luck, service, request))
+
+
+def _catalogue_luck(service: ServerState, request: Request) -> Answer | Waiting:
+    runs = request.caller.runs
+    columns = service.snapshots.listing.columns
+    store = service.neighbours.of(BOOK)
+    number = store.effective_number(runs)
+    if number is None:
+        return Waiting(store, lambda: store.effective_number(runs) is not None, _COMPUTED)
+    judged = columns.judged(runs, ())
+    tested = int(np.count_nonzero(~np.isnan(judged.p_value)))
+    withheld = {}
+    if isinstance(number, Unavailable):
+        withheld["effective_number"] = withheld["effective_backtest_length"] = number.text
+    alphas = int(np.count_nonzero(columns.allowed(runs)))
+    if not alphas:
+        withheld["minimum_backtest_length"] = "the key may read no alpha"
     return Single(
-        data,
-        source=f"snapshot {snapshot.id}",
-        meta=run_meta(request.snapshot),
-        warnings=shortened(data),
+        {
+            "alphas": alphas,
+            "tested": tested,
+            "discoveries": [
+                {
+                    "level": level,
+                    "benjamini_hochberg": int(np.count_nonzero(judged.q_value <= level)),
+                    "benjamini_yekutieli": int(np.count_nonzero(judged.q_value_by <= level)),
+                    "bonferroni": int(np.count_nonzero(judged.p_value * tested <= level)),
+                }
+                for level in LEVELS
+            ],
+            "effective_number": None if isinstance(number, Unavailable) else number,
+            "minimum_backtest_length": _length(alphas or None),
+            "effective_backtest_length": _length(None if isinstance(number, Unavailable) else round(number)),
+            "withheld": withheld,
+        },
+        source="alphas",
     )
+
+
+def _length(trials: int | None) -> dict[str, float | None]:
+    sessions = None if trials is None else minimum_backtest_length(trials, 1.0)
+    return {
+        "trials": trials,
+        "sessions": sessions,
+        "years": None if sessions is None else sessions / SESSIONS_PER_YEAR,
+    }
+
+
+def _chosen_runs(catalog: Catalog, caller: Caller, names: Sequence[str]) -> tuple[Snapshot, ...]:
+    """Return the served snapshots of the alphas that a request lists, without I/O.
+
+    Parameters
+    ----------
+    catalog : Catalog
+        The served alphas.
+    caller : Caller
+        Who asks.
+    names : sequence of str
+        Ids of the alphas.
+
+    Returns
+    -------
+    tuple of Snapshot
+        In the order of `names`.
+
+    Raises
+    ------
+    ApiError
+        ``run_not_allowed`` when the key may not read one of them, whether or not it exists; ``run_not_found`` when one does not
+        exist.
+    """
+    for name in names:
+        if not caller.may_read_run(name):
+            raise ApiError(
+                "run_not_allowed", f"This key may not read the data of {name}.", headers=caller.headers
+            )
+    snapshots = []
+    for name in names:
+        snapshot = catalog.resolve(name)
+        if snapshot is None:
+            catalog.require_known(name)
+            raise ApiError("run_not_found", f"There is no alpha {name}.")
+        snapshots.append(snapshot)
+    return tuple(snapshots)
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
     "research.neighbours": neighbours,
-    "research.correlations": correlations,
-    "research.contribution": contribution,
+    "research.correlations": Computed(correlations),
+    "research.contribution": Computed(contribution),
+    "research.luck.catalogue": catalogue_luck,
 }

@@ -1,6 +1,6 @@
 """Daily benchmark prices: read from Parquet files, cached in memory, measured over a request's window."""
 
-from serve.market_data.store import MarketData
+from serve.market_data.operator_files import MarketData
 from serve.market_data.window import Window, measure
 
 __all__ = ["MarketData", "Window", "measure"]

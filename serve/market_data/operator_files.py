@@ -1,20 +1,25 @@
-"""An operator's Parquet files, read again when they change."""
+"""An operator's Parquet files, read again when they change: benchmarks and factors."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Final, Generic, TypeVar
 
 import structlog
 
-from datasets.factors import Factors, read_factors
+from datasets.factors import read_factors
+from datasets.figures.exposures import Factors
+from datasets.figures.price import Benchmark
+from datasets.market_data import read_benchmarks
 from datasets.operator_files import MAX_BYTES, find_files
 from datasets.storage import Signature, open_storage
 from datasets.storage.failures import is_refusal, names_missing_bucket
-from schemas.errors import SettingsError, StorageUnavailable
+from schemas.errors import ApiError, SettingsError, StorageUnavailable
+from schemas.parameters import BENCHMARKS, MAX_BENCHMARKS, SYMBOL_PATH, Parameter
 
 _log = structlog.get_logger("serve.market_data")
 T = TypeVar("T")
@@ -174,3 +179,82 @@ def _read_factors(files: Mapping[str, bytes]) -> Factors:
         raise SettingsError(f"factors are one file, and there are {', '.join(files)}: name one of them")
     ((file, data),) = files.items()
     return read_factors(file, data)
+
+
+class MarketData(OperatorFiles[Mapping[str, Benchmark]]):
+    """Benchmarks from one Parquet file or a folder of them, by symbol.
+
+    Parameters
+    ----------
+    address
+        A path or URL; None when the deployment has no market data.
+    check_seconds
+        Pause between two looks for changed files.
+
+    Raises
+    ------
+    SettingsError
+        When no file system answers to the address.
+    """
+
+    def __init__(self, address: str | None, *, check_seconds: float = CHECK_SECONDS) -> None:
+        super().__init__(
+            "market_data", "ALPHA_RESULTS_MARKET_DATA", address, read_benchmarks, check_seconds=check_seconds
+        )
+
+    async def benchmark(self, symbol: str) -> Benchmark:
+        """Return the cached series of a symbol; symbols are in upper case and compared exactly.
+
+        Raises
+        ------
+        ApiError
+            ``bad_request`` for a symbol that is not there, with those that are; ``benchmark_not_configured`` when there
+            is no market data or it breaks a rule; ``benchmark_unavailable`` when its store does not answer.
+        """
+        cached = await self.current()
+        if cached is None:
+            if self.misconfigured:
+                raise ApiError(
+                    "benchmark_not_configured", "This deployment has no market data that can be used."
+                )
+            raise _unavailable()
+        if symbol not in cached:
+            raise unknown_benchmark(cached)
+        return cached[symbol]
+
+    async def available(self) -> Mapping[str, Benchmark]:
+        """Return all cached series by symbol; none without market data, or if it breaks a rule.
+
+        Raises
+        ------
+        ApiError
+            ``benchmark_unavailable`` when its store does not answer.
+        """
+        cached = await self.current()
+        if cached is None and not self.misconfigured:
+            raise _unavailable()
+        return cached or {}
+
+    def refusal(self, symbol: str) -> ApiError | None:
+        """Return the ``bad_request`` for an unknown symbol; None before the files were read."""
+        return unknown_benchmark(self.result) if self.result and symbol not in self.result else None
+
+
+def unknown_benchmark(available: Collection[str], parameter: Parameter = SYMBOL_PATH) -> ApiError:
+    """Return the ``bad_request`` for an unknown symbol, or for too many symbols, with those that are there."""
+    several = parameter is BENCHMARKS
+    symbols = sorted(available)
+    constraint = f"{f'at most {MAX_BENCHMARKS}' if several else 'one'} of {', '.join(symbols)}"
+    return ApiError(
+        "bad_request",
+        f"There is no such benchmark{', or there are too many' if several else ''}.",
+        {"parameters": [{"name": parameter.name, "constraint": constraint}], "available": symbols},
+    )
+
+
+def _unavailable() -> ApiError:
+    return ApiError(
+        "benchmark_unavailable",
+        "The market data cannot be read for now; try again later.",
+        headers={"Retry-After": str(math.ceil(RETRY_SECONDS))},
+    )

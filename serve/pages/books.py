@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from datasets.snapshot import Snapshot
@@ -14,7 +15,7 @@ from serve.pages.sql import compile_books
 
 def visible_books(snapshot: Snapshot, *, raw: bool) -> tuple[str, ...]:
     """Return the books a key can read, over all kinds, in the order they are listed everywhere."""
-    return _listed(tuple(snapshot.books(kind) for kind in BOOK_KINDS), raw=raw)
+    return _listed(tuple(map(snapshot.books, BOOK_KINDS)), raw=raw)
 
 
 @lru_cache(maxsize=1024)
@@ -44,14 +45,29 @@ def holds_book(snapshot: Snapshot, kind: str, book: str, *, raw: bool) -> bool:
     visible = visible_books(snapshot, raw=raw)
     if book in visible:
         return book in snapshot.books(kind)
-    if not visible:
-        # A run without books holds no data for any of them.
-        return False
-    raise ApiError(
-        "unknown_book",
-        "The run has no such book among those this key can read.",
-        {"available": list(visible)},
-    )
+    if visible:
+        raise _unknown_book("The run has no such book among those this key can read.", visible)
+    # A run without books holds no data for any of them.
+    return False
+
+
+def require_book(snapshots: Sequence[Snapshot], book: str, *, raw: bool) -> None:
+    """Refuse a book that none of the runs has, if any run has books, and a raw book that the key does not see.
+
+    Raises
+    ------
+    ApiError
+        ``unknown_book``, with the books of the runs that the key can read.
+    """
+    available = {name for snapshot in snapshots for name in visible_books(snapshot, raw=raw)}
+    if book not in available and (available or (book.startswith(RAW_PREFIX) and not raw)):
+        which = "The run has no such book" if len(snapshots) == 1 else "None of the runs has such a book"
+        message = f"{which} among those this key can read."
+        raise _unknown_book(message, sorted(available, key=book_order))
+
+
+def _unknown_book(message: str, available: Sequence[str]) -> ApiError:
+    return ApiError("unknown_book", message, {"available": list(available)})
 
 
 class BookPages:

@@ -5,18 +5,15 @@ from __future__ import annotations
 import contextlib
 import io
 import threading
-from collections.abc import Sequence
 from typing import Final
 
 import duckdb
 import polars as pl
 from polars.exceptions import PanicException
 
-from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotUnreadable, StorageUnavailable
-from schemas.tables import PUBLISHED_TABLES
 from serve.pages.query import Rows
-from serve.pages.sql import PageStatements, Statement, select_all
+from serve.pages.sql import PageStatements, Statement
 
 _WHOLE_SECONDS: Final = "%Y-%m-%dT%H:%M:%SZ"
 _MICROSECONDS: Final = "%Y-%m-%dT%H:%M:%S%.6fZ"
@@ -74,18 +71,6 @@ class Engine:
             raise _translated(error) from error
         assert isinstance(frame, pl.DataFrame)
         return frame
-
-    def dataset(
-        self, snapshot: Snapshot, dataset: str, columns: Sequence[str], book: str | None = None
-    ) -> pl.DataFrame:
-        """Return columns of a dataset, or of its part of one book, with all rows.
-
-        Raises
-        ------
-        SnapshotCorrupt, StorageUnavailable
-            When the file is not what was published, or as :meth:`frame`.
-        """
-        return self.frame(select_all(PUBLISHED_TABLES[dataset], snapshot.file(dataset, book), columns))
 
     def page(self, query: PageStatements) -> Rows:
         """Run a page's queries; the rows are encoded without a Python object for any of them.

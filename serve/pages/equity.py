@@ -18,7 +18,7 @@ from schemas.rows import ROWS
 from schemas.tables import TABLES
 from serve.cache import SizedLRUCache
 from serve.pages.books import holds_book
-from serve.pages.duckdb import Engine, row_objects, to_json
+from serve.pages.duckdb import row_objects, to_json
 from serve.pages.query import NO_ROWS, PageQuery, PageResult, Rows
 
 _ROW: Final = tuple(column.name for column in ROWS["equity"].columns)
@@ -129,14 +129,11 @@ class CurvePages:
 
     Parameters
     ----------
-    engine
-        Reads the files.
     cache
         Keeps ledgers.
     """
 
-    def __init__(self, engine: Engine, cache: SizedLRUCache[Ledger]) -> None:
-        self._engine = engine
+    def __init__(self, cache: SizedLRUCache[Ledger]) -> None:
         self._cache = cache
 
     def page(self, query: PageQuery, snapshot: Snapshot, *, at_once: bool) -> PageResult | None:
@@ -151,7 +148,7 @@ class CurvePages:
             return PageResult(NO_ROWS, missing=(query.table,), summary=empty_summary(book))
 
         def read() -> Ledger:
-            return make_ledger(self._engine.dataset(snapshot, "portfolio", LEDGER_COLUMNS, book))
+            return make_ledger(snapshot.read("portfolio", LEDGER_COLUMNS, book))
 
         ledger = (
             self._cache.get(snapshot.key, book)

@@ -157,29 +157,6 @@ def row_range(
     return PageStatements(rows, total, limit, offset)
 
 
-def select_rows(
-    columns: Statement, table: Statement, conditions: Sequence[Statement], order: str
-) -> Statement:
-    """Return the query of all rows that meet the conditions."""
-    where = _where(conditions)
-    return Statement(
-        f"SELECT {columns.sql} FROM {table.sql}{where.sql} ORDER BY {order}",  # noqa: S608 - see module
-        (*columns.binds, *table.binds, *where.binds),
-    )
-
-
-def select_all(table: Table, file: str, columns: Sequence[str]) -> Statement:
-    """Return the query of every row of a file of a table, in the order it is stored in.
-
-    Parameters
-    ----------
-    columns
-        Declared columns that the file holds.
-    """
-    names = Statement(", ".join(map(quoted, columns)))
-    return select_rows(names, source(file), [], stored_order(table))
-
-
 def select_symbols(stored: Statement) -> Statement:
     """Return the query of the distinct symbols of a table expression that has any."""
     column = quoted("symbol")

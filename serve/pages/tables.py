@@ -37,7 +37,7 @@ from serve.pages.query import (
 )
 from serve.pages.row_folder import MAX_SHARE, RowFolder
 from serve.pages.row_table import NotTabled, RowsDamaged, RowTable, make_batch, table_source
-from serve.pages.sql import PublishedFile, compile_page, select_all
+from serve.pages.sql import PublishedFile, compile_page
 from serve.pages.symbols import RunSymbols
 
 _log = structlog.get_logger("serve.cache")
@@ -195,7 +195,7 @@ class TablePages:
             if not held:
                 return RebalanceIndex((), (), None)
             columns = [name for name in _WEEK if name in held]
-            weeks = self._engine.frame(select_all(TABLES["rebalances"], snapshot.file("rebalances"), columns))
+            weeks = snapshot.read("rebalances", columns)
             symbols = weeks["n_symbols"].to_list() if "n_symbols" in columns else None
             return RebalanceIndex(weeks["date"].to_list(), weeks["week_status"].to_list(), symbols)
 

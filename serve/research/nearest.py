@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from datasets.comparison import NO_VARIATION, TOO_FEW, Neighbour
 from datasets.figures.correlation import MIN_SESSIONS, correlate_rows
 from datasets.figures.daily_returns import DailyReturns
 from datasets.figures.rank_correlation import Integers
@@ -19,8 +20,6 @@ from datasets.figures.series import ROUNDING, Flags, Floats
 from datasets.figures.similarity import ORDERS
 from serve.research.returns_matrix import ReturnsMatrix
 
-TOO_FEW: Final = "too_few"
-NO_VARIATION: Final = "no_variation"
 _ROWS_AT_ONCE: Final = 256
 """Rows whose squares are computed at a time; they fill a core's cache."""
 _SINGLE: Final = 2.0**-24
@@ -29,41 +28,26 @@ _MAX_ERROR: Final = 0.05
 """Estimates with a larger error bound are discarded."""
 
 
-class Neighbour(NamedTuple):
-    """One alpha and its correlation.
-
-    Attributes
-    ----------
-    alpha_id : str
-        Id of the alpha.
-    figure : float
-        Correlation, between -1 and 1.
-    observations : int
-        Common sessions.
-    """
-
-    alpha_id: str
-    figure: float
-    observations: int
-
-
 @dataclass(slots=True)
 class Nearest:
-    """The result of a search.
+    """One page of neighbours.
 
     Attributes
     ----------
-    page : list of Neighbour
+    page : sequence of Neighbour
         The neighbours of the page, in order.
     compared : int
-        Number of runs with a correlation.
+        How many there are on all pages.
     excluded : dict of str to int
-        Reason -> number of runs without one.
+        Reason -> number of runs that are not compared.
+    span : tuple of str or None, length 2
+        First and last day of the alpha within the window, ISO 8601.
     """
 
-    page: list[Neighbour] = field(default_factory=list)
+    page: Sequence[Neighbour] = ()
     compared: int = 0
-    excluded: dict[str, int] = field(default_factory=lambda: {TOO_FEW: 0, NO_VARIATION: 0})
+    excluded: dict[str, int] = field(default_factory=dict)
+    span: tuple[str | None, str | None] = (None, None)
 
 
 class Estimate(NamedTuple):

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
 from datasets.alpha_columns import Allowed
-from datasets.comparison import ComparisonQuery, correlate, read_returns
-from datasets.figures.similarity import ORDERS
-from datasets.figures.unavailable import Unavailable
+from datasets.comparison import (
+    NO_DATA,
+    NO_VARIATION,
+    TOO_FEW,
+    ComparisonQuery,
+    ReadReturns,
+    neighbours,
+    read_returns,
+)
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt, StorageUnavailable
 from serve.catalog import Catalog
-from serve.research.nearest import NO_VARIATION, TOO_FEW, Neighbour, search
-from serve.research.reader import ServedReader
-from serve.research.returns_matrix import LACKING, NO_DATA, NOT_READ, UNREADABLE
+from serve.research.nearest import Nearest, search
+from serve.research.returns_matrix import LACKING, NOT_READ, UNREADABLE
 from serve.research.store import ReturnsStore
 
 PATIENCE_SECONDS: Final = 10.0
@@ -34,28 +40,6 @@ class Order:
     name: str
     limit: int
     offset: int
-
-
-@dataclass(slots=True)
-class Neighbours:
-    """One page of neighbours.
-
-    Attributes
-    ----------
-    page
-        The requested page of neighbours.
-    compared
-        How many there are in all.
-    excluded
-        Reason to the number of alphas that are not compared.
-    span
-        First and last day of the alpha within the window.
-    """
-
-    page: Sequence[Neighbour] = ()
-    compared: int = 0
-    excluded: dict[str, int] = field(default_factory=lambda: dict.fromkeys(REASONS, 0))
-    span: tuple[str | None, str | None] = (None, None)
 
 
 class ReturnsStores:
@@ -115,13 +99,13 @@ class ReturnsStores:
 
 def among_all(
     store: ReturnsStore,
-    reader: ServedReader,
+    read: ReadReturns,
     snapshot: Snapshot,
     query: ComparisonQuery,
     *,
     allowed: Allowed,
     order: Order,
-) -> Neighbours:
+) -> Nearest:
     """Rank all other alphas that a key may read by the correlation of their returns.
 
     Raises
@@ -132,7 +116,7 @@ def among_all(
     searchable = store.searchable
     # The store has the alpha's own returns, unless its snapshot is new or not served; then its ledger is read.
     own = searchable.returns(snapshot)
-    own = (reader.returns(snapshot, query.book) if own is None else own).within(query.window)
+    own = (read(snapshot, query.book) if own is None else own).within(query.window)
     others = searchable.listing.columns.allowed(allowed).copy()
     place = searchable.listing.places.get(snapshot.alpha_id)
     if place is not None:
@@ -141,52 +125,36 @@ def among_all(
     wanted = np.zeros(searchable.rows, np.bool_)
     wanted[rows[rows >= 0]] = True
     nearest = search(
-        own,
-        searchable.matrices,
-        wanted,
-        order=order.name,
-        limit=order.limit,
-        offset=order.offset,
+        own, searchable.matrices, wanted, order=order.name, limit=order.limit, offset=order.offset
     )
-    without_row = {reason: int(np.count_nonzero(rows == code)) for reason, code in LACKING.items()}
-    return Neighbours(nearest.page, nearest.compared, {**without_row, **nearest.excluded}, own.span)
+    nearest.excluded |= {reason: int(np.count_nonzero(rows == code)) for reason, code in LACKING.items()}
+    nearest.span = own.span
+    return nearest
 
 
 def among_few(
-    reader: ServedReader, runs: Sequence[Snapshot], query: ComparisonQuery, order: Order
-) -> Neighbours:
-    """Compare the first run with the others, reading their files.
+    read: ReadReturns,
+    snapshot: Snapshot,
+    others: Sequence[Snapshot],
+    query: ComparisonQuery,
+    order: Order,
+) -> Nearest:
+    """Compare a run with others, reading their files.
 
     Raises
     ------
     SnapshotCorrupt, StorageUnavailable
         When a file of the alpha itself cannot be read.
     """
-    result = Neighbours()
-    snapshot, *others = runs
     present = []
     for other in others:
-        try:
-            if not reader.has_rows(other, query):
-                result.excluded[NO_DATA] += 1
-                continue
+        with suppress(SnapshotCorrupt):
             if query.by == "returns":
-                reader.returns(other, query.book)
-            else:
+                read(other, query.book)
+            elif other.has_rows(query.table, query.compared_book):
                 other.file(query.table, query.compared_book)
             present.append(other)
-        except SnapshotCorrupt:
-            result.excluded[UNREADABLE] += 1
-    matrix = correlate(reader, (snapshot, *present), query, first_only=True)
-    result.span = matrix.span
-    figures: list[Neighbour] = []
-    for other, value, days in zip(present, matrix.figures[0][1:], matrix.observations[0][1:], strict=True):
-        if isinstance(value, Unavailable):
-            result.excluded[TOO_FEW if value.code == "insufficient_data" else NO_VARIATION] += 1
-        else:
-            figures.append(Neighbour(other.alpha_id, value, days))
-    scores = ORDERS[order.name](np.array([x.figure for x in figures]))
-    figures = [x for _, _, x in sorted(zip(-scores, [x.alpha_id for x in figures], figures, strict=True))]
-    result.compared = len(figures)
-    result.page = figures[order.offset : order.offset + order.limit]
-    return result
+    ranked, excluded, span = neighbours(read, snapshot, present, query, order.name)
+    excluded[UNREADABLE] = len(others) - len(present)
+    page = ranked[order.offset : order.offset + order.limit]
+    return Nearest(page, len(ranked), excluded, span)

@@ -28,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
+from datasets.comparison import NO_DATA
 from datasets.figures.daily_returns import DailyReturns, Days
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Flags, Floats
@@ -42,7 +43,6 @@ _ARRAYS: Final = ("days", "values", "scaled", "calendars", "rows")
 _ROW: Final = np.dtype([("calendar", np.int32), ("deviation", np.float64), ("largest", np.float64)])
 NOT_READ: Final = "not_read"
 UNREADABLE: Final = "unreadable"
-NO_DATA: Final = "no_data"
 LACKING: Final = {NOT_READ: -1, UNREADABLE: -2, NO_DATA: -3}
 """Reason code of an alpha without a row, in place of its row number."""
 UNFINISHED: Final = ".part"

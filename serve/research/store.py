@@ -25,6 +25,7 @@ import structlog
 from polars.exceptions import PanicException
 
 from datasets.alpha_columns import Allowed
+from datasets.comparison import NO_DATA
 from datasets.figures.daily_returns import DailyReturns
 from datasets.figures.unavailable import Unavailable
 from datasets.listing import Listing
@@ -34,7 +35,6 @@ from schemas.errors import StorageUnavailable
 from serve.research.catalogue import EffectiveNumbers
 from serve.research.returns_matrix import (
     LACKING,
-    NO_DATA,
     NOT_READ,
     UNFINISHED,
     UNREADABLE,

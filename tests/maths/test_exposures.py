@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from statsmodels.regression.rolling import RollingOLS
 
 from datasets.figures.exposures import Attribution, Exposures, Rolling, exposures, returns_between
-from datasets.figures.newey_west import Regression
+from datasets.figures.newey_west import Regression, residual_sharpe
 from datasets.figures.run_figures import Ledger
 from datasets.figures.series import Dates, Floats, Matrix
 from datasets.figures.unavailable import Unavailable
@@ -42,8 +42,8 @@ def drawn(seed: int, n: int, k: int) -> tuple[Ledger, Matrix]:
     return ledger(returns), factors
 
 
-def fitted(exposures: Exposures) -> tuple[Regression, float, Attribution, Rolling]:
-    parts = (exposures.fit, exposures.residual_sharpe, exposures.attribution, exposures.rolling)
+def fitted(exposures: Exposures) -> tuple[Regression, Attribution, Rolling]:
+    parts = (exposures.fit, exposures.attribution, exposures.rolling)
     assert not any(isinstance(part, Unavailable) for part in parts)
     return parts  # type: ignore[return-value]  # checked above
 
@@ -52,7 +52,7 @@ def fitted(exposures: Exposures) -> tuple[Regression, float, Attribution, Rollin
 @given(seeds, st.integers(60, 400), st.integers(1, 5), st.booleans())
 def test_coefficients_and_errors_match_statsmodels(seed: int, n: int, k: int, less: bool) -> None:
     book, factors = drawn(seed, n, k)
-    fit, residual_sharpe, _, _ = fitted(exposures(book, factors, 50, less_risk_free=less))
+    fit, _, _ = fitted(exposures(book, factors, 50, less_risk_free=less))
     rate = book.risk_free
     y = (book.ending - book.starting) / book.starting - rate
     x = factors - rate[:, None] if less else factors
@@ -64,7 +64,7 @@ def test_coefficients_and_errors_match_statsmodels(seed: int, n: int, k: int, le
     assert [c.standard_error for c in ours] == pytest.approx(theirs.bse.tolist(), rel=1e-9)
     assert fit.r_squared == pytest.approx(theirs.rsquared, abs=1e-9)
     assert fit.residual_deviation == pytest.approx(math.sqrt(theirs.ssr / theirs.df_resid), rel=1e-9)
-    assert residual_sharpe == pytest.approx(
+    assert residual_sharpe(fit) == pytest.approx(
         theirs.params[0] / math.sqrt(theirs.ssr / theirs.df_resid) * math.sqrt(252), rel=1e-9, abs=1e-9
     )
 
@@ -73,7 +73,7 @@ def test_coefficients_and_errors_match_statsmodels(seed: int, n: int, k: int, le
 @given(seeds, st.integers(60, 200), st.integers(1, 4), st.integers(20, 60))
 def test_rolling_coefficients_match_statsmodels(seed: int, n: int, k: int, window: int) -> None:
     book, factors = drawn(seed, n, k)
-    _, _, _, rolling = fitted(exposures(book, factors, window, less_risk_free=False))
+    _, _, rolling = fitted(exposures(book, factors, window, less_risk_free=False))
     y = (book.ending - book.starting) / book.starting - book.risk_free
     theirs = RollingOLS(pd.Series(y), sm.add_constant(factors), window=window).fit()
     rows = np.arange(n - 1, window - 2, -5)[::-1]
@@ -102,7 +102,7 @@ def test_the_market_itself_has_beta_one_and_no_alpha() -> None:
     assert isinstance(result.fit, Regression)
     assert result.fit.slopes[0].value == pytest.approx(1.0)
     assert result.fit.intercept.value == pytest.approx(0.0, abs=1e-15)
-    assert isinstance(result.residual_sharpe, Unavailable)
+    assert isinstance(residual_sharpe(result.fit), Unavailable)
     assert isinstance(result.attribution, Attribution)
     assert result.attribution.alpha == pytest.approx(0.0, abs=1e-9)
 

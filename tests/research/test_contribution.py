@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from typing import Any
 
 import empyrical
@@ -94,10 +95,14 @@ def test_contribution_matches_statsmodels_and_empyrical(
     assert fit["t_stat"] == pytest.approx(theirs.tvalues[0], rel=1e-8)
     assert fit["p_value"] == pytest.approx(theirs.pvalues[0], rel=1e-7)
     assert fit["r_squared"] == pytest.approx(theirs.rsquared, rel=1e-9)
+    deviation = math.sqrt(theirs.ssr / theirs.df_resid)
+    assert fit["residual_sharpe"] == pytest.approx(theirs.params[0] / deviation * math.sqrt(252), rel=1e-8)
     assert list(fit["betas"]) == list(OTHERS)
     for place, beta in enumerate(fit["betas"].values(), start=1):
         assert beta["beta"] == pytest.approx(theirs.params[place], rel=1e-9)
         assert beta["t_stat"] == pytest.approx(theirs.tvalues[place], rel=1e-8)
+        assert beta["standard_error"] == pytest.approx(theirs.bse[place], rel=1e-9)
+        assert beta["p_value"] == pytest.approx(theirs.pvalues[place], rel=1e-7)
 
 
 def test_a_run_that_shortens_the_comparison_is_named(api: ApiClient, token: str, market: Published) -> None:

@@ -21,7 +21,7 @@ from serve.market_data.operator_files import factor_files
 from serve.settings import Settings
 from tests.research.catalogue import SESSIONS
 from tests.research.conftest import Published
-from tests.support import conformance
+from tests.support import conformance, published
 from tests.support.application import running
 from tests.support.client import ApiClient
 
@@ -210,3 +210,25 @@ def test_the_datasets_package_returns_the_same(explained: ApiClient, market: Pub
     run = datasets.open(market.root)[ALPHA]
     assert run.exposures(files / "prices.parquet", files / "factors.parquet", rolling=60) == served
     assert run.exposures()["models"] == []
+
+
+def test_a_run_with_only_raw_books_shows_nothing_of_them_without_access(tmp_path: Path) -> None:
+    root, book = tmp_path / "published", "raw_long_short"
+    root.mkdir()
+    for alpha in ("Test_raw", "Test_other"):
+        published.publish(root, {"portfolio": {book: published.ledger(book)}}, alpha_id=alpha)
+    paths = [f"/v1/alphas/Test_raw/{name}?book={book}" for name in ("exposures", "regimes", "luck", "risk")]
+    paths += [
+        f"/v1/alphas/Test_raw/contribution?alphas=Test_other&book={book}",
+        f"/v1/correlations?alphas=Test_raw,Test_other&book={book}",
+    ]
+    neighbours = f"/v1/alphas/Test_raw/neighbours?among=Test_other&book={book}"
+    with running(root) as api:
+        key, trusted = api.key(), api.key(raw=True)
+        for path in paths:
+            refused = api.get(path, key)
+            assert (refused.status_code, refused.json()["error"]["code"]) == (400, "unknown_book"), path
+            assert api.get(path, trusted).status_code == 200, path
+        assert api.json(neighbours, key)["data"] == []
+        assert api.json(neighbours, key)["meta"]["first_date"] is None
+        assert api.json(neighbours, trusted)["meta"]["first_date"] is not None

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 import datasets
-from datasets.figure_data import frame_reader, read_evidence, read_luck
+from datasets.figure_data import read_evidence, read_luck
 from datasets.figures.luck import EVERYTHING, LUCK, SEALED_BOOKS, Luck, LuckQuery, measure
 from datasets.figures.window import Window
 from datasets.figures.withheld import settle
@@ -187,11 +187,10 @@ def test_luck_stored_at_publication_is_what_a_request_computes(root: Path) -> No
     stored = run.figures(LUCK)
     assert stored is not None
     assert set(stored) == set(SEALED_BOOKS) & set(run.books("portfolio"))
-    frames = frame_reader(run)
     for book in stored:
         query = LuckQuery(book, EVERYTHING)
-        computed = measure(read_evidence(frames, run, book, ALPHA, run.description()), query)
-        assert Luck.decode(stored[book]) == computed == read_luck(frames, run, query)
+        computed = measure(read_evidence(run, book, ALPHA, run.description()), query)
+        assert Luck.decode(stored[book]) == computed == read_luck(run, query)
 
 
 def test_the_same_returns_sealed_again_have_the_same_bands(tmp_path: Path) -> None:

@@ -14,8 +14,23 @@ Journeys = dict[str, tuple[list[str], int]]
 BOUNDS = {
     "finished body": (10, 24),
     "cut from rows": (14, 36),
-    "from Parquet": (20, 63),
-    "metrics, cold": (33, 162),
+    "from Parquet": (20, 64),
+    "metrics, cold": (31, 158),
+    "screen": (16, 42),
+    "luck of the catalogue": (18, 55),
+    "correlations": (25, 105),
+    "correlations of scores": (25, 87),
+    "costs": (21, 58),
+    "concentration": (21, 58),
+    "risk": (21, 58),
+    "signal": (20, 55),
+    "luck": (28, 81),
+    "exposures": (27, 90),
+    "regimes": (27, 133),
+    "neighbours": (26, 76),
+    "luck of a window": (36, 301),
+    "neighbours among few": (24, 89),
+    "contribution": (30, 115),
 }
 """Request -> files it may touch, and moves between them: as many files as were measured, and a few moves more."""
 
@@ -37,6 +52,10 @@ def is_short(name: str, journeys: Journeys) -> bool:
 @pytest.fixture(scope="module")
 def journeys() -> Journeys:
     return follow()
+
+
+def test_every_traced_request_has_a_bound(journeys: Journeys) -> None:
+    assert list(journeys) == list(BOUNDS)
 
 
 @pytest.mark.parametrize("name", list(BOUNDS))

@@ -52,7 +52,7 @@ class Parts:
         symbols = RunSymbols(self.engine, caches["symbols"])
         self._tables = TablePages(self.engine, self.row_tables, caches["rebalances"], symbols)
         self._others: dict[str, CurvePages | BookPages] = {
-            "equity": CurvePages(self.engine, caches["ledgers"]),
+            "equity": CurvePages(caches["ledgers"]),
             "book": BookPages(self.engine),
         }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from schemas.field import Field, number, record, series
-from schemas.metrics.families.family import Family, figure, of_the_run
+from schemas.metrics.families.family import ANNUALISED_RETURN, SHARPE, Family, figure, of_the_run
 from schemas.units import Unit
 
 MULTIPLES: Final = (0.0, 0.5, 1.0, 2.0, 3.0)
@@ -20,29 +20,9 @@ def _ratios(name: str, meaning: str, of: str) -> Field:
     return record(
         name,
         meaning,
-        figure(
-            "annualised_return",
-            Unit.RATIO,
-            "Compounded return, per year.",
-            f"product of (1 + r) ^ (252 / sessions) - 1, r = {of}",
-        ),
-        figure(
-            "sharpe",
-            Unit.RATIO,
-            "Mean over deviation of the daily returns, annualised.",
-            f"mean / deviation (ddof 1) x sqrt(252) of r = {of}",
-            _NOVY_MARX,
-        ),
+        ANNUALISED_RETURN.called("annualised_return", formula=f"{ANNUALISED_RETURN.formula} of {of}"),
+        SHARPE.called("sharpe", formula=f"{SHARPE.formula} of {of}", source=_NOVY_MARX),
         nullable=True,
-    )
-
-
-def _sized(name: str, meaning: str) -> Field:
-    return record(
-        name,
-        meaning,
-        number("annualised_return", Unit.RATIO, "Compounded return, per year.", nullable=True),
-        number("sharpe", Unit.RATIO, "Mean over deviation of the daily returns, annualised.", nullable=True),
     )
 
 
@@ -104,15 +84,19 @@ COSTS: Final = Family(
             "at_multiples",
             "Performance at multiples of execution costs and borrow.",
             number("multiple", Unit.RATIO, "Of the sealed costs.", minimum=0),
-            _sized(
+            record(
                 "fixed_quantities",
                 "With the sealed quantities, and interest on the cash saved or spent: exact for a strategy whose quantities do not depend "
                 "on equity.",
+                ANNUALISED_RETURN,
+                SHARPE,
             ),
-            _sized(
+            record(
                 "fixed_weights",
                 "With quantities in proportion to equity, so that gross returns stay the same: an approximation of a strategy that targets "
                 "weights, since bands, caps and impact change with the costs.",
+                ANNUALISED_RETURN,
+                SHARPE,
             ),
             formula="fixed_quantities: equity + D, D of a session = D before x (1 + risk_free_return) + (multiple - 1) "
             "(execution_cost + borrow_cashflow); fixed_weights: gross return + multiple (execution_cost + borrow_cashflow) / starting_equity",

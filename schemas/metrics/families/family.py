@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from schemas.field import Field, count, day, number, record, text, withheld
 from schemas.units import Unit
@@ -42,6 +42,43 @@ class Family:
 def figure(name: str, unit: Unit, meaning: str, formula: str, paper: str = "", **rules: Any) -> Field:
     """Declare a nullable figure; `paper` is the source of its formula."""
     return number(name, unit, meaning, formula, source=paper, nullable=True, **rules)
+
+
+ANNUALISED_RETURN: Final = figure(
+    "annualised_return",
+    Unit.RATIO,
+    "Compounded return, per year.",
+    "product of (1 + period_return) ^ (252 / sessions) - 1",
+)
+VOLATILITY: Final = figure(
+    "volatility", Unit.RATIO, "Deviation of the daily returns, per year.", "deviation (ddof 1) x sqrt(252)"
+)
+SHARPE: Final = figure(
+    "sharpe",
+    Unit.RATIO,
+    "Mean over deviation of the daily returns, annualised; no risk-free rate is deducted.",
+    "mean / deviation (ddof 1) x sqrt(252)",
+    "Sharpe (1994), The Sharpe Ratio, Journal of Portfolio Management 21(1)",
+)
+_SHAPE: Final = (
+    "Joanes and Gill (1998), Comparing Measures of Sample Skewness and Kurtosis, The Statistician 47(1)"
+)
+SKEWNESS: Final = figure(
+    "skewness",
+    Unit.NONE,
+    "Skewness of the daily returns.",
+    "adjusted Fisher-Pearson coefficient",
+    _SHAPE,
+    unit_text="standardised moment",
+)
+KURTOSIS: Final = figure(
+    "kurtosis",
+    Unit.NONE,
+    "Kurtosis of the daily returns, 3 of a normal distribution.",
+    "adjusted, plus 3",
+    _SHAPE,
+    unit_text="standardised moment",
+)
 
 
 def of_the_run(name: str, meaning: str, *members: Field, model: str, by_book: bool = True) -> Field:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 from schemas.field import count, day, number, series
-from schemas.metrics.families.family import Family, figure, of_the_run
+from schemas.metrics.families.family import (
+    ANNUALISED_RETURN,
+    KURTOSIS,
+    SHARPE,
+    SKEWNESS,
+    VOLATILITY,
+    Family,
+    figure,
+    of_the_run,
+)
 from schemas.units import Unit
 
 DEEPEST: Final = 10
@@ -14,9 +23,6 @@ ROLLING: Final = 252
 """Sessions of a rolling figure."""
 _EMPYRICAL: Final = "as in empyrical"
 _LO: Final = "Lo (2002), The Statistics of Sharpe Ratios, Financial Analysts Journal 58(4)"
-_SHAPE: Final = (
-    "Joanes and Gill (1998), Comparing Measures of Sample Skewness and Kurtosis, The Statistician 47(1)"
-)
 _TAIL: Final = (
     "Rockafellar and Uryasev (2000), Optimization of Conditional Value-at-Risk, Journal of Risk 2(3)"
 )
@@ -43,14 +49,8 @@ _ROLLING: Final = series(
     "rolling",
     f"Figures of the {ROLLING} sessions up to the last one of each month.",
     day("date", "Last session."),
-    number(
-        "sharpe",
-        Unit.RATIO,
-        "Mean over sample deviation of the daily returns, annualised; null when they do not vary.",
-        nullable=True,
-    ),
-    number("volatility", Unit.RATIO, "Sample deviation of the daily returns, annualised.", minimum=0),
-    formula=f"mean / deviation x sqrt(252) and deviation x sqrt(252) of {ROLLING} returns",
+    SHARPE,
+    VOLATILITY.called("volatility", nullable=False, minimum=0),
     source=_EMPYRICAL,
     nullable=True,
 )
@@ -61,25 +61,9 @@ RISK: Final = Family(
     of_the_run(
         "risk",
         "Risk of a book: drawdowns, tails, rolling risk.",
-        figure(
-            "annualised_return",
-            Unit.RATIO,
-            "Compounded return, per year.",
-            "product of (1 + period_return) ^ (252 / sessions) - 1",
-        ),
-        figure(
-            "volatility",
-            Unit.RATIO,
-            "Deviation of the daily returns, per year.",
-            "deviation (ddof 1) x sqrt(252)",
-        ),
-        figure(
-            "sharpe",
-            Unit.RATIO,
-            "Mean over deviation of the daily returns, annualised as if independent: `information_ratio`.",
-            "mean / deviation (ddof 1) x sqrt(252)",
-            "Sharpe (1994), The Sharpe Ratio, Journal of Portfolio Management 21(1)",
-        ),
+        ANNUALISED_RETURN,
+        VOLATILITY,
+        SHARPE,
         figure(
             "lo_sharpe",
             Unit.RATIO,
@@ -106,33 +90,25 @@ RISK: Final = Family(
             "annualised_return / (deepest depth_pct / 100)",
             "Young (1991), Calmar Ratio: A Smoother Tool, Futures 20(1)",
         ),
-        figure(
-            "var_95",
-            Unit.RATIO,
-            "5 % quantile of the daily return; a loss is negative.",
-            "5 % quantile of period_return, interpolated linearly",
-            _TAIL,
+        *(
+            figure(
+                f"var_{100 - share}",
+                Unit.RATIO,
+                f"{share} % quantile of the daily return; a loss is negative.",
+                f"{share} % quantile of period_return, interpolated linearly",
+                _TAIL,
+            )
+            for share in (5, 1)
         ),
-        figure(
-            "var_99",
-            Unit.RATIO,
-            "1 % quantile of the daily return.",
-            "1 % quantile of period_return, interpolated linearly",
-            _TAIL,
-        ),
-        figure(
-            "cvar_95",
-            Unit.RATIO,
-            "Mean return of the worst 5 % of the sessions.",
-            "mean of the floor(0.05 (n - 1)) + 1 lowest period_return",
-            _TAIL,
-        ),
-        figure(
-            "cvar_99",
-            Unit.RATIO,
-            "Mean return of the worst 1 % of the sessions.",
-            "mean of the floor(0.01 (n - 1)) + 1 lowest period_return",
-            _TAIL,
+        *(
+            figure(
+                f"cvar_{100 - share}",
+                Unit.RATIO,
+                f"Mean return of the worst {share} % of the sessions.",
+                f"mean of the floor({share / 100} (n - 1)) + 1 lowest period_return",
+                _TAIL,
+            )
+            for share in (5, 1)
         ),
         figure(
             "tail_ratio",
@@ -141,22 +117,8 @@ RISK: Final = Family(
             "size of the 95 % quantile / size of the 5 % quantile of period_return",
             _EMPYRICAL,
         ),
-        figure(
-            "skewness",
-            Unit.NONE,
-            "Skewness of the daily returns.",
-            "adjusted Fisher-Pearson coefficient",
-            _SHAPE,
-            unit_text="standardised moment",
-        ),
-        figure(
-            "kurtosis",
-            Unit.NONE,
-            "Kurtosis of the daily returns, 3 of a normal distribution.",
-            "adjusted, plus 3",
-            _SHAPE,
-            unit_text="standardised moment",
-        ),
+        SKEWNESS,
+        KURTOSIS,
         figure(
             "under_water",
             Unit.RATIO,
