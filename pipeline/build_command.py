@@ -20,6 +20,7 @@ from schemas.settings.options import option, switch_option
 )
 @click.option("--strict", is_flag=True, help="Also refuse a seal with warnings.")
 @option("seal_keys")
+@option("prices")
 @option("archives")
 @option("archive_exclude", "exclude")
 @option("seals", "searched")

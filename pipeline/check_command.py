@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @click.argument("seals", nargs=-1, required=True, metavar="SEAL…")
 @click.option("--strict", is_flag=True, help="Also refuse a seal with warnings.")
 @option("seal_keys")
+@option("prices")
 @click.option(
     "--verbose", is_flag=True, help="Show every figure and every broken row, not only the first five."
 )
@@ -33,6 +34,7 @@ def check(
     seals: tuple[str, ...],
     strict: bool,
     seal_keys: str | None,
+    prices: str | None,
     verbose: bool,
     as_json: bool,
 ) -> None:
@@ -60,7 +62,7 @@ def check(
             show = partial(display.stage, shown, total=len(seals))
             try:
                 checked: Report | AlphaResultsError = executor.call(
-                    check_seal, address, verbose, seal_keys, on_step=show
+                    check_seal, address, verbose, seal_keys, prices, on_step=show
                 )
             except ProcessDied as death:
                 checked = BuildCrashed(f"the check's process {death}; nothing is known of this seal")
@@ -86,7 +88,7 @@ def check(
 
 
 def check_seal(
-    address: str, all_rows: bool, seal_keys: str | None, on_step: Callable[[str], None]
+    address: str, all_rows: bool, seal_keys: str | None, prices: str | None, on_step: Callable[[str], None]
 ) -> Report | AlphaResultsError:
     """Check one seal in this process; return the error if it cannot be checked.
 
@@ -96,7 +98,7 @@ def check_seal(
         The seal.
     all_rows
         Whether every broken row is wanted, rather than the first five.
-    seal_keys
+    seal_keys, prices
         As of :func:`pipeline.snapshot_builder.build_seal`.
     on_step
         Called with the name of each file or rule.
@@ -111,7 +113,7 @@ def check_seal(
     try:
         with contained("the check"), all_examples() if all_rows else nullcontext():
             keys = None if seal_keys is None else read_keys(seal_keys)
-            return check(Seal.open(address), on_step, keys=keys)
+            return check(Seal.open(address), on_step, keys=keys, prices=prices)
     except SealRefused as refusal:
         violations = tuple(
             Violation(**{**violation, "examples": tuple(violation["examples"])})

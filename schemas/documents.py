@@ -12,6 +12,7 @@ from schemas.metrics.statistic import CHECKED_MEANINGS, Statistic
 from schemas.metrics_documentation import documented
 from schemas.notices import CHANCE, NOTICES, Notice
 from schemas.notices.catalogue import MAX_OTHER_RUNS, MIN_OTHER_RUNS
+from schemas.notices.market import MIN_NAME_SESSIONS
 from schemas.settings import GROUPS, Setting
 from schemas.table import Column, Origin, Table
 from schemas.tables import TABLES
@@ -187,28 +188,36 @@ Three notices compare a run with other runs of the catalogue at publication. Eac
 (`probe.json`): returns of up to 64 names on up to 32 sessions, chosen by digests of names and dates, so that all runs
 choose the same ones. Up to {MAX_OTHER_RUNS} other runs are compared, by returns from the previous close, so that split adjustments do not
 count as contradictions. At least {MIN_OTHER_RUNS} others must have the same names and sessions.
+
+The notices `market.*` compare every mark, fill, forward return and session of a run with
+[market prices](market-data.md#prices-that-runs-are-compared-with) that the operator gives: `alpha-results check SEAL --prices FILE` and
+`build … --prices FILE`, or `ALPHA_RESULTS_PRICES`. Without them they are `not_checked`. Names and days that the file lacks are not compared; `details` says how many cells were, and has the digest of the
+file. A build records the outcomes; `verify` does not repeat them. To compare a seal that is served already, build it again with `--force`.
+
 Notices about the signal before smoothing are visible only with raw-book access; raw books take no part in any notice.
 
 ## What notices cannot detect
 
-Some falsifications keep every figure in the range of honest runs, or change values that no other value in the seal contradicts:
+Some falsifications keep every figure in the range of honest runs, or change values that no other value in the seal contradicts. Those
+marked † are noticed where market prices are given:
 
 - **Slight look-ahead.** A score that is mixed with 2 to 5 % of future returns, or less than 3 % where it hardly changes from
   week to week, or is ordered by them within each side of the book, predicts no better than good signals do.
-- **Forward returns without prices.** Returns of names that no book holds, and returns of a name exchanged between two of its
+- **Forward returns without prices.**† Returns of names that no book holds, and returns of a name exchanged between two of its
   fills, so that they compound to the same value. Without fills and positions no forward return can be checked.
-- **Invented prices.** Weeks cut out with the gap closed, or one false price path in all books, leave the run consistent. Other runs
-  of the catalogue contradict it if there are at least {MIN_OTHER_RUNS}; they miss one name lifted by less than 0.2 % a session.
+- **Invented prices.**† Weeks cut out with the gap closed, or one false price path in all books, leave the run consistent. Other runs
+  of the catalogue contradict it if there are at least {MIN_OTHER_RUNS}; they miss one name lifted by less than 0.2 % a session, and market prices
+  one lifted by less than 0.01 % a session, or held for fewer than {MIN_NAME_SESSIONS} sessions.
 - **Selection before the run.** Names left out of the universe that no book held, names that enter it after their fall or leave it
   before their crash, a convenient first or last day, tried variants that are missing from the trials, or trials that hardly differ
   from the run. The remedy is to seal each run when it is made: later changes show as restated.
 - **One side, one name or one day.** Costs lower by less than a third on one side or in one book, for some names alone, in part of
   the run, or by a flat 5 bp of purchases or sales, as taxes are; dividends that only some short positions pay, one split that
-  is not declared, losses of a few names cut off, or a loss booked later in a few sessions or over more than three, if all tables
+  is not declared†, losses of a few names cut off, or a loss booked later in a few sessions or over more than three, if all tables
   follow.
 - **Terms near the thresholds.** Trading from 0.5 bp, borrowing from 0.05 % a year, interest up to 15 %, positions up to 2.5 times
   the equity, a twentieth of the weeks skipped, a fiftieth of the rows withheld, trials shrunk by less than three quarters, and
-  mids less than 0.1 % better than the market, or in few fills; fills and marks that are a session later than they say, in a
+  mids less than 0.1 % better than the market†, or in few fills; fills and marks that are a session later than they say, in a
   signal that earns no more by it.
 - **A settlement price that is too good**, if the last mark of the name agrees with it.
 """

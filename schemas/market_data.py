@@ -45,6 +45,27 @@ MARKET_DATA: Final = Table(
 )
 """Columns of a market-data file; others are ignored."""
 
+PRICES: Final = Table(
+    name="prices",
+    meaning="One session of one name of a run's universe.",
+    key=MARKET_DATA.key,
+    columns=(
+        *(column for column in MARKET_DATA if column.name != "name"),
+        Column(
+            "open",
+            Type.F64,
+            Unit.PRICE,
+            "Open, on the basis of the close; null if unknown.",
+            nullable=True,
+            optional=True,
+            bound=Bound.POSITIVE,
+        ),
+    ),
+    sealed=False,
+    published=False,
+)
+"""Columns of a file of market prices that runs are compared with; others are ignored."""
+
 SIMULATED_KEY: Final = "simulated"
 """Metadata key of a Parquet file; ``true`` marks its prices as simulated."""
 

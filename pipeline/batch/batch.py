@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from datasets.storage import open_storage, require_supported
 from pipeline.archive.exclusions import exclusions
 from pipeline.folder import require_folder
+from pipeline.notices.market_file import require_prices
 from pipeline.seal.signature import read_keys
 from pipeline.seal.store import without_secrets
 from schemas.errors import SettingsError
@@ -86,6 +87,7 @@ def make_batch(
     cluster_seconds: float = 60.0,
     recheck: bool = False,
     seal_keys: Address | None = None,
+    prices: Address | None = None,
     archives: Address | None = None,
     exclude: str | None = None,
     single_writer: bool = False,
@@ -107,7 +109,7 @@ def make_batch(
     Raises
     ------
     SettingsError
-        When the root is no folder, a store is not supported, the file of keys cannot be used, or options exclude each other.
+        When the root is no folder, a store is not supported, the file of keys or the market prices cannot be used, or options exclude each other.
     """
     if jobs is not None and jobs < 1:
         raise SettingsError(f"jobs: {jobs} is not a number of builds; give 1 or more")
@@ -116,6 +118,9 @@ def make_batch(
     keys = None if seal_keys is None else str(Path(seal_keys).absolute())
     if keys is not None:
         read_keys(keys)
+    if prices is not None:
+        prices = os.fspath(prices)
+        require_prices(prices)
     fix = "give the folder to publish to, which is made if need be"
     require_folder(open_storage(root), option, fix, made=True)
     archives = None if archives is None else os.fspath(archives)
@@ -123,6 +128,7 @@ def make_batch(
         require_supported(archives)
     options = {
         "seal_keys": keys,
+        "prices": prices,
         "archives": archives,
         "exclude": exclusions(exclude),
         "single_writer": single_writer,

@@ -26,7 +26,7 @@ class BuildOptions(TypedDict, total=False):
         Builds at a time; by default one on this machine, and as many as there are places on a cluster.
     cluster, cluster_seconds
         Address of a Dask scheduler to build on, and how long it may be silent; 60 seconds by default.
-    force, strict, seal_keys, archives, exclude, single_writer
+    force, strict, seal_keys, prices, archives, exclude, single_writer
         As the flags of ``build``; `exclude` are patterns separated by commas.
     """
 
@@ -36,6 +36,7 @@ class BuildOptions(TypedDict, total=False):
     force: bool
     strict: bool
     seal_keys: Address | None
+    prices: Address | None
     archives: Address | None
     exclude: str | None
     single_writer: bool

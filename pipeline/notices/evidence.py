@@ -15,6 +15,8 @@ from pipeline.notices.clipped_returns import shared_extremes
 from pipeline.notices.fills import Fills
 from pipeline.notices.held_names import Holdings
 from pipeline.notices.ledger import Flows
+from pipeline.notices.market import market_notices
+from pipeline.notices.outcome import NoticeOutcome
 from pipeline.notices.panel import NEVER, Panel
 from pipeline.notices.prices import PanelRows, sample_prices
 from pipeline.notices.probe import MAX_DAYS, NO_SAMPLE, Probe, Sample, days_by_digest, period
@@ -82,6 +84,8 @@ class Evidence:
         Trial -> standard deviation of its returns.
     probe
         What is compared with other runs.
+    market
+        Outcomes of the comparison with market prices; empty where none were given.
     """
 
     cross_sections: CrossSections | None = None
@@ -91,9 +95,12 @@ class Evidence:
     flows: Mapping[str, Flows] = field(default_factory=dict)
     trials: Mapping[str, float] = field(default_factory=dict)
     probe: Probe = field(default_factory=lambda: Probe(NO_SAMPLE, NO_SAMPLE, NO_SAMPLE))
+    market: tuple[NoticeOutcome, ...] = ()
 
 
-def gather(tables: Mapping[str, Collection[str]], read: ReadColumns) -> Evidence:
+def gather(
+    tables: Mapping[str, Collection[str]], read: ReadColumns, market_prices: str | None = None
+) -> Evidence:
     """Sample the rows for the notices.
 
     Parameters
@@ -102,9 +109,19 @@ def gather(tables: Mapping[str, Collection[str]], read: ReadColumns) -> Evidence
         Kind -> columns, of the tables that the run sealed and that keep every rule.
     read
         Reads some columns of one of them.
+    market_prices
+        Address of market prices to compare the rows with; None compares them with none.
+
+    Raises
+    ------
+    SettingsError
+        When the market prices cannot be used.
     """
     with np.errstate(all="ignore"):  # infinite returns are discarded
-        return _gathered(tables, read)
+        evidence = _gathered(tables, read)
+        if market_prices is None:
+            return evidence
+        return replace(evidence, market=market_notices(tables, read, market_prices))
 
 
 def _gathered(tables: Mapping[str, Collection[str]], read: ReadColumns) -> Evidence:

@@ -22,15 +22,17 @@ from schemas.notices import NOTICES
 from schemas.notices.moves import MOVE_NOTICES
 from schemas.notices.signal import MIN_OUTLYING_NAMES, MIN_PROVABLE_RETURNS
 from schemas.plurals import counted
+from schemas.settings import SETTINGS
 from schemas.tables.books import CONDITIONED_BOOKS
 from schemas.tables.sealed_metrics import NOT_CHECKED
 
-_AT_PUBLICATION: Final = {
+_PRICES: Final = SETTINGS["prices"]
+_NOT_COMPARED: Final = {
     "catalogue": "it is compared with the other runs of a catalogue as it is published",
     "history": "it is compared with earlier seals of the alpha as it is published",
+    "market": f"no market prices were given: give a file with {_PRICES.flag} or {_PRICES.variable}",
 }
-
-
+"""Family -> why it is not checked unless the run was compared."""
 _ON_MOVES: Final = frozenset(notice.id for notice in MOVE_NOTICES)
 
 
@@ -100,9 +102,10 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
         family = notice.partition(".")[0]
         needed = "portfolio and positions" if notice in _ON_MOVES else required.get(family)
         yield not_checked(
-            notice, _AT_PUBLICATION.get(family) or f"it needs {needed}, which the run did not all seal"
+            notice, _NOT_COMPARED.get(family) or f"it needs {needed}, which the run did not all seal"
         )
     ledgers = [] if run.portfolio is None else ledger.split_ledgers(run.portfolio, run.evidence.flows)
+    yield from run.evidence.market
     if run.proven is not None:
         yield _judge_proof(run.proven.checked_without_raw, run.proven.of)
     if run.figures:

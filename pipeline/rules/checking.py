@@ -121,6 +121,7 @@ def check(
     *,
     figures: bool = True,
     keys: TeamKeys | None = None,
+    prices: str | None = None,
 ) -> Report:
     """Apply every rule to a seal.
 
@@ -135,6 +136,8 @@ def check(
         weekly figures it publishes.
     keys
         Keys of teams, one of which must have signed the seal; None where no signature is required.
+    prices
+        Parquet file, or folder of them, of market prices that notices compare the run with; None compares it with none.
 
     Returns
     -------
@@ -145,13 +148,15 @@ def check(
 
     Raises
     ------
+    SettingsError
+        When the market prices cannot be used; the message names the file, the rule and the fix.
     StorageUnavailable
         When the store stops answering; the seal is then unchecked.
     """
     step = on_step or (lambda _: None)
     if seal.in_parts:
         with suppress(Undecided):
-            return _check_in_parts(seal, step, figures=figures, keys=keys)
+            return _check_in_parts(seal, step, figures=figures, keys=keys, prices=prices)
     state = _check_files(seal, step, keys)
     tables = Tables(state.frames, seal.equity_basis, seal.declared)
     for rule in RULES.values():
@@ -162,11 +167,11 @@ def check(
     for rule in RULES.values():
         if rule.level is Level.RUN and _applies(state, rule, sound, duplicate_keys):
             state.apply(rule, sound)
-    return _report(state, sound, figures=figures)
+    return _report(state, sound, figures=figures, prices=prices)
 
 
 def _check_in_parts(
-    seal: Seal, on_step: Callable[[str], None], *, figures: bool, keys: TeamKeys | None
+    seal: Seal, on_step: Callable[[str], None], *, figures: bool, keys: TeamKeys | None, prices: str | None
 ) -> Report:
     """Check a seal without loading its large tables; raises Undecided unless all rules hold."""
     state = _check_files(seal, on_step, keys, in_parts=True)
@@ -188,7 +193,7 @@ def _check_in_parts(
         state.record(warning)
     for id_, share in coverage.items():
         state.cover(RULES[id_], share)
-    return _report(state, tables, figures=figures)
+    return _report(state, tables, figures=figures, prices=prices)
 
 
 def _check_files(
@@ -209,11 +214,11 @@ def _check_files(
     return state
 
 
-def _report(state: _Check, tables: Tables, *, figures: bool) -> Report:
+def _report(state: _Check, tables: Tables, *, figures: bool, prices: str | None) -> Report:
     seal = state.seal
     recomputed: tuple[Figure, ...] = ()
     notices: tuple[NoticeOutcome, ...] = ()
-    evidence = None if state.violations else _evidence(state, tables)
+    evidence = None if state.violations else _evidence(state, tables, prices)
     if figures and evidence is not None:
         state.on_step(metrics_reproduced.id)
         weeks = measure_weeks(seal)
@@ -245,7 +250,7 @@ def _report(state: _Check, tables: Tables, *, figures: bool) -> Report:
     )
 
 
-def _evidence(state: _Check, tables: Tables) -> Evidence:
+def _evidence(state: _Check, tables: Tables, prices: str | None) -> Evidence:
     """Gather the evidence of the notices from the tables in memory, or part by part."""
     state.on_step("evidence for the notices")
 
@@ -257,7 +262,7 @@ def _evidence(state: _Check, tables: Tables) -> Evidence:
         parts = read_columns(state.seal, kind, columns)
         return (Tables({kind: part}, category=category) for part in parts)
 
-    return gather({kind: frame.columns for kind, frame in state.frames.items()}, read)
+    return gather({kind: frame.columns for kind, frame in state.frames.items()}, read, prices)
 
 
 def judge(

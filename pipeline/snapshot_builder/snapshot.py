@@ -70,6 +70,7 @@ def build_seal(
     single_writer: bool = False,
     strict: bool = False,
     seal_keys: str | None = None,
+    prices: str | None = None,
     on_stage: Callable[[str], None] | None = None,
 ) -> BuildResult:
     """Check a seal and publish it as an immutable snapshot.
@@ -95,6 +96,8 @@ def build_seal(
     seal_keys
         File with the public keys of teams (:func:`pipeline.seal.signature.read_keys`), one of which must have signed the seal;
         None if no signature is required.
+    prices
+        As of :func:`pipeline.rules.check`.
     on_stage
         Called with the name of each stage as it begins.
 
@@ -130,7 +133,7 @@ def build_seal(
         )
     storage.require_safe_writers()  # before any work
     with stages("check"):
-        report = check(seal, figures=False, keys=keys)
+        report = check(seal, figures=False, keys=keys, prices=prices)
     _require_sound(seal, report.violations, report.warnings if strict else ())
     with Publication(storage, seal.alpha_id, earlier) as publication:
         written = _write_datasets(seal, report, publication, stages)

@@ -11,6 +11,7 @@ from typing import Final
 
 from schemas.notices.books import BOOK_NOTICES
 from schemas.notices.catalogue import CATALOGUE_NOTICES
+from schemas.notices.market import MARKET_NOTICES
 from schemas.notices.moves import MOVE_NOTICES
 from schemas.notices.notice import (
     BASIS_POINTS,
@@ -39,6 +40,13 @@ __all__ = [
 
 NOTICES: Final[dict[str, Notice]] = {
     notice.id: notice
-    for notice in (*SIGNAL_NOTICES, *BOOK_NOTICES, *MOVE_NOTICES, *UNIVERSE_NOTICES, *CATALOGUE_NOTICES)
+    for notice in (
+        *SIGNAL_NOTICES,
+        *BOOK_NOTICES,
+        *MOVE_NOTICES,
+        *UNIVERSE_NOTICES,
+        *CATALOGUE_NOTICES,
+        *MARKET_NOTICES,
+    )
 }
 """Notice id -> declaration, in the order in which they are recorded."""

@@ -271,6 +271,14 @@ GROUPS: Final = (
                 otherwise="seals need no signature",
             ),
             Setting(
+                "prices",
+                text("path or URL"),
+                "Parquet file, or folder of them, with the market prices of the names in the universe: `check` and "
+                "`build` compare seals with them and give notices, group `market`. On a cluster every worker needs "
+                "it at the same address.",
+                otherwise="seals are not compared with a market",
+            ),
+            Setting(
                 "cluster_seconds",
                 seconds(1, 86_400),
                 "How long the scheduler may fail to answer, or have no usable worker, before the batch ends.",

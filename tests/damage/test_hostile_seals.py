@@ -352,7 +352,7 @@ def test_an_unexpected_error_is_reported_with_its_location(
         outcome = worker.build(Request(seal, str(tmp_path / "root")), lambda _: None)
         entry, code = outcome.entry, outcome.exit_code
     else:
-        checked = check_seal(seal, False, None, lambda _: None)
+        checked = check_seal(seal, False, None, None, lambda _: None)
         assert isinstance(checked, InternalFailure)
         entry, code = {"failure": "internal", "message": str(checked)}, checked.exit_code
     assert code == 7

@@ -98,7 +98,7 @@ def _build(seal: str, root: str, archives: str) -> dict[str, Any]:
         return {"outcome": "refused", "message": str(refusal), "violations": list(refusal.violations)}
     except AlphaResultsError as error:
         return {"outcome": "failed", "error": type(error).__name__, "message": str(error)}
-    checked = check_seal(seal, False, None, lambda _: None)
+    checked = check_seal(seal, False, None, None, lambda _: None)
     verdict = verify(open_storage(root), built.alpha_id)
     return {
         "outcome": "built",

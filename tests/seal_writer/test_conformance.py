@@ -27,7 +27,7 @@ def test_the_twelve_conformance_seals_have_the_expected_outcomes(tmp_path: Path)
     assert json.loads((tmp_path / "seals" / "expected.json").read_text()) == expected
     assert len(expected) == 12
     for name, rules in expected.items():
-        report = check_seal(str(tmp_path / "seals" / name), False, None, lambda _: None)
+        report = check_seal(str(tmp_path / "seals" / name), False, None, None, lambda _: None)
         assert isinstance(report, Report), name
         assert {violation.rule for violation in report.violations} == set(rules), name
         assert {violation.rule for violation in report.warnings} <= {"seal.unknown", "table.extra"}, name

@@ -1,0 +1,377 @@
+"""Notices from the comparison of a run with market prices: of all its names and sessions, not a sample."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from pipeline.notices.correlations import judge_mean
+from pipeline.notices.market_file import MarketPrices, read_prices
+from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
+from pipeline.notices.rows import ReadColumns, to_days
+from schemas.notices import BASIS_POINTS
+from schemas.notices.catalogue import CELL_TOLERANCE, MIN_SHARED_CELLS
+from schemas.notices.market import (
+    FORWARD_TOLERANCE,
+    JUMP,
+    LIMIT,
+    MARKET_NOTICES,
+    MAX_MID_GAP,
+    MIN_NAME_SESSIONS,
+    MIN_TAIL,
+    TAIL_SHARE,
+    TAIL_TOLERANCE,
+)
+from schemas.tables.books import RAW_PREFIX, SETTLEMENTS
+from schemas.tables.pnl import ADJUSTMENTS
+
+_CELL: Final = ("symbol", "date")
+_SHARES: Final = ADJUSTMENTS[0]
+_IS_RAW: Final = pl.col("book").str.starts_with(RAW_PREFIX)
+_IS_SETTLED: Final = pl.col("book").str.ends_with(SETTLEMENTS)
+_WEEK: Final = timedelta(days=7)
+_NO_DAY: Final = 0
+"""1970-01-01, a holiday everywhere."""
+_NEEDED: Final = {
+    "market.forward_returns": "forward returns",
+    "market.forward_bias": "forward returns",
+    "market.fills": "trades, positions and portfolio",
+    "market.sessions": "portfolio",
+}
+_PRICED: Final = "prices of the market beside it"
+_LIMITED: Final = pl.col("excess").clip(-LIMIT, LIMIT) * BASIS_POINTS
+"""The excess of :func:`_compare`, limited so that single sessions and dividends hardly count."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Rows of a run that are compared, without the raw books; None where the run did not seal all they need.
+
+    Attributes
+    ----------
+    sessions
+        Days of the ledger, ascending.
+    marks
+        ``symbol``, ``date`` and ``mark_price``, once each, with the number of the ``session``.
+    splits
+        ``symbol`` and ``date`` of holdings whose shares changed without a fill.
+    fills
+        ``symbol``, ``date``, ``session``, ``quantity`` and ``mid_price``, without settlements, which have no market.
+    forward
+        ``symbol``, ``date``, ``forward_return``, and ``side``: 1 above the median score of the week, -1 below it; the days ``entry``
+        and ``maturity``, null where not sealed; and ``following``, the day of the next decision.
+    """
+
+    sessions: pl.Series
+    marks: pl.DataFrame | None
+    splits: pl.DataFrame | None
+    fills: pl.DataFrame | None
+    forward: pl.DataFrame | None
+
+
+def market_notices(
+    tables: Mapping[str, Collection[str]], read: ReadColumns, address: str
+) -> tuple[NoticeOutcome, ...]:
+    """Compare a run with market prices.
+
+    Parameters
+    ----------
+    tables, read
+        As of :func:`pipeline.notices.evidence.gather`.
+    address
+        Of the prices.
+
+    Raises
+    ------
+    SettingsError
+        When the prices cannot be used.
+    StorageUnavailable
+        When their store does not answer.
+    """
+    market = read_prices(address)
+    run = _read_run(tables, read, market)
+    outcomes = [
+        not_checked(
+            notice.id,
+            f"it needs {_NEEDED.get(notice.id, 'portfolio and positions')}, which the run did not all seal",
+        )
+        for notice in MARKET_NOTICES
+    ]
+    if "portfolio" in tables:
+        outcomes.append(_judge_sessions(run.sessions, market))
+    if run.marks is not None:
+        marks = market.beside(run.marks, "date")
+        outcomes += _judge_marks(marks, run.splits)
+        if run.fills is not None:
+            outcomes.append(_judge_fills(market.beside(run.fills, "date"), marks))
+    if run.forward is not None:
+        outcomes += _judge_forward_returns(run.forward, market)
+    return tuple(replace(x, details={**x.details, "prices": market.digest}) for x in outcomes)
+
+
+def _read_run(tables: Mapping[str, Collection[str]], read: ReadColumns, market: MarketPrices) -> _Run:
+    sessions = pl.Series("date", [], pl.Date)
+    marks = splits = fills = forward = None
+    if "portfolio" in tables:
+        (part,) = read("portfolio", ("date",))
+        sessions = part["portfolio"]["date"].unique().sort()
+    numbered = sessions.to_frame().with_columns(session=pl.int_range(pl.len()))
+    if "portfolio" in tables and "positions" in tables:
+        marks = _rows(read, "positions", ("book", *_CELL, "mark_price"), market, _IS_RAW, once=True)
+        marks = marks.join(numbered, on="date").sort("symbol", "session")
+        if "trades" in tables:
+            traded = ("book", "timestamp", "symbol", "quantity", "mid_price")
+            fills = _rows(read, "trades", traded, market, _IS_RAW | _IS_SETTLED)
+            fills = fills.with_columns(date=pl.col("timestamp").dt.date()).join(numbered, on="date")
+    if _SHARES in tables.get("pnl", ()):
+        unchanged = _IS_RAW | (pl.col(_SHARES) == 0)
+        splits = _rows(read, "pnl", ("book", *_CELL, _SHARES), market, unchanged, once=True)
+    if "forward_return" in tables.get("decisions", ()):
+        forward = _read_forward_returns(tables, read, market)
+    return _Run(sessions, marks, splits, fills, forward)
+
+
+def _rows(
+    read: ReadColumns,
+    kind: str,
+    columns: tuple[str, ...],
+    market: MarketPrices,
+    left_out: pl.Expr,
+    *,
+    once: bool = False,
+) -> pl.DataFrame:
+    """Read columns of the rows of a table whose names have market prices; if wanted, one row of a name and day."""
+    known = pl.col("symbol").cast(market.names, strict=False)
+    parts = []
+    for part in read(kind, columns):
+        rows = part[kind].lazy().select(columns).filter(~left_out).drop("book", strict=False)
+        rows = rows.with_columns(known).drop_nulls("symbol")
+        parts.append((rows.unique(_CELL) if once else rows).collect())
+    together = pl.concat(parts)
+    return together.unique(_CELL) if once and len(parts) > 1 else together
+
+
+def _read_forward_returns(
+    tables: Mapping[str, Collection[str]], read: ReadColumns, market: MarketPrices
+) -> pl.DataFrame:
+    instants = {"entry": "entry_at", "maturity": "maturity_at"}
+    sealed = tuple(name for name in instants.values() if name in tables["decisions"])
+    unknown = pl.col("forward_return").is_null()
+    rows = _rows(read, "decisions", (*_CELL, "score", "forward_return", *sealed), market, unknown)
+    weeks = rows["date"].unique()
+    if "rebalances" in tables:
+        (part,) = read("rebalances", ("date",))
+        weeks = pl.concat([weeks, part["rebalances"]["date"]]).unique()
+    weeks = weeks.sort()
+    following = pl.coalesce(pl.col("date").shift(-1), pl.col("date") + _WEEK)
+    days = {
+        day: pl.col(name).dt.date() if name in sealed else pl.lit(None, pl.Date)
+        for day, name in instants.items()
+    }
+    side = (pl.col("score") - pl.col("score").median().over("date")).sign()
+    return rows.select(*_CELL, "forward_return", side=side, **days).join(
+        weeks.to_frame("date").with_columns(following=following), on="date"
+    )
+
+
+def _judge_sessions(own: pl.Series, prices: MarketPrices) -> NoticeOutcome:
+    """Judge the days between the first and the last that ledger and market have both."""
+    notice = "market.sessions"
+    days = to_days(own)
+    first, last = (
+        (max(days[0], prices.days[0]), min(days[-1], prices.days[-1]))
+        if days.size and prices.days.size
+        else (0, -1)
+    )
+    own, market = own.filter((days >= first) & (days <= last)), prices.sessions(first, last)
+    sessions = min(own.len(), market.len())
+    if sessions < MIN_SHARED_CELLS:
+        return not_checked(
+            notice, f"the prices cover {sessions} sessions of the ledger; {MIN_SHARED_CELLS} are needed"
+        )
+    lacking, strange = (
+        one.filter(~one.is_in(other.implode())) for one, other in ((market, own), (own, market))
+    )
+    texts = (("lacks {} sessions of the market", lacking), ("has {} days that were none", strange))
+    said = " and ".join(
+        f"{text.format(days.len())}, the first {days[0]}" for text, days in texts if days.len()
+    )
+    differing = lacking.len() + strange.len()
+    return judged(
+        notice,
+        float(differing),
+        f"The ledger {said}.",
+        sessions=market.len(),
+        lacking=lacking.len(),
+        strange=strange.len(),
+    )
+
+
+def _compare(rows: pl.DataFrame, own: pl.Expr, price: str, tolerance: float = CELL_TOLERANCE) -> pl.DataFrame:
+    """Add the ``nearest`` return of the market, with or without dividends or between both, and the ``excess`` over it.
+
+    Parameters
+    ----------
+    rows
+        With a price and ``adjustment`` of the market, and those ``…_before``; rows without a price are left out.
+    own
+        Return of the run.
+    price
+        ``open`` or ``close``.
+    tolerance
+        Excess from which a return is ``wrong``.
+    """
+    bare = pl.col(price) / pl.col(f"{price}_before")
+    total = bare * pl.col("adjustment") / pl.col("adjustment_before")
+    nearest = own.clip(pl.min_horizontal(bare, total) - 1, pl.max_horizontal(bare, total) - 1)
+    return (
+        rows.filter(bare.is_not_null())
+        .with_columns(nearest=nearest)
+        .with_columns(excess=own - pl.col("nearest"))
+        .with_columns(wrong=pl.col("excess").abs() > tolerance)
+    )
+
+
+def _judge_share(notice: str, compared: pl.DataFrame, what: str) -> NoticeOutcome:
+    """Judge how many returns the market contradicts, also of its worst falls and of its best rises alone."""
+    cells = compared.height
+    if cells < MIN_SHARED_CELLS:
+        return not_checked(notice, f"the prices cover {cells} {what}; {MIN_SHARED_CELLS} are needed")
+    tail = max(MIN_TAIL, int(TAIL_SHARE * cells))
+    excess = compared.select("nearest", pl.col("excess").abs()).sort("nearest")["excess"]
+    share = _share(compared["wrong"])
+    of_falls, of_rises = (_share(some > TAIL_TOLERANCE) for some in (excess.head(tail), excess.tail(tail)))
+    return judged(
+        notice,
+        max(share, of_falls, of_rises),
+        f"The market contradicts {share:.1%} of {cells:,} {what}, {of_falls:.1%} of those in its worst falls and {of_rises:.1%} in its best rises.",
+        cells=cells,
+        contradicted=round(share * cells),
+    )
+
+
+def _share(flags: pl.Series) -> float:
+    return float(flags.to_numpy().mean())
+
+
+def _judge_marks(marks: pl.DataFrame, splits: pl.DataFrame | None) -> Iterator[NoticeOutcome]:
+    """Judge the returns of marks, which are sorted by name and session, from one session to the next."""
+    steps = marks.with_columns(pl.all().shift(1).name.suffix("_before")).filter(
+        (pl.col("symbol") == pl.col("symbol_before")) & (pl.col("session") == pl.col("session_before") + 1)
+    )
+    if splits is not None:
+        steps = steps.join(splits, on=_CELL, how="anti")
+    compared = _compare(steps, pl.col("mark_price") / pl.col("mark_price_before") - 1, "close")
+    yield _judge_share("market.prices", compared, "returns of marks")
+    by_name = compared.group_by("symbol").agg(
+        cells=pl.len(), contradicted=pl.col("wrong").mean(), drift=_LIMITED.mean()
+    )
+    known = by_name.filter(pl.col("cells") >= MIN_NAME_SESSIONS)
+    for notice, figure, message in (
+        (
+            "market.one_name",
+            "contradicted",
+            "The market contradicts {:.0%} of the {:,} returns of marks of {}.",
+        ),
+        (
+            "market.drift",
+            "drift",
+            "The marks drift from the market by {:.1f} bp a session in {:,} sessions of {}.",
+        ),
+    ):
+        if known.is_empty():
+            yield not_checked(notice, f"the prices cover {MIN_NAME_SESSIONS} returns of the marks of no name")
+            continue
+        worst = known.sort(pl.col(figure).abs(), "symbol").row(-1, named=True)
+        yield judged(
+            notice,
+            abs(worst[figure]),
+            message.format(worst[figure], worst["cells"], worst["symbol"]),
+            symbol=worst["symbol"],
+            cells=worst["cells"],
+            names=known.height,
+        )
+    yield _judge_jumps(compared)
+
+
+def _judge_jumps(compared: pl.DataFrame) -> NoticeOutcome:
+    if compared.is_empty():
+        return not_checked("market.jumps", "the prices cover no return of a mark")
+    ratio = (1 + pl.col("nearest") + pl.col("excess")) / (1 + pl.col("nearest"))
+    jumps = compared.select(*_CELL, size=ratio.log().abs()).filter(pl.col("size") > JUMP).sort("size", *_CELL)
+    last = jumps.row(-1) if jumps.height else ("", "")
+    return judged(
+        "market.jumps",
+        float(jumps.height),
+        f"{jumps.height} of {compared.height:,} marks move by more than a fifth against the market, most {last[0]} on {last[1]}.",
+        cells=compared.height,
+    )
+
+
+def _judge_forward_returns(forward: pl.DataFrame, market: MarketPrices) -> Iterator[NoticeOutcome]:
+    """Judge the forward returns of all names between opens of the market, or between closes."""
+    notices = ("market.forward_returns", "market.forward_bias")
+    rows = forward
+    for day, after, suffix in (("entry", "date", "_before"), ("maturity", "following", "")):
+        # Where no day is sealed, it is the first session after the decision.
+        place = np.searchsorted(market.days, to_days(forward[after]), side="right")
+        first = pl.Series(np.append(market.days, _NO_DAY)[place]).cast(pl.Int32).cast(pl.Date)
+        rows = market.beside(rows.with_columns(pl.col(day).fill_null(first)), day, suffix)
+    at_open, at_close = (
+        _compare(rows, pl.col("forward_return"), price, FORWARD_TOLERANCE) for price in ("open", "close")
+    )
+    if at_open.is_empty() and at_close.height and _share(at_close["wrong"]) > 1 / 2:
+        reason = "the prices have no open, and forward returns are not those between closes"
+        yield from (not_checked(notice, reason) for notice in notices)
+        return
+    compared = min((at_open, at_close), key=lambda some: _share(some["wrong"]) if some.height else math.inf)
+    yield _judge_share(notices[0], compared, "forward returns")
+    yield judge_mean(
+        notices[1],
+        compared.filter(pl.col("side") != 0).select(_LIMITED * pl.col("side")).to_series().to_numpy(),
+        "{number:,} forward returns differ from the market by {mean:.1f} bp on average, upwards where the score is above the median of its "
+        "week and downwards where it is below.",
+        _PRICED,
+        period="return",
+    )
+
+
+def _judge_fills(fills: pl.DataFrame, marks: pl.DataFrame) -> NoticeOutcome:
+    """Judge mids beside the open or the close of the market, on the level of the run's own marks."""
+    notice = "market.fills"
+    level = marks.select("symbol", "session", level=pl.col("close") / pl.col("mark_price"))
+    earlier = level.with_columns(pl.col("session") + 1)
+    rows = fills.join(level, on=("symbol", "session"), how="left").join(
+        earlier, on=("symbol", "session"), how="left", suffix="_before"
+    )
+    mid = pl.col("mid_price") * pl.coalesce("level", "level_before")
+    gaps = rows.select(
+        pl.col("quantity").sign().alias("side"),
+        open=mid / pl.col("open") - 1,
+        close=mid / pl.col("close") - 1,
+    )
+    distance = {price: _median(gaps[price].abs()) for price in ("open", "close")}
+    nearer = min(distance, key=distance.__getitem__)
+    if distance[nearer] > MAX_MID_GAP:
+        return not_checked(notice, "fills are at neither the open nor the close of the prices")
+    gap = gaps[nearer]
+    improvement = (-gaps["side"] * gap * BASIS_POINTS).filter(gap.abs() < JUMP)
+    return judge_mean(
+        notice,
+        improvement.to_numpy(),
+        "{number:,} fills are {mean:.1f} bp better on average than the market.",
+        _PRICED,
+        period="fill",
+    )
+
+
+def _median(values: pl.Series) -> float:
+    """Return the median; infinite where there is no value."""
+    known = values.drop_nulls().to_numpy()
+    return float(np.median(known)) if known.size else math.inf

@@ -1,0 +1,154 @@
+"""Market prices from an operator's Parquet files."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from datasets.figures.rank_correlation import Integers
+from datasets.figures.series import Floats
+from datasets.operator_files import MAX_BYTES, find_files, read_columns, refused
+from datasets.storage import Signature, Storage, open_storage
+from pipeline.notices.rows import place_in, to_days
+from schemas.errors import DiskUnavailable, SettingsError, SnapshotCorrupt
+from schemas.market_data import PRICES
+from schemas.settings import SETTINGS
+
+_KIND: Final = "market prices"
+_SETTING: Final = SETTINGS["prices"].flag
+_USUAL_SHARE: Final = 0.1
+"""Share of the most names of any day that have a price on a session; stray rows of a day make none."""
+
+
+@dataclass(frozen=True, slots=True)
+class MarketPrices:
+    """Prices by day and name; the arrays have shape (days + 1, names), NaN where there is no price, as in all of the last row.
+
+    Attributes
+    ----------
+    names
+        Type of their symbols.
+    days
+        Days with a price, as days since 1970, ascending.
+    closes, opens
+        As in the files.
+    adjustments
+        adj_close / close; its change is what dividends and splits add to a return.
+    digest
+        SHA-256 of the files.
+    """
+
+    names: pl.Enum
+    days: Integers
+    closes: Floats
+    opens: Floats
+    adjustments: Floats
+    digest: str
+
+    def sessions(self, first: int, last: int) -> pl.Series:
+        """Return the sessions of the market between two days since 1970, ascending."""
+        within = np.flatnonzero((self.days >= first) & (self.days <= last))
+        priced = np.isfinite(self.closes[within]).sum(axis=1)
+        sessions = self.days[within[priced >= _USUAL_SHARE * priced.max(initial=0)]]
+        return pl.Series("date", sessions, pl.Int32).cast(pl.Date)
+
+    def beside(self, rows: pl.DataFrame, day: str, suffix: str = "") -> pl.DataFrame:
+        """Add ``close``, ``open`` and ``adjustment`` of the ``symbol`` on a day; null where there is none.
+
+        Parameters
+        ----------
+        rows
+            Their symbols are of the type :attr:`names`.
+        day, suffix
+            The column with the day, and what the names of the added columns end in.
+        """
+        place, known = place_in(to_days(rows[day]), self.days)
+        at = np.where(known, place, self.days.size), rows["symbol"].to_physical().to_numpy()
+        tables = {"close": self.closes, "open": self.opens, "adjustment": self.adjustments}
+        return rows.with_columns(
+            pl.Series(name + suffix, table[at], nan_to_null=True) for name, table in tables.items()
+        )
+
+
+def require_prices(address: str) -> None:
+    """Check that there are market prices at an address, with columns of the declared types.
+
+    Raises
+    ------
+    SettingsError
+        When there is no file, or one is not of the declared form; the message names the file, the rule and the fix.
+    StorageUnavailable
+        When the store does not answer.
+    """
+    with _readable():
+        storage = open_storage(address)
+        for file, data in _files(storage, tuple(find_files(storage, _SETTING))):
+            read_columns(PRICES, _KIND, file, data, types_only=True)
+
+
+def read_prices(address: str) -> MarketPrices:
+    """Read market prices; files that did not change are read once by a process that builds many seals.
+
+    Parameters
+    ----------
+    address
+        A Parquet file or a folder of them, on this machine or a supported store.
+
+    Raises
+    ------
+    SettingsError
+        As :func:`require_prices`; also when a price breaks a rule.
+    StorageUnavailable
+        When the store does not answer.
+    """
+    with _readable():
+        return _read(address, tuple(find_files(open_storage(address), _SETTING).items()))
+
+
+@lru_cache(maxsize=1)
+def _read(address: str, signatures: tuple[tuple[str, Signature], ...]) -> MarketPrices:
+    digest, files, parts = hashlib.sha256(), [], []
+    for file, data in _files(open_storage(address), tuple(name for name, _ in signatures)):
+        digest.update(data)
+        files.append(file)
+        parts.append(read_columns(PRICES, _KIND, file, data).rows)
+    rows = pl.concat(parts)
+    names = pl.Enum(rows["symbol"].unique().sort())
+    days = to_days(rows["date"].unique().sort()).astype(np.int64)
+    at = (
+        np.searchsorted(days, to_days(rows["date"]).astype(np.int64)),
+        rows["symbol"].cast(names).to_physical().to_numpy(),
+    )
+    tables = {}
+    for name in ("close", "open", "adj_close"):
+        tables[name] = np.full((days.size + 1, len(names.categories)), np.nan)
+        tables[name][at] = rows[name].to_numpy()
+    if np.isfinite(tables["close"]).sum() < rows.height:
+        repeated = rows.select(PRICES.key)
+        symbol, day = repeated.filter(repeated.is_duplicated()).row(0)
+        raise refused(_KIND, ", ".join(files), "a symbol has one row a day", f"{symbol} has several on {day}")
+    adjustments = tables["adj_close"] / tables["close"]
+    return MarketPrices(names, days, tables["close"], tables["open"], adjustments, digest.hexdigest())
+
+
+def _files(storage: Storage, names: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
+    for name in names:
+        yield f"{storage.address}/{name}".rstrip("/"), storage.read(name, MAX_BYTES)
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Convert failures to read a file of this machine, which its setting names, into a SettingsError."""
+    try:
+        yield
+    except (DiskUnavailable, SnapshotCorrupt, FileNotFoundError) as error:
+        raise SettingsError(
+            f"{_SETTING}: {error}; give a readable Parquet file or a folder of them"
+        ) from error

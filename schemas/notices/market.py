@@ -1,0 +1,107 @@
+"""Notices from the comparison with the market prices that an operator gives."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from schemas.notices.catalogue import CELL_TOLERANCE
+from schemas.notices.notice import BASIS_POINTS, SIGNIFICANT, Notice
+
+TAIL_SHARE: Final = 0.01
+"""Share of the falls, and of the rises, that are also judged on their own."""
+TAIL_TOLERANCE: Final = 0.01
+"""Difference of returns that counts among these; few dividends are larger."""
+MIN_TAIL: Final = 20
+"""Fewest of them."""
+FORWARD_TOLERANCE: Final = 0.005
+"""Difference of forward returns that the opens of two vendors explain, which differ more than closes."""
+MIN_NAME_SESSIONS: Final = 40
+"""Fewest sessions over which a name is judged."""
+LIMIT: Final = 0.001
+"""To which each difference of returns is limited in a mean, so that single sessions and unknown dividends hardly count."""
+JUMP: Final = 0.2
+"""Logarithm of the smallest ratio of a split, 5 for 4, less rounding."""
+MAX_MID_GAP: Final = 0.005
+"""Median distance from the market's price up to which mids are taken for it; from open to close it is twice that or more."""
+
+_TAILS: Final = (
+    f"or by more than {TAIL_TOLERANCE:g} in the {TAIL_SHARE:.0%} of them, {MIN_TAIL} or more, in which the market fell most, or rose "
+    "most, whichever share is highest"
+)
+_CONTRADICTED: Final = "differs by more than {:g} from that of the market, with and without dividends"
+MARKET_NOTICES: Final = (
+    Notice(
+        "market.prices",
+        "The marks are not those of the market.",
+        "contradicted_marks",
+        0.05,
+        f"share of names and sessions whose return from close to close {_CONTRADICTED.format(CELL_TOLERANCE)}, {_TAILS}",
+        "measured: 0 in honest runs on the S&P 500 and simulated, 0.01 beside prices that are total returns alone; 0.6 and 0.8 if a month is cut out and the later days are moved up",
+    ),
+    Notice(
+        "market.one_name",
+        "The marks of one name are not those of the market.",
+        "contradicted_marks_of_a_name",
+        0.1,
+        f"largest share, of the names with {MIN_NAME_SESSIONS} sessions or more, of returns that the market contradicts, as in market.prices",
+        "dividends that the prices lack affect a session in 63, or in 21; measured: 0 in honest runs, 0.05 beside prices that are total returns alone, 0.5 if one path is lifted by 0.2 % a session",
+    ),
+    Notice(
+        "market.drift",
+        "The marks of one name drift away from the market, a little each session.",
+        "drift",
+        1.0,
+        f"largest absolute mean of a name over {MIN_NAME_SESSIONS} sessions or more of the difference of its return from that of the "
+        f"market, limited to {LIMIT:g}, x {BASIS_POINTS:,}",
+        "2.5 % a year; measured: 0 in honest runs, 0.1 beside another vendor's prices with 3 bp of noise, 0.5 beside prices that are total returns alone",
+        "basis_points",
+    ),
+    Notice(
+        "market.jumps",
+        "Marks jump where the market does not, without a sealed split: a position gained or lost value that it never had.",
+        "jumps",
+        0.0,
+        "number of names and sessions whose mark rises or falls by more than a fifth against the market, without a quantity_adjustment",
+        "as for market.prices; the market may fall or rise as much, but not the run alone",
+        "marks",
+    ),
+    Notice(
+        "market.forward_returns",
+        "The forward returns, of names held or not, are not those of the market.",
+        "contradicted_forward_returns",
+        0.05,
+        f"share of names and weeks whose forward_return {_CONTRADICTED.format(FORWARD_TOLERANCE)}, {_TAILS}; compared from open to open or from close to close, "
+        "whichever contradicts less",
+        "measured: 0 in honest runs, 0.03 beside prices that are total returns alone; 0.1 to 0.5 if losses of names not held are cut off at 20 to 5 %, 0.5 and 0.6 if their returns are shuffled",
+    ),
+    Notice(
+        "market.forward_bias",
+        "Forward returns are a little higher than those of the market where the score is high, and lower where it is low.",
+        "forward_bias",
+        1.0,
+        "mean over names and weeks of the difference of forward_return from the return of the market, limited to "
+        f"{LIMIT:g}, x 1 above the median score of the week or x -1 below it, x {BASIS_POINTS:,}, {SIGNIFICANT}",
+        "measured: 0 in honest runs, 0.03 beside prices that are total returns alone, 1.1 and 1.2 if returns of names not held are shifted by 2 bp towards the score",
+        "basis_points",
+    ),
+    Notice(
+        "market.fills",
+        "Fills are better than the prices of the market at their time.",
+        "price_improvement",
+        2.0,
+        "mean over fills of side x (market - mid) / market x 10,000 at the open or the close of the market, whichever is nearer to the "
+        f"mids, {SIGNIFICANT}",
+        "measured: 0 in honest runs, 0.05 beside another vendor's opens with 10 bp of noise, 3 with mids 0.03 % better",
+        "basis_points",
+    ),
+    Notice(
+        "market.sessions",
+        "The ledger lacks sessions of the market, or has days that were none: days were left out, inserted or moved.",
+        "differing_sessions",
+        0.0,
+        "sessions of the market between the first and the last day of the ledger that it lacks, and its days that are no session of "
+        "the market",
+        "the calendar of an exchange is public; a day that the prices lack by mistake counts as well",
+        "sessions",
+    ),
+)

@@ -1,0 +1,323 @@
+"""Runs falsified in every table alike, beside a file of the market's own prices."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import datasets
+from examples.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, simulate_market, write_seal
+from pipeline.__main__ import cli
+from pipeline.batch.many import build_many
+from pipeline.notices import NoticeOutcome
+from pipeline.rules import check
+from pipeline.seal import Seal
+from schemas.errors import SettingsError
+from schemas.notices import NOTICES
+from tests.support.seals import rewrite
+
+SPEC = AlphaSpec("Test_beside_prices", "reversal", raw=False)
+MARKET = [notice for notice in NOTICES if notice.startswith("market.")]
+PER_SESSION = 0.001
+"""Lift of a price path, half of what is tolerated in one session."""
+
+
+@pytest.fixture(scope="module")
+def market() -> Market:
+    return simulate_market(11, 40, 80)
+
+
+@pytest.fixture(scope="module")
+def prices(market: Market, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return prices_of(market, tmp_path_factory.mktemp("prices"))
+
+
+def prices_of(market: Market, folder: Path, **columns: np.ndarray) -> Path:
+    """Write the prices of a market as an operator's file has them."""
+    session, name = np.nonzero(market.has_bar)
+    frame = pl.DataFrame(
+        {
+            "date": market.schedule[session],
+            "symbol": np.array(market.symbols)[name],
+            "close": market.closes[session, name],
+            "open": market.opens[session, name],
+            **{column: values[session, name] for column, values in columns.items()},
+        }
+    ).with_columns(pl.col("date").cast(pl.Date), pl.col("open").fill_nan(None))
+    folder.mkdir(exist_ok=True)
+    frame.write_parquet(folder / "prices.parquet")
+    return folder / "prices.parquet"
+
+
+def seal_of(market: Market, folder: Path, *, trades: bool = True) -> Path:
+    run = run_alpha(market, SPEC)
+    tables = {kind: table for kind, table in run.tables.items() if trades or kind != "trades"}
+    return write_seal(folder / SPEC.alpha_id, RunRecord(run.manifest, tables, None, None, None))
+
+
+def outcomes_of(seal: Path, prices: Path | None) -> dict[str, NoticeOutcome]:
+    report = check(Seal.open(str(seal)), prices=None if prices is None else str(prices))
+    assert not report.violations, [violation.message for violation in report.violations]
+    return {outcome.notice: outcome for outcome in report.notices if outcome.notice in MARKET}
+
+
+def given(seal: Path, prices: Path) -> set[str]:
+    return {id_ for id_, outcome in outcomes_of(seal, prices).items() if outcome.outcome == "notice"}
+
+
+def with_paths(market: Market, change: np.ndarray) -> Market:
+    """Change the level of every price by a factor, shape (sessions, names)."""
+    return replace(market, closes=market.closes * change, opens=market.opens * change)
+
+
+def test_an_honest_run_agrees_with_its_market(market: Market, prices: Path, tmp_path: Path) -> None:
+    outcomes = outcomes_of(seal_of(market, tmp_path), prices)
+    assert {outcome.outcome for outcome in outcomes.values()} == {"pass"}, outcomes
+    assert all(abs(outcome.value or 0.0) < 1e-6 for outcome in outcomes.values()), outcomes
+    assert outcomes["market.forward_returns"].details["cells"] > 2_000
+    assert outcomes["market.prices"].details["cells"] > 1_500
+    assert outcomes["market.sessions"].details["sessions"] > 300
+    assert len(outcomes["market.prices"].details["prices"]) == 64
+
+
+@pytest.mark.parametrize("adjusted", [True, False])
+def test_splits_levels_and_dividends_of_either_side_do_not_matter(
+    market: Market, tmp_path: Path, adjusted: bool
+) -> None:
+    """The run's prices are adjusted for a split and for quarterly dividends; the file's closes are not."""
+    quarter = np.arange(market.observed)[:, None] // 63
+    dividends = 1.004 ** (quarter + np.arange(len(market.symbols)) % 2)
+    split = np.where(np.arange(market.observed)[:, None] < 200, 2.0, 1.0)
+    unadjusted = with_paths(market, dividends**-1 * (split if adjusted else 1.0))
+    columns = {"adj_close": market.closes * 3} if adjusted else {}
+    result = outcomes_of(seal_of(market, tmp_path), prices_of(unadjusted, tmp_path / "prices", **columns))
+    assert {outcome.outcome for outcome in result.values()} == {"pass"}, result
+
+
+def forged(market: Market) -> Market:
+    """Let one name out of four follow another path."""
+    noise = np.random.default_rng(1).normal(0.0, 0.02, market.closes.shape)
+    noise[:, np.arange(len(market.symbols)) % 4 > 0] = 0.0
+    return with_paths(market, np.exp(np.cumsum(noise, axis=0)))
+
+
+def lifted(market: Market) -> Market:
+    return with_paths(market, np.exp(PER_SESSION * np.arange(market.observed))[:, None])
+
+
+def split_undeclared(market: Market) -> Market:
+    """Double all prices from one session on."""
+    return with_paths(market, np.where(np.arange(market.observed)[:, None] < 200, 1.0, 2.0))
+
+
+def without_a_month(market: Market, *, closed_up: bool) -> Market:
+    """Cut four weeks out, and give the later sessions the days of the earlier ones to close the gap."""
+    first, last = market.decisions[40] + 1, market.decisions[44] + 1
+    kept = np.ones(market.schedule.size, np.bool_)
+    kept[first:last] = False
+    place = np.cumsum(kept) - 1
+    seen = kept[: market.observed]
+    listed = np.minimum(market.last, market.schedule.size - 1)
+    by_session = ("opens", "closes", "no_borrow", "illiquid", "risk_free", "benchmark", "benchmark_adjusted")
+    return replace(
+        market,
+        schedule=market.schedule[: kept.sum()] if closed_up else market.schedule[kept],
+        decisions=place[market.decisions[kept[market.decisions]]],
+        first=place[market.first],
+        last=np.where(market.last < market.observed, place[listed], market.last),
+        **{name: getattr(market, name)[seen] for name in by_session},
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (forged, {"market.prices", "market.one_name", "market.drift", "market.forward_returns"}),
+        (lifted, {"market.drift"}),
+        (split_undeclared, {"market.jumps"}),
+        (lambda market: without_a_month(market, closed_up=False), {"market.sessions"}),
+        (
+            lambda market: without_a_month(market, closed_up=True),
+            {"market.prices", "market.one_name", "market.drift", "market.forward_returns"},
+        ),
+    ],
+    ids=["another path", "a lift", "a split", "a month less", "a month less, days closed up"],
+)
+def test_a_false_market_is_contradicted(
+    market: Market,
+    prices: Path,
+    tmp_path: Path,
+    change: Callable[[Market], Market],
+    expected: set[str],
+) -> None:
+    assert expected <= given(seal_of(change(market), tmp_path), prices)
+
+
+def not_held() -> pl.Expr:
+    weights = pl.col("long_short_target_weight", "long_only_target_weight")
+    return pl.all_horizontal(weights == 0) & pl.col("forward_return").is_not_null()
+
+
+def clipped(frame: pl.DataFrame) -> pl.DataFrame:
+    returns = pl.when(not_held()).then(pl.col("forward_return").clip(lower_bound=-0.06))
+    return frame.with_columns(forward_return=returns.otherwise("forward_return"))
+
+
+def shuffled(frame: pl.DataFrame) -> pl.DataFrame:
+    some = frame.filter(not_held()).with_columns(
+        pl.col("forward_return").shift(3).over("date", order_by="symbol")
+    )
+    return pl.concat([frame.filter(~not_held()), some]).sort("date", "symbol")
+
+
+def biased(frame: pl.DataFrame) -> pl.DataFrame:
+    side = (pl.col("score") - pl.col("score").median().over("date")).sign()
+    shift = pl.when(not_held()).then(0.001 * side).otherwise(0.0).fill_null(0.0)
+    return frame.with_columns(pl.col("forward_return") + shift)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (clipped, "market.forward_returns"),
+        (shuffled, "market.forward_returns"),
+        (biased, "market.forward_bias"),
+    ],
+)
+def test_forward_returns_of_names_that_no_book_holds_are_compared(
+    market: Market,
+    prices: Path,
+    tmp_path: Path,
+    change: Callable[[pl.DataFrame], pl.DataFrame],
+    expected: str,
+) -> None:
+    seal = rewrite(seal_of(market, tmp_path, trades=False), "decisions", change)
+    assert given(seal, prices) == {expected}
+
+
+def test_mids_slightly_better_than_the_market_are_noticed(
+    market: Market, prices: Path, tmp_path: Path
+) -> None:
+    trades = run_alpha(market, SPEC).tables["trades"].filter(pl.col("book") == "long_short")
+    opens = market.opens.copy()
+    session = np.searchsorted(market.schedule, trades["timestamp"].dt.date().to_numpy())
+    name = np.searchsorted(np.array(market.symbols), trades["symbol"].to_numpy().astype(str))
+    opens[session, name] *= 1 - 0.0008 * np.sign(trades["quantity"].to_numpy())
+    outcome = outcomes_of(seal_of(replace(market, opens=opens), tmp_path), prices)["market.fills"]
+    assert outcome.outcome == "notice"
+    assert outcome.value == pytest.approx(8, abs=3)
+
+
+def test_without_prices_the_flag_is_named(market: Market, tmp_path: Path) -> None:
+    outcomes = outcomes_of(seal_of(market, tmp_path), None)
+    assert list(outcomes) == MARKET
+    assert {outcome.reason for outcome in outcomes.values()} == {
+        "no market prices were given: give a file with --prices or ALPHA_RESULTS_PRICES"
+    }
+
+
+def test_only_names_and_days_of_the_file_are_compared(market: Market, prices: Path, tmp_path: Path) -> None:
+    seal = seal_of(market, tmp_path)
+    complete = outcomes_of(seal, prices)
+    frame = pl.read_parquet(prices)
+    half = frame.filter((pl.col("symbol") <= market.symbols[19]) & (pl.col("date") > market.schedule[200]))
+    half.write_parquet(tmp_path / "half.parquet")
+    partial = outcomes_of(seal, tmp_path / "half.parquet")
+    assert {outcome.outcome for outcome in partial.values()} == {"pass"}
+    for notice in ("market.prices", "market.forward_returns"):
+        assert 20 <= partial[notice].details["cells"] < complete[notice].details["cells"] / 2
+    frame.with_columns(symbol="X" + pl.col("symbol")).write_parquet(tmp_path / "others.parquet")
+    others = outcomes_of(seal, tmp_path / "others.parquet")
+    assert others.pop("market.sessions").outcome == "pass"
+    assert {outcome.outcome for outcome in others.values()} == {"not_checked"}
+    assert others["market.prices"].reason == "the prices cover 0 returns of marks; 20 are needed"
+
+
+def test_forward_returns_from_open_to_open_need_opens(market: Market, prices: Path, tmp_path: Path) -> None:
+    pl.read_parquet(prices).drop("open").write_parquet(tmp_path / "closes.parquet")
+    outcomes = outcomes_of(seal_of(market, tmp_path), tmp_path / "closes.parquet")
+    assert outcomes["market.prices"].outcome == "pass"
+    assert "no open" in (outcomes["market.forward_returns"].reason or "")
+    assert outcomes["market.fills"].outcome == "not_checked"
+
+
+def test_a_run_without_ledger_has_its_forward_returns_compared(
+    market: Market, prices: Path, tmp_path: Path
+) -> None:
+    run = run_alpha(market, SPEC)
+    tables = {kind: run.tables[kind] for kind in ("rebalances", "decisions")}
+    tables["decisions"] = tables["decisions"].drop("entry_at", "maturity_at")
+    seal = write_seal(tmp_path / "seal", RunRecord(run.manifest, tables, None, None, None))
+    outcomes = outcomes_of(seal, prices)
+    assert outcomes["market.forward_returns"].value == 0.0
+    assert outcomes["market.prices"].reason == (
+        "it needs portfolio and positions, which the run did not all seal"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda frame: frame.drop("close"), "it has the columns date, symbol, close, but there is no close"),
+        (lambda frame: frame.with_columns(pl.col("date").cast(pl.String)), "date is a DATE"),
+        (lambda frame: frame.with_columns(-pl.col("close")), "close is a finite number above 0"),
+        (lambda frame: pl.concat([frame, frame.tail(1)]), "a symbol has one row a day"),
+    ],
+    ids=["no column", "type", "bound", "twice"],
+)
+def test_a_file_that_breaks_a_rule_is_a_usage_error(
+    market: Market,
+    prices: Path,
+    tmp_path: Path,
+    change: Callable[[pl.DataFrame], pl.DataFrame],
+    message: str,
+) -> None:
+    broken = tmp_path / "broken.parquet"
+    change(pl.read_parquet(prices)).write_parquet(broken)
+    seal = seal_of(market, tmp_path)
+    for command in (["check"], ["build", "--datasets", str(tmp_path / "root")]):
+        result = CliRunner().invoke(cli, [*command, "--prices", str(broken), str(seal)])
+        assert result.exit_code == 2
+        assert message in result.output
+        assert "broken.parquet" in result.output
+        assert "correct the file" in result.output
+    assert not list((tmp_path / "root").rglob("current*"))
+
+
+def test_a_place_without_prices_is_a_usage_error(tmp_path: Path) -> None:
+    (tmp_path / "text.parquet").write_text("no Parquet")
+    for address, message in (("absent", "correct --prices"), ("text.parquet", "it is a Parquet file")):
+        with pytest.raises(SettingsError, match=message):
+            list(build_many(["seal"], tmp_path / "root", prices=tmp_path / address))
+
+
+def test_a_batch_passes_the_setting_on_and_verify_agrees(
+    market: Market, prices: Path, tmp_path: Path
+) -> None:
+    seal_of(lifted(market), tmp_path / "seals")
+    root = str(tmp_path / "root")
+    arguments = ["build", "--datasets", root, "--from", str(tmp_path / "seals"), "--jobs", "2"]
+    folder = shutil.copytree(prices.parent, tmp_path / "folder")
+    result = CliRunner().invoke(cli, arguments, env={"ALPHA_RESULTS_PRICES": str(folder)})
+    assert result.exit_code == 0, result.output
+    assert "notice market.drift" in result.output
+    recorded = {entry["notice"]: entry for entry in datasets.open(root)[SPEC.alpha_id].manifest.notices}
+    assert recorded["market.drift"]["outcome"] == "notice"
+    assert recorded["market.prices"]["outcome"] == "pass"
+    assert CliRunner().invoke(cli, ["verify", "--datasets", root]).exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["Test_sp500_momentum", "Test_sp500_reversal", "sp500_lowvol"])
+def test_real_runs_agree_with_their_market(shared: Path, tmp_path: Path, name: str) -> None:
+    for file in ("prices_sp500.parquet", "prices_sp500_former.parquet"):
+        shutil.copy(shared / "data" / file, tmp_path / file)
+    outcomes = outcomes_of(shared / "seals" / name, tmp_path)
+    assert not [outcome for outcome in outcomes.values() if outcome.outcome == "notice"]
+    assert outcomes["market.forward_returns"].details["cells"] > 10_000
