@@ -7,11 +7,10 @@ from typing import Final
 import numpy as np
 
 from datasets.figures.rank_correlation import Integers
-from datasets.figures.series import Flags, Floats
+from datasets.figures.series import Floats
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
-from schemas.notices import MIN_CORRELATED_WEEKS
 from schemas.notices.moves import CLIPPED_FROM, MIN_CLIPPED, MIN_MOVES
-from schemas.notices.signal import MIN_OUTLYING_NAMES
+from schemas.notices.signal import MIN_EXTREME_WEEKS, MIN_OUTLYING_NAMES
 from schemas.plurals import counted
 
 _DECIMALS: Final = 7
@@ -48,40 +47,35 @@ def judge_repeated_returns(returns: Floats) -> NoticeOutcome:
     )
 
 
-def shared_extremes(returns: Floats, starts: Integers) -> tuple[Flags, Flags]:
-    """Find the weeks whose highest or lowest forward return belongs to several names; returns of 0 do not count.
+def shared_extremes(weeks: Integers, returns: Floats) -> tuple[int, int]:
+    """Count the weeks whose highest or lowest forward return belongs to several names; returns of 0 do not count.
 
     Parameters
     ----------
-    returns
-        Of all names, week by week, shape (rows,); NaN where there is none.
-    starts
-        First row of each week.
+    weeks, returns
+        Week and return of each row, shape (rows,); NaN where there is none.
 
     Returns
     -------
-    shared, measured : Flags, shape (weeks,)
-        Whether an extreme is shared, and whether the week has enough returns to say so.
+    shared, measured : int
+        Weeks in which an extreme is shared, and weeks that have enough returns to say so.
     """
-    if not starts.size:
-        return np.empty(0, np.bool_), np.empty(0, np.bool_)
-    moved = np.where(np.isfinite(returns) & (returns != 0), returns, np.nan)
-    length = np.diff(starts, append=returns.size)
-    measured = np.add.reduceat(np.isfinite(moved).astype(np.int64), starts) >= MIN_OUTLYING_NAMES
-    shared = np.zeros(starts.size, np.bool_)
-    for extreme in (np.fmax.reduceat(moved, starts), np.fmin.reduceat(moved, starts)):
-        equal = moved == np.repeat(extreme, length)
-        shared |= np.add.reduceat(equal.astype(np.int64), starts) > 1
-    return shared & measured, measured
+    shared = measured = 0
+    for week in np.unique(weeks):
+        moved = returns[(weeks == week) & np.isfinite(returns) & (returns != 0)]
+        if moved.size >= MIN_OUTLYING_NAMES:
+            measured += 1
+            shared += int(max((moved == moved.max()).sum(), (moved == moved.min()).sum()) > 1)
+    return shared, measured
 
 
 def judge_shared_extremes(shared: int, weeks: int) -> NoticeOutcome:
     """Judge in how many of some weeks the highest or lowest forward return belongs to several names."""
     notice = "signal.shared_extremes"
-    if weeks < MIN_CORRELATED_WEEKS:
+    if weeks < MIN_EXTREME_WEEKS:
         return not_checked(
             notice,
-            f"{counted(weeks, 'week has', 'weeks have')} {MIN_OUTLYING_NAMES} forward returns; {MIN_CORRELATED_WEEKS} are needed",
+            f"{counted(weeks, 'week has', 'weeks have')} {MIN_OUTLYING_NAMES} forward returns; {MIN_EXTREME_WEEKS} are needed",
         )
     return judged(
         notice,

@@ -42,7 +42,7 @@ class CrossSections:
     twins, compared
         Names of some weeks that have score and forward return of another name, and all that were looked at.
     shared_extremes, measured_weeks
-        Weeks whose highest or lowest forward return several names share, and all in which that is known.
+        Of some weeks: those whose highest or lowest forward return several names share, and those in which that is known.
     panel
         Up to 64 names, week by week.
     """
@@ -151,7 +151,6 @@ def _cross_sections(
     instants = tuple(name for name in _INSTANTS if name in columns)
     seen, sizes, kept = np.zeros(0, np.bool_), [], []
     seen_days, measured = np.empty(0, np.int64), []
-    extremes = [np.zeros(2, np.int64)]
     for part in read("decisions", ("date", "symbol", *values, *instants)):
         rows, runs = part["decisions"], part.runs("decisions", ("date",))
         own, days_of_runs = symbols.codes(part.symbols("decisions")), to_days(runs.heads["date"])
@@ -167,8 +166,6 @@ def _cross_sections(
         day_of_row = np.repeat(days_of_runs, runs.lengths)
         kept.append([day_of_row[chosen], own[chosen], *(column[chosen] for column in by_name.values())])
         if "forward_return" in values:
-            shared = shared_extremes(by_name["forward_return"], runs.starts)
-            extremes.append(np.count_nonzero(shared, axis=1))
             # Likewise a day.
             seen_days = np.union1d(seen_days, days_of_runs)
             some = expanded(runs, np.flatnonzero(np.isin(days_of_runs, _first_days(seen_days))))[1]
@@ -196,12 +193,13 @@ def _cross_sections(
         table[name][at] = column[among]
     returns = table.get("forward_return")
     panel = Panel(days.astype("datetime64[D]"), table["score"], returns, table.get(_WEIGHT))
-    twins = compared = 0
+    twins = compared = shared_weeks = measured_weeks = 0
     if measured:
         day, code, score, forward = (np.concatenate(column) for column in zip(*measured, strict=True))
-        some = np.isin(day, _first_days(days)) & np.isfinite(score + forward) & (forward != 0)
+        sampled = np.isin(day, _first_days(days))
+        shared_weeks, measured_weeks = shared_extremes(day[sampled], forward[sampled])
+        some = sampled & np.isfinite(score + forward) & (forward != 0)
         twins, compared = _twins(day[some], code[some], score[some], forward[some]), int(some.sum())
-    shared_weeks, measured_weeks = np.sum(extremes, axis=0).tolist()
     sections = CrossSections(
         int(seen.sum()),
         int(size[-1]),

@@ -33,6 +33,8 @@ MIN_OUTLYING_NAMES: Final = 20
 """Fewest names of a week whose IC is judged."""
 MIN_OUTLYING: Final = 3
 """Outlying weeks that chance no longer explains."""
+MIN_EXTREME_WEEKS: Final = 4
+"""Fewest weeks whose highest and lowest forward returns are judged."""
 MIN_COPIED_NAMES: Final = 5
 """Fewest names with a value that make a week a copy of another."""
 COPIED_SHARE: Final = 0.9
@@ -216,9 +218,9 @@ SIGNAL_NOTICES: Final = (
         "signal.shared_extremes",
         "Several names share the highest or the lowest forward return of a week: returns were cut off at a bound of each week.",
         "shared_extremes",
-        0.1,
+        0.3,
         f"weeks whose highest or lowest forward_return other than 0 several names have / weeks with {MIN_OUTLYING_NAMES} or more such "
-        f"returns; over {MIN_CORRELATED_WEEKS} weeks or more",
+        f"returns; of {MIN_EXTREME_WEEKS} to 8 weeks",
         "measured: 0 in honest runs",
     ),
 )
