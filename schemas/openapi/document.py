@@ -12,13 +12,7 @@ from schemas.objects.envelope import PAGINATION
 from schemas.openapi.headers import header_definitions
 from schemas.openapi.json_schema import Schema, definitions
 from schemas.openapi.parameters import parameter_objects, refused_parameters
-from schemas.openapi.responses import (
-    error_examples,
-    error_schemas,
-    page_schemas,
-    responses,
-    shared_responses,
-)
+from schemas.openapi.responses import error_schemas, page_schemas, responses, shared_responses
 
 GROUPS: Final[dict[str, str]] = {
     "meta": "The service and the calling key.",
@@ -80,7 +74,6 @@ def document() -> dict[str, Any]:
                 name: x for name, x in header_definitions().items() if name in _headers_in([paths, shared])
             },
             "responses": shared,
-            "examples": error_examples(),
             "schemas": component_schemas(),
         },
     }
@@ -112,7 +105,7 @@ def operation(endpoint: Endpoint) -> Schema:
     notes += refused_parameters(endpoint)
     operation_object: Schema = {
         "operationId": endpoint.id,
-        "tags": [endpoint_group(endpoint)],
+        "tags": [endpoint.id.partition(".")[0]],
         "summary": endpoint.summary,
         "description": " ".join([endpoint.summary, *notes]),
         "parameters": parameter_objects(endpoint),
@@ -121,11 +114,6 @@ def operation(endpoint: Endpoint) -> Schema:
     if endpoint.public:
         operation_object["security"] = []
     return operation_object
-
-
-def endpoint_group(endpoint: Endpoint) -> str:
-    """Return the group an endpoint belongs to: the first word of its registry id."""
-    return endpoint.id.partition(".")[0]
 
 
 def component_schemas() -> dict[str, Schema]:

@@ -9,18 +9,13 @@ from schemas.endpoint import Endpoint, Shape
 from schemas.openapi.json_schema import Schema
 from schemas.parameters import Parameter, ParameterKind
 
-_ALPHA_EXAMPLE: Final = "Test_momentum"
 _EXAMPLES: Final[Mapping[str, str]] = {
-    "alpha": _ALPHA_EXAMPLE,
+    "alpha": "Test_momentum",
     "date": "2020-03-27",
     "key_id": "0123456789abcdef",
-    "from": "2020-01-01",
-    "to": "2020-12-31",
-    "book": "long_short",
-    "search": "momentum",
-    "snapshot": "3f0c9a5be21d47c88e10",
-    "min_abs_weight": "0.01",
+    "symbol": "SPY",
 }
+"""Parameter of a path -> example; query parameters have none, since pages that try a request would send them."""
 
 IF_NONE_MATCH: Final[Schema] = {
     "name": "If-None-Match",
@@ -58,34 +53,19 @@ def refused_parameters(endpoint: Endpoint) -> list[str]:
 
 def parameter_object(parameter: Parameter) -> Schema:
     """Return one declared parameter."""
+    is_text = parameter.kind is ParameterKind.TEXT
     parameter_schema: Schema = {
         "name": parameter.name,
         "in": "path" if parameter.in_path else "query",
-        "description": " ".join(sentences(parameter)),
+        "description": parameter.meaning
+        if is_text
+        else f"{parameter.meaning} Must be {parameter.constraint}.",
         "required": parameter.required,
         "schema": value_schema(parameter),
     }
-    example = _EXAMPLES.get(parameter.name)
-    if parameter.kind is ParameterKind.SYMBOLS:
-        example = "AAPL,MSFT"
-    if parameter.kind is ParameterKind.ALPHAS:
-        example = f"{_ALPHA_EXAMPLE},Test_reversal"
-    if parameter.kind is ParameterKind.NAMES:
-        example = ",".join(parameter.choices[:2])
-    if parameter.name == "symbol" and parameter.in_path:
-        example = "SPY"
-    if example is not None and parameter.kind is not ParameterKind.CHOICE:
-        parameter_schema["example"] = float(example) if parameter.kind is ParameterKind.NUMBER else example
+    if parameter.in_path and parameter.name in _EXAMPLES:
+        parameter_schema["example"] = _EXAMPLES[parameter.name]
     return parameter_schema
-
-
-def sentences(parameter: Parameter) -> list[str]:
-    """Return the meaning of a parameter, and its rule if it has one."""
-    if parameter.kind is ParameterKind.FORBIDDEN:
-        return [parameter.meaning, f"It is {parameter.constraint}."]
-    if parameter.kind is ParameterKind.TEXT:
-        return [parameter.meaning]
-    return [parameter.meaning, f"Must be {parameter.constraint}."]
 
 
 def value_schema(parameter: Parameter) -> Schema:

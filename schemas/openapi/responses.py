@@ -1,10 +1,10 @@
-"""Answers of an endpoint by HTTP status: payload, headers, and error codes with examples."""
+"""Answers of an endpoint by HTTP status: payload, headers, and error codes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from schemas.endpoint import Endpoint, Shape
 from schemas.endpoints import ENDPOINTS
@@ -12,7 +12,6 @@ from schemas.error_codes import CONNECTION_ERRORS, ERROR_CODES, LINK_ERRORS
 from schemas.field import Field
 from schemas.meta import META
 from schemas.objects.envelope import PAGINATION, error_object
-from schemas.openapi.examples import answer_examples, make_example
 from schemas.openapi.headers import response_headers
 from schemas.openapi.json_schema import Schema, make_schema, reference
 from schemas.parameters import FIELDS, MAX_PAGE
@@ -109,11 +108,6 @@ def error_schemas() -> dict[str, Schema]:
     return {error.model: make_schema(error, define=True) for error in objects}
 
 
-def error_examples() -> dict[str, Schema]:
-    """Return an example of every error envelope, by code."""
-    return {code: {"summary": code, "value": error_example(code)} for code in _OPERATION_ERRORS}
-
-
 def _page(row: Field, meta: Field) -> Schema:
     rows = {"type": "array", "maxItems": MAX_PAGE, "items": reference(row.model)}
     return _closed(data=rows, pagination=reference(PAGINATION.model), meta=make_schema(meta))
@@ -132,7 +126,7 @@ def _success(endpoint: Endpoint) -> Schema:
     return {
         "description": endpoint.payload.meaning,
         "headers": response_headers(endpoint, 200),
-        "content": {_JSON: {"schema": payload_schema(endpoint), "examples": answer_examples(endpoint)}},
+        "content": {_JSON: {"schema": payload_schema(endpoint)}},
     }
 
 
@@ -150,15 +144,6 @@ def _failure(endpoint: Endpoint, status: int, codes: list[str]) -> Schema:
         "description": f"{_REASONS[status]}\n\n{listed}",
         "headers": response_headers(endpoint, status),
         "content": {
-            _JSON: {
-                "schema": _closed(error=error if len(codes) > 1 else models[codes[0]]),
-                "examples": {code: {"$ref": f"#/components/examples/{code}"} for code in codes},
-            }
+            _JSON: {"schema": _closed(error=error if len(codes) > 1 else models[codes[0]])},
         },
     }
-
-
-def error_example(code: str) -> dict[str, Any]:
-    """Return an example of an envelope with that code."""
-    error: dict[str, Any] = make_example(error_object(code))
-    return {"error": {**error, "message": ERROR_CODES[code].meaning.replace("`", "")}}
