@@ -15,9 +15,6 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
         "pipeline.check_command", "check", "Check seals against every rule; publish nothing."
     ),
     "build": LazyCommand("pipeline.build_command", "build", "Check seals and publish them as snapshots."),
-    "reconcile": LazyCommand(
-        "pipeline.reconcile_command", "reconcile", "Compare figures with the tables they come from."
-    ),
     "list": LazyCommand(
         "pipeline.housekeeping.list_command", "list_alphas", "List the alphas that are served."
     ),

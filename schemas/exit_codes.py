@@ -30,7 +30,7 @@ class ExitCode(IntEnum):
         return member
 
     DONE = 0, "success"
-    REFUSED = 1, "a seal breaks a rule, or published data fail a check of `reconcile`", False
+    REFUSED = 1, "a seal breaks a rule", False
     UNUSABLE = 2, "a seal, an address, a setting or an argument cannot be used", False
     NOT_MOVED = (
         3,

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
 import polars as pl
 
 from pipeline.reconciliation.tables import Tables
-from pipeline.rule import Coverage, Level, Rule, Violation
+from pipeline.rule import Level, Violation
 from pipeline.rules.registry import RULES
-from pipeline.rules.report import NotChecked, Report
 from pipeline.seal.declared_differences import DeclaredDifferences
 from pipeline.seal.records import METRICS
-from schemas.kinds import OPTIONAL_KINDS
 from schemas.tables import SEALED_TABLES
 from schemas.tables.books import book_order
-from schemas.tables.pnl import ADJUSTMENTS
 
 Frames = Mapping[tuple[str, str | None], pl.DataFrame]
 """(dataset, book) -> rows, of one snapshot."""
@@ -53,9 +49,9 @@ def recheck(
     sealed: Mapping[str, pl.DataFrame],
     equity_basis: float,
     declared: DeclaredDifferences,
-    known: Collection[str] = RULES,
-) -> Report:
-    """Apply the rules on rows to the published tables.
+    known: Collection[str],
+) -> list[Violation]:
+    """Apply the rules that refuse a seal to the rows of the published tables.
 
     Parameters
     ----------
@@ -66,37 +62,18 @@ def recheck(
 
     Returns
     -------
-    Report
-        Its address is empty. Rules on several tables are left out when a table by itself is broken already, for their
-        answers would then mean little.
+    list of Violation
+        Rules on several tables are left out when a table by itself is broken already, for their answers would then mean
+        little.
     """
     tables = Tables(sealed, equity_basis, declared)
-    violations: list[Violation] = []
-    warnings: list[Violation] = []
-    skipped: list[NotChecked] = []
-    coverage: dict[str, Coverage] = {}
-
-    def apply(rule: Rule[Any], *arguments: Any) -> None:
-        violation, share = rule.apply(*arguments)
-        if violation is not None:
-            (warnings if rule.warns else violations).append(violation)
-        if share is not None:
-            coverage[rule.id] = share
-            skipped.extend([NotChecked(rule.id, share.reason)] if share.reason else [])
-
-    rules = [rule for rule in RULES.values() if rule.id in known]
-    for rule in rules:
-        for kind in sealed if rule.level is Level.TABLE else ():
-            apply(rule, kind, tables)
-    for rule in rules if not violations else ():
-        if rule.level is not Level.RUN:
-            continue
-        missing = [kind for kind, columns in rule.needs.items() if not tables.has(kind, *columns)]
-        if not missing:
-            apply(rule, tables)
-        elif not OPTIONAL_KINDS.intersection(missing):
-            skipped.append(NotChecked(rule.id, f"the run sealed no {', '.join(missing)}"))
-    adjusted = any(tables.has("pnl", name) for name in ADJUSTMENTS)
-    return Report(
-        "", None, tuple(violations), tuple(warnings), tuple(skipped), adjusted=adjusted, coverage=coverage
-    )
+    rules = [rule for rule in RULES.values() if rule.id in known and not rule.warns]
+    broken = [rule(kind, tables) for rule in rules if rule.level is Level.TABLE for kind in sealed]
+    if not any(broken):
+        broken = [
+            rule(tables)
+            for rule in rules
+            if rule.level is Level.RUN
+            and all(tables.has(kind, *columns) for kind, columns in rule.needs.items())
+        ]
+    return [violation for violation in broken if violation is not None]

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import polars as pl
 
+from pipeline.maths.weekly_signal import measured_decisions
+from pipeline.reconciliation.seal_figures import figures_from, with_reconciliation
 from pipeline.rules.tolerance import differ
+from pipeline.seal.records import METRICS
 from pipeline.snapshot_builder import ledgers
-from pipeline.snapshot_builder.weekly import (
-    measured_decisions,
-    published_decisions,
-    published_rebalances,
-    weekly_tables,
-)
+from pipeline.snapshot_builder.weekly import published_decisions, published_rebalances, weekly_tables
 from schemas.plurals import counted
 
 Rebuilt = tuple[str, str | None, pl.DataFrame]
@@ -22,27 +21,32 @@ Rebuilt = tuple[str, str | None, pl.DataFrame]
 
 
 def recompute_derived(
-    sealed: Mapping[str, pl.DataFrame], equity_basis: float, *, unsmoothed: bool = False
+    sealed: Mapping[str, pl.DataFrame], equity_basis: float, smoothing: Mapping[str, Any] | None
 ) -> Iterator[Rebuilt]:
     """Rebuild every dataset from its sealed tables.
 
     Parameters
     ----------
-    sealed, equity_basis
+    sealed, equity_basis, smoothing
         As published.
-    unsmoothed
-        Whether the run says that it was not smoothed.
 
     Yields
     ------
     tuple
         Dataset, book and the rows it must have. A sealed rank stays what it is, as in a build.
     """
-    yield from _weekly(sealed, unsmoothed=unsmoothed)
+    weeks = None
+    for dataset, book, rows in _weekly(sealed, smoothing):
+        weeks = rows if dataset == "weekly_signal" else weeks
+        yield dataset, book, rows
     yield from _by_book(sealed, equity_basis)
+    records = sealed.get(METRICS.name)
+    if records is not None:
+        figures = figures_from(records, weeks, sealed.get("portfolio"), equity_basis)
+        yield METRICS.name, None, with_reconciliation(records, figures)
 
 
-def _weekly(sealed: Mapping[str, pl.DataFrame], *, unsmoothed: bool) -> Iterator[Rebuilt]:
+def _weekly(sealed: Mapping[str, pl.DataFrame], smoothing: Mapping[str, Any] | None) -> Iterator[Rebuilt]:
     decisions = None
     if "decisions" in sealed:
         decisions = published_decisions(sealed["decisions"])
@@ -50,7 +54,7 @@ def _weekly(sealed: Mapping[str, pl.DataFrame], *, unsmoothed: bool) -> Iterator
     if "rebalances" in sealed:
         yield "rebalances", None, published_rebalances(sealed["rebalances"], decisions)
         if decisions is not None:
-            known = measured_decisions(decisions, unsmoothed=unsmoothed)
+            known = measured_decisions(decisions, smoothing)
             for name, rows in weekly_tables(sealed["rebalances"], known).items():
                 yield name, None, rows
 

@@ -30,7 +30,6 @@ from datasets.storage import Storage
 from pipeline.housekeeping.recheck_sealed import recheck, sealed_tables
 from pipeline.housekeeping.recompute_derived import differences, recompute_derived, same_figures
 from pipeline.maths.weekly_digests import FillDigests, digest_decisions, seal_weeks
-from pipeline.reconciliation.seal_figures import is_unsmoothed
 from pipeline.seal.casting import POLARS_TYPES
 from pipeline.seal.declared_differences import DeclaredDifferences
 from pipeline.snapshot_builder import research
@@ -137,12 +136,11 @@ class _Verification:
         sealed = sealed_tables(self._frames)
         basis = self._manifest.equity_basis
         declared = DeclaredDifferences.read(self._manifest.reconciliation.get("declared", {}))
-        report = recheck(sealed, basis, declared, self._manifest.rules)
-        faults += [Fault(self._location(x.kind), x.rule, x.message) for x in report.violations]
+        broken = recheck(sealed, basis, declared, self._manifest.rules)
+        faults += [Fault(self._location(x.kind), x.rule, x.message) for x in broken]
         if faults:
             return
-        unsmoothed = is_unsmoothed(self._manifest.smoothing)
-        for dataset, book, rows in recompute_derived(sealed, basis, unsmoothed=unsmoothed):
+        for dataset, book, rows in recompute_derived(sealed, basis, self._manifest.smoothing):
             path = f"{self._folder}/{table_path(dataset, book)}"
             published = self._frames.get((dataset, book))
             if published is None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import polars as pl
 
 from pipeline.maths.autocorrelation import rank_autocorrelations
@@ -10,6 +13,28 @@ from pipeline.maths.horizons import horizon_ics
 from pipeline.maths.information_coefficient import weekly_ic
 from pipeline.maths.week_clock import WeeklyPanel
 from schemas.tables.weekly_signal import WEEKLY_SIGNAL
+
+
+def measured_decisions(decisions: pl.DataFrame, smoothing: Mapping[str, Any] | None) -> pl.DataFrame:
+    """Return the cross-sections with the signal before smoothing, if known.
+
+    Parameters
+    ----------
+    decisions : polars.DataFrame
+        Cross-sections with the names of published columns.
+    smoothing : Mapping[str, Any] or None
+        As sealed; None when the run does not say.
+
+    Returns
+    -------
+    polars.DataFrame
+        With ``raw_score`` equal to ``score`` for a run that says that it was not smoothed and sealed no other; else
+        `decisions`.
+    """
+    unsmoothed = smoothing is not None and smoothing.get("applied") is False
+    if unsmoothed and "raw_score" not in decisions.columns:
+        return decisions.with_columns(raw_score="score")
+    return decisions
 
 
 def weekly_signal(

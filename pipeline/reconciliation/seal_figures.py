@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from pipeline.maths.weekly_signal import weekly_ics
+from pipeline.maths.weekly_signal import measured_decisions, weekly_ics
 from pipeline.reconciliation.figures import Figure, daily_series, not_reproduced, reconcile, weekly_series
 from pipeline.rule import Finding, Level, limited, rule
 from pipeline.seal import Seal
@@ -65,11 +65,12 @@ def measure_weeks(seal: Seal) -> pl.DataFrame | None:
     Returns
     -------
     polars.DataFrame or None
-        As :func:`measured_weeks`; None without cross-sections or rebalance index.
+        As :func:`pipeline.maths.weekly_signal.weekly_ics`; None without cross-sections or rebalance index.
     """
     if not (seal.has("rebalances") and seal.has("decisions")):
         return None
-    return measured_weeks(seal.table("rebalances"), with_raw_signal(seal.table("decisions"), seal.smoothing))
+    decisions = seal.table("decisions").rename({"unsmoothed_score": "raw_score"}, strict=False)
+    return weekly_ics(seal.table("rebalances"), measured_decisions(decisions, seal.smoothing))
 
 
 def recompute_figures(seal: Seal, weeks: pl.DataFrame | None = None) -> tuple[Figure, ...]:
@@ -120,42 +121,6 @@ def figures_from(
     return reconcile(records, None if weeks is None else weekly_series(weeks), daily)
 
 
-def is_unsmoothed(smoothing: Mapping[str, Any] | None) -> bool:
-    """Return whether a run states that it was not smoothed, so that its score is also the signal before smoothing.
-
-    Parameters
-    ----------
-    smoothing : Mapping[str, Any] or None
-        As sealed; None when the run does not say.
-
-    Returns
-    -------
-    bool
-        False when the run does not say.
-    """
-    return smoothing is not None and smoothing.get("applied") is False
-
-
-def with_raw_signal(decisions: pl.DataFrame, smoothing: Mapping[str, Any] | None) -> pl.DataFrame:
-    """Add the signal before smoothing to the decisions of a run that was not smoothed.
-
-    Parameters
-    ----------
-    decisions : polars.DataFrame
-        Sealed cross-sections.
-    smoothing : Mapping[str, Any] or None
-        As sealed; None when the run does not say.
-
-    Returns
-    -------
-    polars.DataFrame
-        With ``unsmoothed_score`` equal to ``score`` for an unsmoothed run that did not seal it; else `decisions`.
-    """
-    if is_unsmoothed(smoothing) and "unsmoothed_score" not in decisions.columns:
-        return decisions.with_columns(unsmoothed_score="score")
-    return decisions
-
-
 def with_reconciliation(records: pl.DataFrame, figures: Iterable[Figure]) -> pl.DataFrame:
     """Add the reconciliation of each record.
 
@@ -181,21 +146,3 @@ def with_reconciliation(records: pl.DataFrame, figures: Iterable[Figure]) -> pl.
     )
     joined = records.join(outcomes, on=key, how="left", nulls_equal=True, maintain_order="left")
     return joined.with_columns(pl.col("reconciliation").fill_null("not_checked"))
-
-
-def measured_weeks(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
-    """Compute the columns of ``weekly_signal`` that the figures need, from sealed tables.
-
-    Parameters
-    ----------
-    rebalances : polars.DataFrame
-        Sealed rebalance index.
-    decisions : polars.DataFrame
-        Sealed cross-sections, with ``unsmoothed_score`` where it is known.
-
-    Returns
-    -------
-    polars.DataFrame
-        As :func:`pipeline.maths.weekly_signal.weekly_ics`.
-    """
-    return weekly_ics(rebalances, decisions.rename({"unsmoothed_score": "raw_score"}, strict=False))

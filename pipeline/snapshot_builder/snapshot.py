@@ -28,13 +28,13 @@ from pipeline.archive.package import package
 from pipeline.maths.ordering import ordered
 from pipeline.maths.week_clock import WeeklyPanel
 from pipeline.maths.weekly_digests import FillDigests, digest_decisions, seal_weeks
+from pipeline.maths.weekly_signal import measured_decisions
 from pipeline.notices import NoticeOutcome, in_declared_order, not_checked, previous_week_ic
 from pipeline.notices.catalogue import catalogue_notices
 from pipeline.notices.history import history_notices
 from pipeline.reconciliation.figures import Figure, declared_and_figures
 from pipeline.reconciliation.seal_figures import (
     figures_from,
-    is_unsmoothed,
     metrics_reproduced,
     with_reconciliation,
 )
@@ -47,7 +47,6 @@ from pipeline.seal.signature import read_keys
 from pipeline.snapshot_builder import in_parts, ledgers, research
 from pipeline.snapshot_builder.build_result import BuildResult, Stages
 from pipeline.snapshot_builder.weekly import (
-    measured_decisions,
     published_decisions,
     published_rebalances,
     weekly_tables,
@@ -277,10 +276,10 @@ _Weekly = tuple[dict[str, pl.DataFrame], Floats | None, DeliveredSignal | Unavai
 
 def _submit_weekly(seal: Seal, decisions: pl.DataFrame, pool: ThreadPoolExecutor) -> Future[_Weekly]:
     """Compute the weekly figures on a thread: they mostly use one core, and the books are derived meanwhile."""
-    rebalances, unsmoothed = seal.table("rebalances"), is_unsmoothed(seal.smoothing)
+    rebalances = seal.table("rebalances")
 
     def measure() -> _Weekly:
-        known = measured_decisions(decisions, unsmoothed=unsmoothed)
+        known = measured_decisions(decisions, seal.smoothing)
         columns = [name for name in ("score", "raw_score", "forward_return") if name in known.columns]
         panel = WeeklyPanel.of(rebalances, known, *columns)
         tables = weekly_tables(rebalances, known, panel)

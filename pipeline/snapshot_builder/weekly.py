@@ -25,19 +25,6 @@ def published_rebalances(rebalances: pl.DataFrame, decisions: pl.DataFrame | Non
     )
 
 
-def measured_decisions(decisions: pl.DataFrame, *, unsmoothed: bool = False) -> pl.DataFrame:
-    """Return the published cross-sections with the signal before smoothing, if known.
-
-    Parameters
-    ----------
-    unsmoothed
-        Whether the run says that it was not smoothed: then the score is that signal, where no other was sealed.
-    """
-    if unsmoothed and "raw_score" not in decisions.columns:
-        return decisions.with_columns(raw_score="score")
-    return decisions
-
-
 def weekly_tables(
     rebalances: pl.DataFrame, decisions: pl.DataFrame, panel: WeeklyPanel | None = None
 ) -> dict[str, pl.DataFrame]:
@@ -48,7 +35,7 @@ def weekly_tables(
     rebalances
         The sealed index.
     decisions
-        Result of :func:`measured_decisions`.
+        Result of :func:`pipeline.maths.weekly_signal.measured_decisions`.
     panel
         Its signals and forward returns on the clock, where they are already computed.
     """

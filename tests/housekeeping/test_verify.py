@@ -114,6 +114,7 @@ def _scaled(column: str) -> Change:
         ("weekly_signal/part-0.parquet", _scaled("ic"), "derived"),
         ("rebalances/part-0.parquet", lambda rows: rows.with_columns(pl.col("n_symbols") + 1), "derived"),
         ("books/part-0.parquet", lambda rows: rows.with_columns(pl.col("rows") + 1), "derived"),
+        ("sealed_metrics/part-0.parquet", _scaled("recomputed_value"), "derived"),
         ("decisions/part-0.parquet", lambda rows: rows.reverse(), "order"),
         ("decisions/part-0.parquet", lambda rows: pl.concat([rows[:1], rows]), "table.key"),
         ("rebalances/part-0.parquet", lambda rows: rows.drop("n_symbols"), "columns"),

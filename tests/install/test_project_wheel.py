@@ -104,7 +104,7 @@ def test_the_help_lists_every_command_and_the_version_is_that_of_the_wheel(
     programs: Path, tmp_path: Path
 ) -> None:
     shown = run(programs, tmp_path, "--help").stdout
-    for word in ("build", "check", "reconcile", "gc", "verify", "serve", "datasets", "import"):
+    for word in ("build", "check", "gc", "verify", "serve", "datasets", "import"):
         assert re.search(rf"^  {word} ", shown, re.MULTILINE)
     for words in ([], ["serve"]):
         done = run(programs, tmp_path, *words, "--version")

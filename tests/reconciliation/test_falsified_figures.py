@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,7 @@ import datasets
 from pipeline.__main__ import cli
 from pipeline.reconciliation.conventions import CONVENTIONS, FROM_DECISIONS
 from pipeline.reconciliation.figures import Figure, daily_series, reconcile, weekly_series
-from pipeline.reconciliation.seal_figures import measured_weeks, recompute_figures
+from pipeline.reconciliation.seal_figures import measure_weeks, recompute_figures
 from pipeline.rules import check
 from pipeline.seal import Seal
 from pipeline.snapshot_builder import build_seal
@@ -140,8 +138,6 @@ def test_strict_refuses_warnings(seal: Path, tmp_path: Path) -> None:
     run = CliRunner()
     assert run.invoke(cli, ["check", str(seal)]).exit_code == 0
     assert run.invoke(cli, ["check", "--strict", str(seal)]).exit_code == 1
-    assert run.invoke(cli, ["reconcile", str(seal)]).exit_code == 0
-    assert run.invoke(cli, ["reconcile", "--strict", str(seal)]).exit_code == 1
     with pytest.raises(SealRefused) as refused:
         build_seal(str(seal), tmp_path / "root", strict=True)
     assert [violation["rule"] for violation in refused.value.violations] == ["metrics.reproduced"]
@@ -174,7 +170,7 @@ def test_each_listed_convention_is_recognised(lawful: Path, name: str) -> None:
 
 def spans(seal: Seal) -> tuple[Any, Any]:
     daily = daily_series(seal.table("portfolio"), seal.equity_basis)
-    return weekly_series(measured_weeks(seal.table("rebalances"), seal.table("decisions"))), daily
+    return weekly_series(weeks_of(seal)), daily
 
 
 @settings(max_examples=15)
@@ -183,7 +179,7 @@ def test_the_order_of_rows_and_records_does_not_matter(lawful: Path, seed: int) 
     seal = Seal.open(str(lawful))
     records = seal.metrics()
     assert records is not None
-    ledger, weeks = seal.table("portfolio"), measure_weeks(seal)
+    ledger, weeks = seal.table("portfolio"), weeks_of(seal)
 
     def violations_found(shuffle: bool) -> set[tuple[Any, ...]]:
         frames = [
@@ -196,15 +192,17 @@ def test_the_order_of_rows_and_records_does_not_matter(lawful: Path, seed: int) 
     assert violations_found(shuffle=True) == violations_found(shuffle=False)
 
 
-def measure_weeks(seal: Seal) -> pl.DataFrame:
-    return measured_weeks(seal.table("rebalances"), seal.table("decisions"))
+def weeks_of(seal: Seal) -> pl.DataFrame:
+    weeks = measure_weeks(seal)
+    assert weeks is not None
+    return weeks
 
 
 @settings(max_examples=15)
 @given(scale=st.sampled_from([1e-3, 7.0, 1e6]))
 def test_figures_scale_with_the_ledger(lawful: Path, scale: float) -> None:
     seal = Seal.open(str(lawful))
-    records, weeks = seal.metrics(), weekly_series(measure_weeks(seal))
+    records, weeks = seal.metrics(), weekly_series(weeks_of(seal))
     assert records is not None
     money = pl.col("name").is_in(["pnl", "max_drawdown"])
     larger = records.with_columns(
@@ -301,21 +299,3 @@ def test_manifest_and_parquet_contain_all_figures(root: Path) -> None:
     rows = stated.filter(pl.col("reconciliation") == "not_reproduced")
     assert set(rows.select("name", "period").iter_rows()) == wrong
     assert np.all(rows["recomputed_value"].is_not_null().to_numpy())
-
-
-def reconciled(root: Path, alpha: str, *flags: str) -> subprocess.CompletedProcess[str]:
-    """Reconcile in a separate process, since this one's service logs to the same stream."""
-    command = [sys.executable, "-m", "pipeline", "reconcile", alpha, "--datasets", str(root), *flags]
-    here = Path(__file__).resolve().parents[2]
-    return subprocess.run(command, cwd=here, capture_output=True, text=True, check=False)
-
-
-def test_a_published_alpha_is_reconciled(root: Path) -> None:
-    result = reconciled(root, ALPHA, "--json")
-    assert result.returncode == 0, result.stderr
-    report = json.loads(result.stdout)
-    figures = report["reconciliation"]["figures"]
-    assert {x["name"] for x in figures if x["status"] == "not_reproduced"} == {*SEALED, "pnl"}
-    assert report["violations"] == []
-    assert reconciled(root, ALPHA, "--strict").returncode == 1
-    assert reconciled(root, "Test_none").returncode == 2
