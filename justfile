@@ -201,13 +201,10 @@ docs:
       "${@:2}" > "$1.unfinished" || { rm -f "$1.unfinished"; exit 1; }
       mv "$1.unfinished" "$1"
     }
-    written docs/rules.md python -m pipeline rules --markdown
     written docs/seal/seal.schema.json python -m pipeline rules --manifest-schema
-    python -m pipeline rules --into docs/seal/specification.md
-    written docs/notices.md python -m schemas notices
-    written docs/data-dictionary.md python -m schemas dictionary
     written docs/openapi.json python -m schemas openapi
-    python -m schemas parts docs/operations.md docs/batches.md docs/metrics.md
+    python -m schemas parts docs/{data-dictionary,notices,operations,batches,metrics}.md
+    python -m pipeline.rules.document docs/rules.md docs/seal/specification.md
     for file in declared.json methods.pyi; do
       written clients/python/src/alpha_results_client/$file python -m schemas $file
     done

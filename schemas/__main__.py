@@ -9,13 +9,11 @@ from typing import Final
 import click
 
 from schemas.client_code import client_declarations, client_stub, seal_columns
-from schemas.documents import data_dictionary, notices_markdown, with_parts
+from schemas.documents import PARTS, update
 from schemas.openapi import rendered
 from schemas.terminal import echo
 
 _PRINTED: Final[dict[str, Callable[[], str]]] = {
-    "dictionary": data_dictionary,
-    "notices": notices_markdown,
     "openapi": rendered,
     "declared.json": client_declarations,
     "methods.pyi": client_stub,
@@ -31,8 +29,7 @@ def main(name: str, documents: tuple[Path, ...]) -> None:
     """Print NAME, derived from the declarations, or update the derived `parts` of DOCUMENTS."""
     if name in _PRINTED:
         echo(_PRINTED[name](), nl=False)
-    for document in documents:
-        document.write_text(with_parts(document.read_text("utf-8")), "utf-8")
+    update(documents, PARTS)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from schemas.metrics.statistic import (
     LEDGER,
     MONEY_UNIT,
     Annualisation,
-    Definition,
     SealedName,
     Signal,
     Statistic,
@@ -22,16 +21,6 @@ _SPAN: Final = "the span measured, from its first session to its last"
 PER_PERIOD: Final = Annualisation.PER_PERIOD
 ANNUALISED: Final = Annualisation.ANNUALISED
 NOT_ANNUALISABLE: Final = Annualisation.NOT_ANNUALISABLE
-
-_WEEKS: Final = "measured weeks"
-SESSIONS: Final = "sessions of the ledger"
-NET: Final = "net of execution costs and borrow, interest on cash included"
-_GROSS: Final = "gross of costs"
-NOT_DEDUCTED: Final = "not deducted"
-_MEAN_OF_WEEKS: Final = Definition(_WEEKS, _GROSS, risk_free=NOT_DEDUCTED)
-_RATIO_OF_WEEKS: Final = Definition(_WEEKS, _GROSS, 1, "sqrt(52)", NOT_DEDUCTED)
-RATIO_OF_SESSIONS: Final = Definition(SESSIONS, NET, 1, "sqrt(252)", NOT_DEDUCTED)
-EQUITY: Final = Definition(SESSIONS, NET, risk_free=NOT_DEDUCTED)
 
 _OWN_MEAN: Final = ("mean of the measured weeks",)
 _OWN_IC_RATIO: Final = ("weekly, 52 periods, ddof 1", "weekly, ddof 1")
@@ -49,13 +38,10 @@ def _weekly(
     sealed: SealedName,
     annualisation: Annualisation,
     *,
-    definition: Definition,
     signal: Signal = Signal.CONDITIONED,
 ) -> Statistic:
     """Declare a ratio that is computed from the cross-sections."""
-    return Statistic(
-        name, meaning, formula, (sealed,), CROSS_SECTIONS, "ratio", annualisation, _WEEK, definition, signal
-    )
+    return Statistic(name, meaning, formula, (sealed,), CROSS_SECTIONS, "ratio", annualisation, _WEEK, signal)
 
 
 def _daily(
@@ -64,17 +50,16 @@ def _daily(
     formula: str,
     sealed: tuple[SealedName, ...] = (),
     *,
-    definition: Definition = RATIO_OF_SESSIONS,
     unit: str = "ratio",
 ) -> Statistic:
     """Declare an annualised statistic of the sessions of the ledger."""
-    return Statistic(name, meaning, formula, sealed, LEDGER, unit, ANNUALISED, _SESSION, definition)
+    return Statistic(name, meaning, formula, sealed, LEDGER, unit, ANNUALISED, _SESSION)
 
 
 def _equity_statistic(name: str, meaning: str, formula: str, own: tuple[str, ...], unit: str) -> Statistic:
     """Declare a statistic of the equity over a span."""
     sealed = (SealedName(name, NOT_ANNUALISABLE, own),)
-    return Statistic(name, meaning, formula, sealed, LEDGER, unit, NOT_ANNUALISABLE, _SPAN, EQUITY)
+    return Statistic(name, meaning, formula, sealed, LEDGER, unit, NOT_ANNUALISABLE, _SPAN)
 
 
 CORE: Final = (
@@ -84,7 +69,6 @@ CORE: Final = (
         "mean over weeks of the Spearman rank correlation, ties averaged, of score and forward_return",
         SealedName("mean_ic", PER_PERIOD, _OWN_MEAN),
         PER_PERIOD,
-        definition=_MEAN_OF_WEEKS,
     ),
     _weekly(
         "icir",
@@ -92,7 +76,6 @@ CORE: Final = (
         "mean / sample standard deviation (ddof 1) of the weekly ic x sqrt(52)",
         SealedName("icir", None, _OWN_IC_RATIO),
         ANNUALISED,
-        definition=_RATIO_OF_WEEKS,
     ),
     _daily(
         "information_ratio",
@@ -105,7 +88,6 @@ CORE: Final = (
         "Return of the long_short book above the risk-free rate, per unit of risk.",
         "mean / sample standard deviation (ddof 1) of (period_return - risk_free_return), daily, x sqrt(252)",
         (SealedName("excess_sharpe", ANNUALISED, _OWN_RATIO, annualised_only=True),),
-        definition=Definition(SESSIONS, NET, 1, "sqrt(252)", "risk_free_return of the session deducted"),
     ),
     _equity_statistic(
         "pnl",
@@ -138,7 +120,6 @@ CORE: Final = (
             SealedName("mean_turnover", PER_PERIOD, _OWN_SESSION),
             SealedName("total_turnover", NOT_ANNUALISABLE, _OWN_TOTAL),
         ),
-        definition=Definition(SESSIONS, "one-sided, of what was traded", factor="252"),
         unit="per_year",
     ),
 )
@@ -158,7 +139,6 @@ RANK_IC_CONDITIONED: Final = (
         "weeks with ic > 0 / weeks with an ic",
         SealedName("ic_hit_rate", NOT_ANNUALISABLE, ("share of the measured weeks above 0",)),
         NOT_ANNUALISABLE,
-        definition=_MEAN_OF_WEEKS,
     ),
     _weekly(
         "dispersion",
@@ -166,7 +146,6 @@ RANK_IC_CONDITIONED: Final = (
         "sample standard deviation (ddof 1) of the weekly ic",
         SealedName("ic_dispersion", PER_PERIOD, ("ddof 1",)),
         PER_PERIOD,
-        definition=Definition(_WEEKS, _GROSS, 1, risk_free=NOT_DEDUCTED),
     ),
     _weekly(
         "coverage",
@@ -174,7 +153,6 @@ RANK_IC_CONDITIONED: Final = (
         "mean over traded weeks of names with score and forward_return / names in the cross-section",
         SealedName("ic_coverage", NOT_ANNUALISABLE, ("mean of the traded weeks",)),
         NOT_ANNUALISABLE,
-        definition=Definition("traded weeks"),
     ),
 )
 
@@ -185,7 +163,6 @@ RANK_IC_RAW: Final = (
         "mean over weeks of the Spearman rank correlation, ties averaged, of raw_score and forward_return",
         SealedName("raw_mean_ic", PER_PERIOD, _OWN_MEAN),
         PER_PERIOD,
-        definition=_MEAN_OF_WEEKS,
         signal=Signal.RAW,
     ),
     _weekly(
@@ -194,7 +171,6 @@ RANK_IC_RAW: Final = (
         "mean / sample standard deviation (ddof 1) of the weekly raw ic x sqrt(52)",
         SealedName("raw_icir", None, _OWN_IC_RATIO),
         ANNUALISED,
-        definition=_RATIO_OF_WEEKS,
         signal=Signal.RAW,
     ),
 )

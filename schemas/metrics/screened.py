@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.metrics.core import ANNUALISED, EQUITY, NOT_ANNUALISABLE, RATIO_OF_SESSIONS, SESSIONS
-from schemas.metrics.statistic import INDEX, LEDGER, Definition, Source, Statistic
+from schemas.metrics.core import ANNUALISED, NOT_ANNUALISABLE
+from schemas.metrics.statistic import INDEX, LEDGER, Source, Statistic
 
 _AMONG: Final = "the alphas with a t_stat that the key may read"
 
@@ -18,10 +18,9 @@ def _figure(
     *,
     annualised: bool = False,
     source: Source = LEDGER,
-    definition: Definition = EQUITY,
 ) -> Statistic:
     scaled = ANNUALISED if annualised else NOT_ANNUALISABLE
-    return Statistic(name, meaning, formula, (), source, unit, scaled, "the run", definition)
+    return Statistic(name, meaning, formula, (), source, unit, scaled, "the run")
 
 
 SCREENED: Final = (
@@ -30,7 +29,6 @@ SCREENED: Final = (
         "Daily returns of the long_short book.",
         "sessions with a period_return",
         "count",
-        definition=Definition(SESSIONS),
     ),
     _figure(
         "tenure_years",
@@ -38,7 +36,6 @@ SCREENED: Final = (
         "days from the first rebalance to the last / 365.25",
         "years",
         source=INDEX,
-        definition=Definition("calendar days"),
     ),
     _figure(
         "annualised_return",
@@ -51,7 +48,6 @@ SCREENED: Final = (
         "Deviation of the daily return of the long_short book.",
         "sample standard deviation (ddof 1) of the daily period_return x sqrt(252)",
         annualised=True,
-        definition=RATIO_OF_SESSIONS,
     ),
     _figure(
         "t_stat",
@@ -69,7 +65,6 @@ SCREENED: Final = (
         "Execution cost of what the long_short book traded.",
         "- sum of execution_cost / sum of turnover_notional x 10,000",
         "basis_points",
-        definition=Definition(SESSIONS, "execution costs without borrow"),
     ),
 )
 """Recorded in pointers beside those of the metrics."""

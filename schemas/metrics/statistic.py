@@ -121,31 +121,6 @@ class SealedName:
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
-    """Conventions that the formula of a statistic leaves open; empty where one does not apply.
-
-    Attributes
-    ----------
-    calendar
-        Days or weeks that are counted.
-    costs
-        Gross or net.
-    ddof
-        Of its standard deviation; None without one.
-    factor
-        What scales it to a year.
-    risk_free
-        Whether the risk-free rate is deducted.
-    """
-
-    calendar: str
-    costs: str = ""
-    ddof: int | None = None
-    factor: str = ""
-    risk_free: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Statistic:
     """One figure with a value, a unit and a source.
 
@@ -165,8 +140,6 @@ class Statistic:
         Of the computed value.
     horizon
         Span of time that one observation covers.
-    definition
-        Conventions that the formula leaves open.
     signal
         Signal it measures; None outside the IC family.
     """
@@ -179,7 +152,6 @@ class Statistic:
     unit: str
     annualisation: Annualisation
     horizon: str
-    definition: Definition
     signal: Signal | None = None
 
 

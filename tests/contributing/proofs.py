@@ -19,7 +19,7 @@ import pytest
 import datasets
 from datasets.storage import open_storage
 from pipeline.snapshot_builder import build_seal
-from schemas.documents import data_dictionary
+from schemas.documents import PARTS
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError
 from schemas.metrics_documentation import documentation
@@ -98,7 +98,7 @@ def column(folder: Path) -> None:
         rows = api.json(f"/v1/alphas/{ALPHA}/positions?book=long_short", api.key())["data"]
     assert rows
     assert {(row["borrow_rate"], row["quantity"] < 0) for row in rows} == {(0.01, True), (None, False)}
-    assert "`borrow_rate`" in data_dictionary()
+    assert "`borrow_rate`" in PARTS["tables"]()
     assert "borrow_rate" in rendered()
 
 

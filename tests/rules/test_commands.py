@@ -15,8 +15,9 @@ from click.testing import CliRunner
 
 from pipeline import __main__ as program
 from pipeline.rules import RULES
-from pipeline.rules.document import rules_markdown
+from pipeline.rules.document import PARTS
 from schemas.command_group import LazyCommand
+from schemas.documents import with_parts
 from schemas.errors import SealRefused, StorageUnavailable
 from schemas.exit_codes import ExitCode
 from tests.support.processes import REPOSITORY
@@ -200,5 +201,4 @@ def test_the_rules_are_listed() -> None:
 
 def test_the_document_of_the_rules_is_up_to_date() -> None:
     written = (REPOSITORY / "docs" / "rules.md").read_text()
-    assert written == rules_markdown(), "run: alpha-results rules --markdown > docs/rules.md"
-    assert CliRunner().invoke(program.cli, ["rules", "--markdown"]).stdout == written
+    assert with_parts(written, PARTS) == written, "run `just docs`"

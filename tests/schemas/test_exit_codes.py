@@ -12,7 +12,7 @@ from alpha_results.group import cli as installed
 from click.testing import CliRunner
 
 from pipeline.__main__ import cli as pipeline
-from schemas.documents import with_parts
+from schemas.documents import PARTS, with_parts
 from schemas.errors import AlphaResultsError
 from schemas.exit_codes import ExitCode, exit_code_lines
 from serve.cli.group import serve
@@ -67,7 +67,7 @@ def test_commands_exit_only_with_declared_codes() -> None:
 
 def test_the_document_lists_all_exit_codes() -> None:
     document = (REPOSITORY / "docs" / "batches.md").read_text("utf-8")
-    assert with_parts(document) == document, "`uv run just docs` writes it anew"
+    assert with_parts(document, PARTS) == document, "`uv run just docs` writes it anew"
 
 
 @pytest.mark.parametrize("name", GROUPS)
