@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from alpha_results_seal.checks import COLUMNS, typed
 from alpha_results_seal.errors import SealError
 from alpha_results_seal.frames import Floats
 
@@ -185,21 +186,14 @@ class Book:
 
     def tables(self) -> dict[str, pl.DataFrame]:
         """Return the four tables of the book, sorted by their keys."""
-        text, moment, number = pl.String(), pl.Datetime("us", "UTC"), pl.Float64()
-        schema = {
-            "book": text, "timestamp": moment, "decision_at": pl.Date(), "symbol": text, "phase": text,
-            "quantity": number, "mid_price": number, "fill_price": number, "fee": number, "execution_cost": number,
-            "rebalance_adjustment_reason": text, "exit_reason": text,
-        }  # fmt: skip
-        trades = pl.DataFrame(self._fills, schema=schema, orient="row")
-        return {
-            "portfolio": pl.DataFrame(self._sessions, infer_schema_length=None).with_columns(
-                pl.col("timestamp").cast(moment), pl.col("risk_free_return").cast(number)
-            ),
+        fills = pl.DataFrame(self._fills, list(COLUMNS["trades"]), orient="row", infer_schema_length=None)
+        tables = {
+            "portfolio": pl.DataFrame(self._sessions, infer_schema_length=None),
             "positions": pl.concat(self._positions),
             "pnl": pl.concat(self._earned),
-            "trades": trades.sort("timestamp", "symbol", maintain_order=True),
+            "trades": fills.sort("timestamp", "symbol", maintain_order=True),
         }
+        return {kind: typed(kind, frame) for kind, frame in tables.items()}
 
     def _rows(self, day: dt.date, names: Any) -> pl.DataFrame:
         symbols = pl.Series("symbol", names.tolist(), dtype=pl.String)

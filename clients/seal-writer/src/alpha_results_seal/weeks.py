@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from alpha_results_seal.book import Book
+from alpha_results_seal.checks import typed
 from alpha_results_seal.errors import SealError
 from alpha_results_seal.frames import Days, Floats, Matrix
 from alpha_results_seal.market import Market
@@ -126,13 +127,8 @@ def note_moved_decisions(days: Days, dates: Days) -> list[str]:
 
 def rebalances_table(weeks: Sequence[Week]) -> pl.DataFrame:
     """Return one row per decision."""
-    return pl.DataFrame(
-        {
-            "date": [week.date for week in weeks],
-            "week_status": ["pending" if week.pending else "traded" for week in weeks],
-        },
-        schema={"date": pl.Date, "week_status": pl.String},
-    )
+    statuses = ["pending" if week.pending else "traded" for week in weeks]
+    return typed("rebalances", pl.DataFrame({"date": [week.date for week in weeks], "week_status": statuses}))
 
 
 def decisions_table(weeks: Sequence[Week], books: Mapping[str, Book], market: Market) -> pl.DataFrame:
@@ -169,17 +165,8 @@ def decisions_table(weeks: Sequence[Week], books: Mapping[str, Book], market: Ma
             known = not week.pending and np.isfinite(forward[number, at])
             row["forward_return"] = float(forward[number, at]) if known else None
             rows.append(row)
-    moment = pl.Datetime("us", "UTC")
-    types = {
-        "date": pl.Date(),
-        "symbol": pl.String(),
-        "next_open_tradeable": pl.Boolean(),
-        "unavailability_reason": pl.String(),
-    }
-    moments = dict.fromkeys(("fill_at", "raw_fill_at", "entry_at", "maturity_at"), moment)
-    names = list(rows[0]) if rows else ["date", "symbol"]
-    schema = {name: {**types, **moments}.get(name, pl.Float64()) for name in names}
-    return pl.DataFrame(rows, schema=schema)
+    table = pl.DataFrame(rows or {"date": [], "symbol": []}, infer_schema_length=None)
+    return typed("decisions", table)
 
 
 def _forward_returns(prices: Floats, entries: Sequence[int]) -> Floats:
