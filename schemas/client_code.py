@@ -47,19 +47,16 @@ def client_declarations() -> str:
     payloads = {row.name: row for entry in ENDPOINTS.values() for row in entry.payloads}
     payloads |= {f"meta {entry.id}": META[entry.id] for entry in collections if entry.id in META}
     moments = {name: _moments(payload) for name, payload in payloads.items()}
-    return (
-        _json(
-            {
-                "endpoints": {entry.id: _endpoint(entry) for entry in ENDPOINTS.values()},
-                "rows": {name: [_column(*x) for x in _columns("", row)] for name, row in rows.items()},
-                "stored_columns": {
-                    name: [column.name for column in PUBLISHED_TABLES[name].stored_columns] for name in tables
-                },
-                "moments": {name: paths for name, paths in moments.items() if paths},
-                "permanent_errors": [code for code, entry in ERROR_CODES.items() if entry.permanent],
-            }
-        )
-        + "\n"
+    return _json(
+        {
+            "endpoints": {entry.id: _endpoint(entry) for entry in ENDPOINTS.values()},
+            "rows": {name: [_column(*x) for x in _columns("", row)] for name, row in rows.items()},
+            "stored_columns": {
+                name: [column.name for column in PUBLISHED_TABLES[name].stored_columns] for name in tables
+            },
+            "moments": {name: paths for name, paths in moments.items() if paths},
+            "permanent_errors": [code for code, entry in ERROR_CODES.items() if entry.permanent],
+        }
     )
 
 
@@ -73,7 +70,7 @@ def seal_columns() -> str:
         }
         for kind, table in SEALED_TABLES.items()
     }
-    return _json(tables) + "\n"
+    return _json(tables)
 
 
 _STUB: Final = """\
@@ -193,8 +190,8 @@ def _kind(parameter: Parameter) -> str:
 
 
 def _endpoint(endpoint: Endpoint) -> dict[str, Any]:
-    """Return the properties of an endpoint; the client has defaults for absent ones."""
-    facts = {
+    """Return the properties of an endpoint."""
+    return {
         "path": endpoint.path,
         "method": method_name(endpoint),
         "summary": endpoint.summary,
@@ -202,28 +199,21 @@ def _endpoint(endpoint: Endpoint) -> dict[str, Any]:
         "collection": endpoint.shape is Shape.COLLECTION,
         "enveloped": endpoint.shape is not Shape.BARE,
         "arguments": [_argument(name, parameter) for name, parameter in arguments(endpoint).items()],
+        "full_row": endpoint.full_payload.name if endpoint.full_payload else "",
+        "table": _table(endpoint),
     }
-    if endpoint.full_payload:
-        facts["full_row"] = endpoint.full_payload.name
-    if table := _table(endpoint):
-        facts["table"] = table
-    return facts
 
 
 def _argument(name: str, parameter: Parameter) -> dict[str, Any]:
-    facts = {
+    return {
         "name": name,
         "parameter": parameter.name,
         "kind": _kind(parameter),
         "meaning": parameter.meaning,
-        **_marks(required=parameter.required, positional=_is_positional(parameter)),
+        "required": parameter.required,
+        "positional": _is_positional(parameter),
+        "default": parameter.default,
     }
-    return facts if parameter.default is None else {**facts, "default": parameter.default}
-
-
-def _marks(**marks: bool) -> dict[str, bool]:
-    """Return the marks that are set."""
-    return {name: True for name, is_set in marks.items() if is_set}
 
 
 def _table(endpoint: Endpoint) -> str:
@@ -259,8 +249,12 @@ def _column(name: str, field: Field) -> dict[str, Any]:
     entries = field.items
     listed = "texts" if entries is not None and entries.type is FieldType.TEXT else "objects"
     kind = _TYPES[field.type] if entries is None else listed
-    marks = _marks(optional=field.optional or field.raw, nullable=field.nullable)
-    return {"name": name, "type": kind, **marks}
+    return {
+        "name": name,
+        "type": kind,
+        "optional": field.optional or field.raw,
+        "nullable": field.nullable,
+    }
 
 
 def _sealed_type(column: Column) -> str:
@@ -271,13 +265,5 @@ def _moments(payload: Field) -> dict[str, str]:
     return {path: _TYPES[field.type] for path, field in payload.walk() if field.type in _MOMENTS}
 
 
-def _json(value: Any, indent: str = "") -> str:
-    """Return a value as JSON, with innermost objects and lists on one line."""
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
-    if not any(isinstance(part, (dict, list, tuple)) for part in parts):
-        return json.dumps(value, ensure_ascii=False)
-    deeper = f"{indent} "
-    names = [f"{json.dumps(name)}: " for name in value] if isinstance(value, dict) else [""] * len(value)
-    lines = [f"{deeper}{name}{_json(part, deeper)}" for name, part in zip(names, parts, strict=True)]
-    opening, closing = "{}" if isinstance(value, dict) else "[]"
-    return ",\n".join([f"{opening}\n{lines[0]}", *lines[1:]]) + f"\n{indent}{closing}"
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1) + "\n"
