@@ -108,7 +108,7 @@ def check_seal(
     from pipeline.rules import Report, check
     from pipeline.seal import Seal
     from pipeline.seal.signature import read_keys
-    from pipeline.seal.store import printable, without_secrets
+    from pipeline.seal.store import without_secrets
 
     try:
         with contained("the check"), all_examples() if all_rows else nullcontext():
@@ -121,4 +121,4 @@ def check_seal(
         )
         return Report(without_secrets(address), None, violations=violations)
     except AlphaResultsError as error:
-        return type(error)(printable(str(error)))
+        return error

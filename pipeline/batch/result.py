@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from datasets.archives import FAILED
-from pipeline.seal.store import printable
 from schemas import errors
 from schemas.errors import (
     AlphaResultsError,
@@ -127,7 +126,7 @@ def failed(shown: str, error: AlphaResultsError, **replaced: Any) -> SealResult:
         "seal": shown,
         "outcome": "failed",
         "error": type(error).__name__,
-        "message": printable(str(error)),
+        "message": str(error),
     }
     if isinstance(error, InternalFailure):
         entry["failure"] = "internal"

@@ -66,7 +66,7 @@ def report_layout(report: Report, *, verbose: bool = False) -> Lines:
     lines = [(f"{report.alpha_id or report.address}  {verdict}  {counts}", 2, style)]
     lines += violation_lines(document["violations"])
     lines += violation_lines(document["warnings"], "warning ")
-    lines += [(_printable(line), 2, "yellow") for line in notice_lines(document["notices"])]
+    lines += [(line, 2, "yellow") for line in notice_lines(document["notices"])]
     lines += figure_lines(report.figures, verbose=verbose)
     lines += [
         (f"{rule}: {share.checked:,} of {share.of:,} rows compared ({share.checked / share.of:.1%})", 2, "")
@@ -102,8 +102,8 @@ def violation_lines(violations: Sequence[Mapping[str, Any]], mark: str = "") -> 
             "" if is_file_rule else f"{violation['rows']:,} {'row' if violation['rows'] == 1 else 'rows'} of "
         )
         head = f"{mark}{violation['rule']}: {rows}{violation['file']}. Fix: {violation['remedy']}"
-        lines.append((_printable(head), 2, "yellow" if mark else "red"))
-        lines.append((_printable(f"  {violation['message']}"), 4, ""))
+        lines.append((head, 2, "yellow" if mark else "red"))
+        lines.append((f"  {violation['message']}", 4, ""))
         for example in violation["examples"]:
             values = ", ".join(f"{name}={_shown(value)}" for name, value in example.items())
             lines.append((f"    {values}", 6, "cyan"))
@@ -146,10 +146,4 @@ def _shown(value: Any) -> str:
     """Return a value as text: null, true and false as JSON has them, and a text in quotes that would read as a number or one of these."""
     if value is None or isinstance(value, bool) or (isinstance(value, str) and _SCALAR.fullmatch(value)):
         return json.dumps(value)
-    return _printable(str(value))
-
-
-def _printable(text: str) -> str:
-    return "".join(
-        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
-    )
+    return str(value)

@@ -105,15 +105,7 @@ def seal_unknown(keys: Sequence[str], kinds: Sequence[str]) -> Finding | None:
     named = [*keys, *(f"kinds.{kind}" for kind in kinds)]
     if not named:
         return None
-    suggestion = {f"kinds.{kind}": nearest(kind, KINDS) for kind in kinds}
-    examples = tuple(
-        {"key": short_value(name)} | ({"did_you_mean": suggestion[name]} if suggestion.get(name) else {})
-        for name in limited(named)
-    )
-    shown = ", ".join(
-        short_value(name) + (f" (did you mean {suggestion[name]}?)" if suggestion.get(name) else "")
-        for name in named[:MAX_EXAMPLES]
-    )
+    examples, shown = _undeclared("key", named, {f"kinds.{kind}": nearest(kind, KINDS) for kind in kinds})
     return Finding("seal", len(named), examples, f"{shown} unknown")
 
 
@@ -256,17 +248,23 @@ def table_extra(kind: str, names: Sequence[str]) -> Finding | None:
     if not names:
         return None
     declared = [column.name for column in TABLES[kind].sealed_columns]
+    examples, shown = _undeclared("column", names, {name: nearest(name, declared) for name in limited(names)})
+    return Finding(kind, len(names), examples, f"not declared and dropped: {shown}", tuple(names))
+
+
+def _undeclared(
+    key: str, names: Sequence[str], similar: Mapping[str, str | None]
+) -> tuple[tuple[Mapping[str, Any], ...], str]:
+    """Show undeclared names, with the declared ones that they resemble, as examples and as text."""
     examples = tuple(
-        {"column": short_value(name)}
-        | ({"did_you_mean": suggestion} if (suggestion := nearest(name, declared)) else {})
+        {key: short_value(name)} | ({"did_you_mean": similar[name]} if similar.get(name) else {})
         for name in limited(names)
     )
-    shown = ", ".join(
-        short_value(name)
-        + (f" (did you mean {suggestion}?)" if (suggestion := nearest(name, declared)) else "")
+    texts = (
+        short_value(name) + (f" (did you mean {similar[name]}?)" if similar.get(name) else "")
         for name in names[:MAX_EXAMPLES]
     )
-    return Finding(kind, len(names), examples, f"not declared and dropped: {shown}", tuple(names))
+    return examples, ", ".join(texts)
 
 
 def _mistyped(problem: CastProblem) -> str:

@@ -16,23 +16,14 @@ from datasets.storage import open_storage
 from datasets.storage import without_secrets as _without_secrets
 from schemas.errors import SealUnreadable, SettingsError, StorageUnavailable
 from schemas.kinds import MAX_NAME_BYTES, MAX_PATH_BYTES
+from schemas.terminal import visible
 
-__all__ = ["SealStore", "printable", "without_secrets"]
-
-
-def printable(text: str) -> str:
-    """Escape control characters and lone surrogates; line breaks stay."""
-    return "".join(
-        character
-        if character.isprintable() or character == "\n"
-        else character.encode("unicode_escape", "backslashreplace").decode()
-        for character in text
-    )
+__all__ = ["SealStore", "without_secrets"]
 
 
 def without_secrets(address: str) -> str:
     """Return an address for messages and reports: without credentials, in one line."""
-    return printable(_without_secrets(address)).replace("\n", "\\n")
+    return visible(_without_secrets(address)).replace("\n", "\\n")
 
 
 _NOT_FOUND = (FileNotFoundError, NotADirectoryError)
@@ -57,7 +48,7 @@ class SealStore:
         try:
             storage = open_storage(address)
         except SettingsError as error:
-            raise SealUnreadable(printable(str(error))) from error
+            raise SealUnreadable(visible(str(error))) from error
         self._storage = storage
 
     @property
