@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 import orjson
 
 from schemas.errors import SettingsError
-from schemas.settings.options import option, switch_option
+from schemas.settings.options import option, options, switch_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,22 +63,14 @@ def published_alphas(storage: Storage) -> list[str]:
 
 def decision(name: str) -> Callable[[Callable[..., None]], click.Command]:
     """Declare a command of an operator on an alpha, with the shared options."""
-    options = (
-        click.command(name),
+    added = options(
         click.argument("alpha"),
         click.option("--reason", help="Why; `show` prints it, with who and when."),
         root_option,
         switch_option("single_writer"),
         json_option,
     )
-
-    def declare(function: Callable[..., None]) -> click.Command:
-        command: Any = function
-        for add in reversed(options):
-            command = add(command)
-        return cast("click.Command", command)
-
-    return declare
+    return lambda function: click.command(name)(added(function))
 
 
 def print_json(document: Any) -> None:

@@ -13,6 +13,17 @@ from schemas.settings.readers import SWITCH
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+def options(*added: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Return a decorator that adds several options to a command, in the order that its help lists them."""
+
+    def add(command: Command) -> Command:
+        for each in reversed(added):
+            command = each(command)
+        return command
+
+    return add
+
+
 def flag(name: str, parameter: str | None = None) -> Callable[[Command], Command]:
     """Return a decorator that adds the flag of a setting to a command, without reading its text.
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from schemas.settings.options import options
 from serve.cli.published import require_published, unpublished_option
 from serve.cli.session import Session, on_store
 
 if TYPE_CHECKING:
     from serve.auth.admin import Administration
     from serve.auth.store.repository import Account
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 @click.group()
@@ -25,17 +24,12 @@ def accounts() -> None:
     """
 
 
-def _ceiling(command: Command) -> Command:
-    for option in (
-        unpublished_option,
-        click.option("--ceiling-runs", metavar="LIST", help="Runs: all, prefix:P,… or list:a,b."),
-        click.option("--ceiling-alphas", metavar="LIST", help="Alphas: all, prefix:P,… or list:a,b."),
-        click.option(
-            "--ceiling-endpoints", metavar="LIST", help="Endpoints: all, or registry ids with commas."
-        ),
-    ):
-        command = option(command)
-    return command
+_ceiling: Final = options(
+    click.option("--ceiling-endpoints", metavar="LIST", help="Endpoints: all, or registry ids with commas."),
+    click.option("--ceiling-alphas", metavar="LIST", help="Alphas: all, prefix:P,… or list:a,b."),
+    click.option("--ceiling-runs", metavar="LIST", help="Runs: all, prefix:P,… or list:a,b."),
+    unpublished_option,
+)
 
 
 def _require_published(session: Session, values: Mapping[str, Any], *, unpublished: bool) -> None:

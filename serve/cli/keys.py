@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from schemas.errors import AlphaResultsError
 from schemas.limits import RATE_EXAMPLE, WITHOUT_LIMIT
+from schemas.settings.options import options
 from schemas.settings.readers import duration
 from schemas.terminal import echo
 from serve.cli.published import require_published, unpublished_option
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from serve.auth.admin import Administration
     from serve.auth.store.repository import KeyRecord
 
-Command = TypeVar("Command", bound=Callable[..., Any])
 _ALPHA_OPTIONS: Final = ("alphas", "runs")
 """Options that name alphas."""
 
@@ -35,23 +35,17 @@ def keys() -> None:
     """
 
 
-def _grants(command: Command) -> Command:
-    for option in (
-        click.option("--ips", metavar="LIST", help="Addresses and blocks it may be used from, or any."),
-        click.option("--expires", metavar="WHEN", help="ISO date or time, by default in UTC; or never."),
-        click.option(
-            "--rate",
-            metavar="LIMITS",
-            help=f"{RATE_EXAMPLE}, or some of them; {WITHOUT_LIMIT} means no limit.",
-        ),
-        click.option("--runs", metavar="LIST", help="Alphas whose data it may read."),
-        click.option("--alphas", metavar="LIST", help="Alphas it may list and read the description of."),
-        click.option(
-            "--endpoints", metavar="LIST", help="Endpoints it may call, within its account's ceiling."
-        ),
-    ):
-        command = option(command)
-    return command
+_grants: Final = options(
+    click.option("--endpoints", metavar="LIST", help="Endpoints it may call, within its account's ceiling."),
+    click.option("--alphas", metavar="LIST", help="Alphas it may list and read the description of."),
+    click.option("--runs", metavar="LIST", help="Alphas whose data it may read."),
+    click.option(
+        "--rate", metavar="LIMITS", help=f"{RATE_EXAMPLE}, or some of them; {WITHOUT_LIMIT} means no limit."
+    ),
+    click.option("--expires", metavar="WHEN", help="ISO date or time, by default in UTC; or never."),
+    click.option("--ips", metavar="LIST", help="Addresses and blocks it may be used from, or any."),
+    click.option("--raw/--no-raw", default=None, help="Show or hide the fields and books of the raw signal."),
+)
 
 
 @keys.command()
@@ -59,7 +53,6 @@ def _grants(command: Command) -> Command:
 @click.option("--name", help="Label of the key; needed without --like.")
 @click.option("--like", metavar="KEY_ID", help="Copy the grants of this key, except those given here.")
 @_grants
-@click.option("--raw/--no-raw", default=None, help="Show or hide the fields and books of the raw signal.")
 @click.option(
     "--profile",
     metavar="FILE",
@@ -252,7 +245,6 @@ def show(session: Session, key_id: str) -> None:
 @click.argument("key_id")
 @click.option("--name", help="New label.")
 @_grants
-@click.option("--raw/--no-raw", default=None, help="Show or hide the fields and books of the raw signal.")
 @unpublished_option
 @on_store
 def change(session: Session, /, key_id: str, unpublished: bool, **values: Any) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable
 from typing import Any, Final
 
 import click
@@ -15,7 +14,7 @@ from datasets.storage import open_storage
 from schemas.errors import SettingsError
 from schemas.exit_codes import ExitCode
 from schemas.settings import SETTINGS
-from schemas.settings.options import flag
+from schemas.settings.options import flag, options
 from serve import settings
 from serve.auth.settings import AccessSettings
 from serve.http.connections import allow_descriptors
@@ -38,15 +37,8 @@ _ACCESS: Final = {"access": "store", "limits_state": "state", "trusted_hops": "t
 """Settings of keys and limits with a flag -> their field."""
 
 
-def _options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the flags of the declared settings to a command."""
-    for name in reversed([*(setting.name for setting in settings.declared()), *_ACCESS]):
-        command = flag(name)(command)
-    return command
-
-
 @click.command()
-@_options
+@options(*(flag(setting.name) for setting in settings.declared()), *map(flag, _ACCESS))
 def run(**flags: Any) -> None:
     """Serve the published results over HTTP until interrupted.
 

@@ -10,13 +10,13 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
 import click
 
 from schemas.screen import Screen, make_table
 from schemas.settings import SETTINGS, given
-from schemas.settings.options import flag
+from schemas.settings.options import flag, options
 from schemas.terminal import echo
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
+_JSON: Final = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +99,7 @@ def on_store(command: Callable[Concatenate[Session, P], None]) -> Callable[..., 
     ) -> None:
         command(Session(access_url, datasets, as_json), *args, **kwargs)
 
-    json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-    return json_option(flag("access", "access_url")(flag("datasets")(run)))
+    return options(_JSON, flag("access", "access_url"), flag("datasets"))(run)
 
 
 def _actor() -> str:
