@@ -14,8 +14,8 @@ Journeys = dict[str, tuple[list[str], int]]
 BOUNDS = {
     "finished body": (10, 24),
     "cut from rows": (14, 36),
-    "from Parquet": (20, 64),
-    "metrics, cold": (31, 158),
+    "from Parquet": (20, 61),
+    "metrics, cold": (31, 156),
     "screen": (16, 42),
     "luck of the catalogue": (18, 55),
     "correlations": (25, 105),
