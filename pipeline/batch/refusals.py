@@ -53,13 +53,8 @@ def read_refusals(root: Storage) -> dict[str, Refusal]:
         When the store does not answer.
     """
     refusals: dict[str, Refusal] = {}
-    try:
-        names = root.entries(REFUSED)
-    except OSError:  # a file in place of the folder
-        return refusals
-    marks = {
-        _path(mark): mark for mark in (name.removesuffix(".json") for name in names if name.endswith(".json"))
-    }
+    names = [name.removesuffix(".json") for name in root.entries(REFUSED) if name.endswith(".json")]
+    marks = {_path(mark): mark for mark in names}
     for path, raw in root.read_many(list(marks)).items():
         with contextlib.suppress(ValueError):
             refusals[marks[path]] = msgspec.json.decode(raw or b"", type=Refusal)
@@ -83,7 +78,8 @@ class Refusals:
         self._root = root
         self._searched = without_secrets(searched)
         self._recheck = recheck
-        self._known: dict[str, Refusal] | None = None
+        self._known: dict[str, Refusal] = {}
+        self._is_read = False
         self._warned = False
 
     def refresh(self, seen: Iterable[DiscoveredSeal]) -> None:
@@ -94,7 +90,7 @@ class Refusals:
         StorageUnavailable
             When the store does not answer.
         """
-        if self._known is not None:
+        if self._is_read:
             return
         recorded = read_refusals(self._root)
         marks = {one.mark for one in seen}
@@ -105,11 +101,13 @@ class Refusals:
         ]
         with contextlib.suppress(AlphaResultsError, OSError):
             self._root.remove_files([_path(mark) for mark in gone])
-        self._known = {} if self._recheck else {m: e for m, e in recorded.items() if m not in gone}
+        if not self._recheck:
+            self._known = {mark: entry for mark, entry in recorded.items() if mark not in gone}
+        self._is_read = True
 
     def known(self, one: DiscoveredSeal) -> SealResult | None:
         """Return the result of a seal that need not be checked again; None if it must be."""
-        entry = (self._known or {}).get(one.mark)
+        entry = self._known.get(one.mark)
         if entry is None or entry["rules"] != rules_version():
             return None
         if entry["files"] is not None and entry["files"] != file_digests_at(one.address):
@@ -135,9 +133,8 @@ class Refusals:
         files
             The listing of the seal's files as it was before the check, see :func:`file_digests_at`.
         """
-        known = self._known if self._known is not None else {}
         if result.outcome != "refused":
-            if result.exit_code == 0 and known.pop(one.mark, None) is not None:
+            if result.exit_code == 0 and self._known.pop(one.mark, None) is not None:
                 with contextlib.suppress(AlphaResultsError, OSError):
                     self._root.remove_files([_path(one.mark)])
             return
@@ -156,7 +153,7 @@ class Refusals:
             "files": files if rules & _FILE_RULES else None,
             "violations": violations,
         }
-        known[one.mark] = entry
+        self._known[one.mark] = entry
         try:
             self._root.put(_path(one.mark), orjson.dumps(entry))
         except (AlphaResultsError, OSError) as error:
