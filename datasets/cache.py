@@ -18,6 +18,7 @@ import hashlib
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Protocol
@@ -40,16 +41,12 @@ _TARGET_SHARE: Final = 0.9
 _REFUSAL_SECONDS: Final = 10.0
 """Seconds that a cache counts as refusing copies after a failed write without a later success."""
 _STRIPES: Final = 256
-_TRIES: Final = 2
 
 
 class Source(Protocol):
     """Source of copies: a root on a remote store."""
 
     identity: str
-
-    def require_answering(self, relative: str) -> None:
-        """Raise StorageUnavailable at once if the store has just left a request unanswered."""
 
     def url(self, relative: str) -> str:
         """Return the address of a file, for messages."""
@@ -59,30 +56,6 @@ class Source(Protocol):
 
     def download(self, relative: str, target: Path, size: int) -> None:
         """Copy a file of a given size to a local path."""
-
-
-class CacheCounts:
-    """Counters of a cache in this process. Thread-safe.
-
-    Attributes
-    ----------
-    hits, misses
-        Files that were here, and files that had to be copied.
-    fetched_bytes
-        Bytes of the copies made.
-    evictions, evicted_bytes
-        Copies that made room for others, and their bytes.
-    """
-
-    def __init__(self) -> None:
-        self.hits = self.misses = self.fetched_bytes = self.evictions = self.evicted_bytes = 0
-        self._lock = threading.Lock()
-
-    def add(self, **amounts: int) -> None:
-        """Add amounts to counters by name."""
-        with self._lock:
-            for name, amount in amounts.items():
-                setattr(self, name, getattr(self, name) + amount)
 
 
 class Cache:
@@ -100,6 +73,14 @@ class Cache:
     ------
     SettingsError
         When the folder cannot be used, or the bound is not above 0.
+
+    Attributes
+    ----------
+    counts
+        Of this process: ``hits`` and ``misses`` of reads, ``fetched_bytes`` of copies made, ``evictions`` and
+        ``evicted_bytes``.
+    used
+        Bytes cached or reserved, as known to this process.
     """
 
     def __init__(self, folder: str | os.PathLike[str], max_bytes: int) -> None:
@@ -107,9 +88,9 @@ class Cache:
             raise SettingsError(f"a cache of {max_bytes} bytes holds no file; give it a bound above 0")
         self.folder = Path(folder).absolute()
         self.max_bytes = max_bytes
-        self.counts = CacheCounts()
+        self.counts: Counter[str] = Counter()
+        self._count_lock = threading.Lock()
         self.used = 0
-        """Bytes cached or reserved, as known to this process."""
         self._refused_at = float("-inf")
         self._locks, self._drafts = self.folder / ".locks", self.folder / ".filling"
         self._counting = threading.Lock()
@@ -148,13 +129,11 @@ class Cache:
         """
         path = self._path(storage, relative)
         if self._usable(path, size, sha256):
-            self.counts.add(hits=1)
+            self._count(hits=1)
         else:
-            self.counts.add(misses=1)
-            storage.require_answering(relative)
+            self._count(misses=1)
             with self._exclusive_draft(path, size) as draft:
                 if not self._usable(path, size, sha256):  # another thread may have made the copy meanwhile
-                    storage.require_answering(relative)  # or have noticed that the store hangs
                     path.unlink(missing_ok=True)
                     self._download(storage, relative, draft, size, sha256)
                     self._commit(draft, path)
@@ -176,11 +155,10 @@ class Cache:
         except FileNotFoundError:
             data = None
         if data is not None and hashlib.sha256(data).hexdigest() == sha256:
-            self.counts.add(hits=1)
+            self._count(hits=1)
             self._use(path, len(data))
             return data
-        self.counts.add(misses=1)
-        storage.require_answering(relative)
+        self._count(misses=1)
         data = storage.read(relative)
         if hashlib.sha256(data).hexdigest() != sha256:
             raise SnapshotCorrupt(f"{relative} is not what its pointer or manifest names (SHA-256 differs)")
@@ -189,6 +167,10 @@ class Cache:
             draft.write_bytes(data)
             self._commit(draft, path)
         return data
+
+    def _count(self, **amounts: int) -> None:
+        with self._count_lock:
+            self.counts.update(amounts)
 
     def _path(self, storage: Source, relative: str) -> Path:
         return self.folder / storage.identity / relative
@@ -233,21 +215,19 @@ class Cache:
             raise
 
     def _download(self, storage: Source, relative: str, draft: Path, size: int, sha256: str) -> None:
-        """Copy and verify a file; repeat a damaged copy once."""
-        for _ in range(_TRIES):
-            try:
-                storage.download(relative, draft, size)
-            except FileNotFoundError as error:
-                raise SnapshotCorrupt(f"{storage.url(relative)} is missing; verify the snapshot") from error
-            # The digest is remembered by inode and time, so the renamed copy need not be read again.
-            if DIGESTS.intact(draft, size, sha256):
-                return
-        raise SnapshotCorrupt(
-            f"{storage.url(relative)} is not what its manifest says (SHA-256 differs); verify the snapshot"
-        )
+        """Copy and verify a file."""
+        try:
+            storage.download(relative, draft, size)
+        except FileNotFoundError as error:
+            raise SnapshotCorrupt(f"{storage.url(relative)} is missing; verify the snapshot") from error
+        # The digest is remembered by inode and time, so the renamed copy need not be read again.
+        if not DIGESTS.intact(draft, size, sha256):
+            raise SnapshotCorrupt(
+                f"{storage.url(relative)} is not what its manifest says (SHA-256 differs); verify the snapshot"
+            )
 
     def _commit(self, draft: Path, path: Path) -> None:
-        self.counts.add(fetched_bytes=draft.stat().st_size)
+        self._count(fetched_bytes=draft.stat().st_size)
         # Flushed before it is renamed: after a power cut a copy of the right size would pass for a complete one.
         with draft.open("rb") as stream:
             os.fsync(stream.fileno())
@@ -286,7 +266,7 @@ class Cache:
                     continue
                 path.unlink(missing_ok=True)
             used -= size
-            self.counts.add(evictions=1, evicted_bytes=size)
+            self._count(evictions=1, evicted_bytes=size)
             with contextlib.suppress(OSError):  # not empty yet
                 for parent in path.relative_to(self.folder).parents[:-1]:
                     (self.folder / parent).rmdir()

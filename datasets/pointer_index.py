@@ -11,13 +11,17 @@ now and then whatever the hints say. A node keeps a file of the same format, for
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import time
 import uuid
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 import orjson
 
+from datasets.disk import reading
 from datasets.layout import CATALOG, INDEX, by_alpha, pointer_path
 from datasets.manifest import digest
 from datasets.storage import Signature, Storage
@@ -30,6 +34,8 @@ MOVED_PATH: Final = f"{INDEX}/moved"
 MAX_INDEX_BYTES: Final = 256 << 20
 """Maximum bytes of an index (some 100,000 alphas)."""
 _FORMAT: Final = 2
+_COARSEST_CLOCK_SECONDS: Final = 2.0
+"""Seconds between two changes of a folder that have different times on every file system."""
 
 Texts = Mapping[str, tuple[Signature, bytes]]
 """Alpha -> signature of its pointer in a listing, and the pointer's bytes."""
@@ -85,9 +91,22 @@ def last_move(storage: Storage) -> Signature | None:
         When the store does not answer.
     """
     if storage.folder is not None:
-        return storage.folder_signature(CATALOG)
+        return _folder_version(storage.folder / CATALOG)
     tag = storage.read_version(MOVED_PATH).tag
     return None if tag is None else (tag,)
+
+
+def _folder_version(folder: Path) -> Signature | None:
+    """Return device, inode and time of a folder: files are written by renames, each of which changes the time.
+
+    None for a folder that does not exist, and for one that has just changed: a file that is renamed into it a moment later
+    may leave the same time, as the clock of a file system is coarse.
+    """
+    with reading(folder), contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        status = folder.stat()
+        if time.time() - status.st_mtime >= _COARSEST_CLOCK_SECONDS:
+            return (status.st_dev, status.st_ino, status.st_mtime_ns)
+    return None
 
 
 def read_index(storage: Storage) -> Texts:

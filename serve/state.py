@@ -168,11 +168,11 @@ def values(service: ServerState, in_flight: int) -> Iterator[tuple[str, tuple[st
         yield "rendered_rows_limit_bytes", (), rows.limit
     if service.cache is not None:
         copies = service.cache.counts
-        yield "cache_reads", ("hit",), copies.hits
-        yield "cache_reads", ("miss",), copies.misses
-        yield "cache_fetched_bytes", (), copies.fetched_bytes
-        yield "cache_evictions", (), copies.evictions
-        yield "cache_evicted_bytes", (), copies.evicted_bytes
+        yield "cache_reads", ("hit",), copies["hits"]
+        yield "cache_reads", ("miss",), copies["misses"]
+        yield "cache_fetched_bytes", (), copies["fetched_bytes"]
+        yield "cache_evictions", (), copies["evictions"]
+        yield "cache_evicted_bytes", (), copies["evicted_bytes"]
         yield "cache_used_bytes", (), service.cache.used
         yield "cache_limit_bytes", (), service.cache.max_bytes
     yield "build_info", (service.build,), 1

@@ -1,4 +1,4 @@
-"""Atomic publication: files first (on an object store several at a time), then the manifest, the pointer last.
+"""Atomic publication: files first (several at a time), then the manifest, the pointer last.
 
 A snapshot's id is a digest of its manifest, which has the digest of every file. A file that exists under an id therefore
 has either the same bytes or is damaged, and only the same bytes replace it.
@@ -11,23 +11,37 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import shutil
+import tempfile
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Final, Self
 
 from datasets.disk import locked, writing
 from datasets.headline import make_headline
-from datasets.layout import MANIFEST, snapshot_path
+from datasets.layout import MANIFEST, STAGING, snapshot_path
 from datasets.manifest import FileEntry, Manifest, digest
 from datasets.pointer import Pointer
 from datasets.publication.pointers import Published, publish_pointer
-from datasets.storage import Storage
-from schemas.errors import SnapshotCorrupt
+from datasets.storage import DRAFT_SUFFIX, Storage
+from schemas.errors import SnapshotCorrupt, StorageUnavailable
+from schemas.plurals import counted
 
-__all__ = ["Publication", "Published", "file_digest", "sweep_dead_builds"]
+__all__ = [
+    "CONCURRENT_WRITES",
+    "Publication",
+    "Published",
+    "file_digest",
+    "remove_snapshot",
+    "sweep_staging",
+]
+
+CONCURRENT_WRITES: Final = 8
+"""Files of a snapshot written at a time: enough to hide the latency of a store, few enough that their buffers stay small."""
 
 _LOCK: Final = ".lock"
 """File in a build's folder that its process locks."""
@@ -65,7 +79,7 @@ class Publication:
 
     def __enter__(self) -> Self:
         """Make the staging folder and hold its lock, by which a dead build is distinguished from a live one."""
-        parent, prefix, mode = self._storage.draft_folder()
+        parent, prefix, mode = _drafts(self._storage)
         self._work = parent / f"{prefix}-{uuid.uuid4().hex}"
         self.folder = self._work / "snapshot"
         with writing(self._work):
@@ -148,8 +162,8 @@ class Publication:
             self._storage.put(target, self.folder / entry.path)
             return True
 
-        # In any order among themselves, several at a time on a remote store, and all of them before the manifest.
-        with ThreadPoolExecutor(self._storage.concurrent_writes, thread_name_prefix="upload") as pool:
+        # In any order among themselves, and all of them before the manifest.
+        with ThreadPoolExecutor(CONCURRENT_WRITES, thread_name_prefix="upload") as pool:
             placed = any(list(pool.map(put, manifest.files)))
         if MANIFEST not in present or self._storage.read_version(f"{destination}/{MANIFEST}").data != encoded:
             self._storage.put(f"{destination}/{MANIFEST}", encoded)
@@ -173,17 +187,64 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def sweep_dead_builds(storage: Storage) -> None:
-    """Remove the leftovers of killed builds from the staging folder of this machine.
+def sweep_staging(storage: Storage, before: datetime) -> None:
+    """Remove what killed processes left: folders of builds on this machine, and drafts in the root last written before then.
 
     Raises
     ------
     StorageUnavailable
-        When the disk is read-only, or too full for a lock file.
+        When the store does not answer, or the disk is read-only or too full for a lock file.
     """
-    parent, prefix, _ = storage.draft_folder()
+    parent, prefix, _ = _drafts(storage)
     with writing(parent), locked(parent / f".{prefix}.lock"):
         _sweep(parent, prefix)
+        if storage.folder is not None:
+            for draft in parent.glob(f"*{DRAFT_SUFFIX}"):
+                if draft.stat().st_mtime < before.timestamp():
+                    draft.unlink()
+            return
+    staged = storage.files_below(STAGING).values()
+    storage.remove_files(
+        entry.path for entry in staged if entry.path.endswith(DRAFT_SUFFIX) and entry.modified < before
+    )
+
+
+def remove_snapshot(storage: Storage, alpha_id: str, snapshot: str) -> None:
+    """Remove the files of a snapshot that its pointer names as being removed.
+
+    A folder is first renamed, which hides it in one step, also from a build that is placing files in it. Files that a killed
+    process leaves are swept as those of a dead build.
+
+    Raises
+    ------
+    StorageUnavailable
+        When the store does not answer, or does not permit removing.
+    """
+    folder = snapshot_path(alpha_id, snapshot)
+    if storage.folder is not None:
+        parent, prefix, _ = _drafts(storage)
+        removed = parent / f"{prefix}-{uuid.uuid4().hex}"
+        with writing(storage.folder / folder), contextlib.suppress(FileNotFoundError):
+            parent.mkdir(parents=True, exist_ok=True)
+            (storage.folder / folder).replace(removed)
+        shutil.rmtree(removed, ignore_errors=True)
+        return
+    storage.remove_files(entry.path for entry in storage.files_below(folder).values())
+    # A store answers one request for many removals, and lists only successes.
+    if remaining := storage.files_below(folder):
+        raise StorageUnavailable(
+            f"the store of {storage.address} kept {counted(len(remaining), 'file')} of {folder}: check that removing is permitted"
+        )
+
+
+def _drafts(storage: Storage) -> tuple[Path, str, int]:
+    """Return the folder for builds before publication, the prefix of their names, and the permissions of each before the umask.
+
+    A root of this machine has it on its own disk, so that a rename publishes a file.
+    """
+    if storage.folder is not None:
+        return storage.folder / STAGING, "build", 0o777
+    return Path(tempfile.gettempdir()), f"alpha-results-build-{os.getuid()}", 0o700
 
 
 def _sweep(parent: Path, prefix: str) -> None:

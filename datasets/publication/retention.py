@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from datasets.layout import alpha_path, snapshot_path
+from datasets.layout import alpha_path
 from datasets.pointer import Pointer
 from datasets.publication.decisions import empty_snapshots
 from datasets.publication.pointers import compare_and_swap, served
+from datasets.publication.publish import remove_snapshot
 from datasets.storage import Storage, StoredFile
 
 UNSERVED_GRACE: Final = timedelta(hours=1)
@@ -198,7 +199,7 @@ def collect(
         return tuple(GcDecision(one, NO_POINTER) for one in stored)
     removed = set(announced.removing)
     for snapshot in announced.removing:
-        storage.remove_folder(snapshot_path(alpha_id, snapshot))
+        remove_snapshot(storage, alpha_id, snapshot)
 
     def conclude(pointer: Pointer | None) -> Pointer | None:
         if pointer is None or not removed & set(pointer.removing):

@@ -21,7 +21,12 @@ from schemas.errors import StorageUnavailable
 
 LOCK_LIFETIME: Final = timedelta(minutes=15)
 _RENEW_SECONDS: Final = 60.0
-_STOP_SECONDS: Final = LOCK_LIFETIME.total_seconds() / 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    holder: str
+    until: datetime
 
 
 @contextlib.contextmanager
@@ -42,57 +47,36 @@ def object_lock(storage: Storage, name: str, holder: str) -> Iterator[Renew]:
     StorageUnavailable
         When somebody else has it.
     """
-    lock = _ObjectLock(storage, name, holder)
-    lock.acquire()
-    try:
-        yield lock.renew
-    finally:
-        with contextlib.suppress(StorageUnavailable):  # it expires
-            lock.release()
+    path = f"{STAGING}/{name}.turn"
+    acquired = float("-inf")
 
+    def write(until: datetime, version: Version) -> None:
+        if not storage.put_if(path, msgspec.json.encode(_Held(holder, until)), version.tag):
+            raise StorageUnavailable(f"another {name} began on {storage.address} at this moment")
 
-@dataclass(frozen=True, slots=True)
-class _Held:
-    holder: str
-    until: datetime
-
-
-class _ObjectLock:
-    def __init__(self, storage: Storage, name: str, holder: str) -> None:
-        self._storage = storage
-        self._path = f"{STAGING}/{name}.turn"
-        self._holder = holder
-        self._name = name
-        self._acquired = 0.0
-
-    def renew(self) -> None:
-        passed = time.monotonic() - self._acquired
-        if passed > _STOP_SECONDS:
-            raise StorageUnavailable(f"{self._name} stood still too long and lost its lock; run it again")
-        if passed >= _RENEW_SECONDS:
-            self.acquire()
-
-    def acquire(self) -> None:
-        version = self._storage.read_version(self._path)
+    def renew() -> None:
+        nonlocal acquired
+        if time.monotonic() - acquired < _RENEW_SECONDS:
+            return
+        version = storage.read_version(path)
         held = _decoded(version)
-        if held is not None and held.holder != self._holder and held.until > datetime.now(UTC):
+        if held is not None and held.holder != holder and held.until > datetime.now(UTC):
             raise StorageUnavailable(
-                f"another {self._name} ({held.holder}) is at work on {self._storage.address}; one that was killed "
+                f"another {name} ({held.holder}) is at work on {storage.address}; one that was killed "
                 f"is passed over after {held.until.strftime('%Y-%m-%dT%H:%M:%SZ')}"
             )
-        self._write(datetime.now(UTC) + LOCK_LIFETIME, version)
-        self._acquired = time.monotonic()
+        acquired = time.monotonic()
+        write(datetime.now(UTC) + LOCK_LIFETIME, version)
 
-    def release(self) -> None:
-        version = self._storage.read_version(self._path)
-        held = _decoded(version)
-        if held is not None and held.holder == self._holder:
-            self._write(datetime.now(UTC), version)
-
-    def _write(self, until: datetime, version: Version) -> None:
-        content = msgspec.json.encode(_Held(self._holder, until))
-        if not self._storage.put_if(self._path, content, version.tag):
-            raise StorageUnavailable(f"another {self._name} began on {self._storage.address} at this moment")
+    renew()
+    try:
+        yield renew
+    finally:
+        with contextlib.suppress(StorageUnavailable):  # it expires
+            version = storage.read_version(path)
+            held = _decoded(version)
+            if held is not None and held.holder == holder:
+                write(datetime.now(UTC), version)
 
 
 def _decoded(version: Version) -> _Held | None:

@@ -6,7 +6,6 @@ import atexit
 import contextlib
 import functools
 import hashlib
-import os
 import shutil
 import tempfile
 import time
@@ -21,6 +20,7 @@ from typing import Any, ClassVar, Final
 from datasets.cache import DEFAULT_BYTES, Cache
 from datasets.disk import writing
 from datasets.layout import STAGING
+from datasets.regular_file import TooLarge
 from datasets.storage import failures
 from datasets.storage.lock import object_lock
 from datasets.storage.protocol import (
@@ -34,7 +34,6 @@ from datasets.storage.protocol import (
     without_secrets,
 )
 from schemas.errors import SettingsError, SnapshotCorrupt, StorageUnavailable
-from schemas.plurals import counted
 from schemas.settings import SETTINGS
 
 CONNECT_SECONDS: Final = 3.0
@@ -51,7 +50,7 @@ LEAST_BYTES_PER_SECOND: Final = 64 << 10
 HUNG_SECONDS: Final = 2.0
 """Seconds after which a failure counts as that of a hung store."""
 PAUSE_SECONDS: Final = 30.0
-"""Seconds that copies for the cache are then refused at once, so that a hung store does not occupy every thread."""
+"""Seconds that reads of a file are then refused at once, so that a hung store does not occupy every thread; listings go on."""
 CONCURRENT_READS: Final = 64
 """Concurrent requests for small objects."""
 _NO_TAG: Final = f'"{"0" * 32}"'
@@ -84,7 +83,6 @@ class ObjectStorage(Storage):
         writes will do.
     """
 
-    concurrent_writes = 8  # enough to hide latency, few enough that their buffers stay small
     read_options: ClassVar[Mapping[str, Any]] = {}
     """Arguments of every read of a file."""
 
@@ -122,7 +120,7 @@ class ObjectStorage(Storage):
         """Return a URL."""
         return str(self.fs.unstrip_protocol(self.full(relative)))
 
-    def require_answering(self, relative: str) -> None:
+    def _require_answering(self, relative: str) -> None:
         """Raise at once if the store has just left a request unanswered for seconds."""
         if time.monotonic() < self._hung_until:
             raise StorageUnavailable(
@@ -131,6 +129,7 @@ class ObjectStorage(Storage):
 
     def read(self, relative: str, limit: int = MAX_DOCUMENT_BYTES) -> bytes:
         """Return a file's bytes; raises SnapshotCorrupt if it exceeds the limit."""
+        self._require_answering(relative)
         with self.translate_errors(relative):
             return self._read_tagged(relative, limit)[0]
 
@@ -164,6 +163,7 @@ class ObjectStorage(Storage):
 
     def download(self, relative: str, target: Path, size: int) -> None:
         """Copy a file in pieces to a local path, without a flush; raises FileNotFoundError."""
+        self._require_answering(relative)
         with self.translate_errors(relative):
             try:
                 self.fs.get_file(
@@ -183,22 +183,14 @@ class ObjectStorage(Storage):
         """Return the bytes of a small file, from the cache if it has them."""
         return (self.cache or _temporary_cache()).read(self, relative, sha256)
 
-    def exists(self, relative: str) -> bool:
-        """Whether a file or folder exists."""
-        return self._info(relative) is not None
-
     def signature(self, relative: str = "") -> Signature | None:
         """Return ETag, size and time of a file; None if it does not exist."""
-        entry = self._info(relative)
-        return _signature(entry) if entry is not None and entry["type"] == "file" else None
-
-    def _info(self, relative: str) -> Mapping[str, Any] | None:
         with self.translate_errors(relative):
             try:
-                entry: Mapping[str, Any] = self.fs.info(self.full(relative), **self._within(ANSWER_SECONDS))
+                entry = self.fs.info(self.full(relative), **self._within(ANSWER_SECONDS))
             except (FileNotFoundError, NotADirectoryError):
                 return None
-            return entry
+            return _signature(entry) if entry["type"] == "file" else None
 
     def children(self, relative: str) -> dict[str, Signature | None]:
         """List the entries of a folder; a missing bucket counts as an unavailable store."""
@@ -305,30 +297,9 @@ class ObjectStorage(Storage):
         with self.translate_errors("the files to remove"), contextlib.suppress(FileNotFoundError):
             self.fs.rm(paths, **self._within(_seconds_for_many(paths)))
 
-    def remove_folder(self, relative: str) -> None:
-        """Remove the files of a folder that no pointer names."""
-        self.remove_files(entry.path for entry in self.files_below(relative).values())
-        # The store answers one request for many removals, and lists only successes.
-        remaining = self.files_below(relative)
-        if remaining:
-            raise StorageUnavailable(
-                f"the store of {self.address} kept {counted(len(remaining), 'file')} of {relative}: check that removing is permitted"
-            )
-
     def lock(self, name: str, holder: str) -> AbstractContextManager[Renew]:
         """Acquire a lock object that expires; raises StorageUnavailable if it is held."""
         return object_lock(self, name, holder)
-
-    def sweep_staging(self, before: datetime) -> None:
-        """Remove drafts last written before then."""
-        staged = self.files_below(STAGING).values()
-        self.remove_files(
-            entry.path for entry in staged if entry.path.endswith(DRAFT_SUFFIX) and entry.modified < before
-        )
-
-    def draft_folder(self) -> tuple[Path, str, int]:
-        """Return the local folder for temporary files."""
-        return Path(tempfile.gettempdir()), f"alpha-results-build-{os.getuid()}", 0o700
 
     def _within(self, seconds: float) -> dict[str, float]:
         """Return the time-limit argument of a call; in-process file systems have none."""
@@ -384,7 +355,7 @@ def require_within(path: str, size: int, limit: int) -> None:
     if size > limit:
         raise SnapshotCorrupt(
             f"{path} is not read, as it has {size} bytes and {limit} at most are expected; remove it"
-        )
+        ) from TooLarge(size)
 
 
 def _signature(entry: Mapping[str, Any]) -> Signature:

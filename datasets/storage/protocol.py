@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from schemas.errors import SnapshotCorrupt
 
@@ -88,9 +88,6 @@ class Storage(ABC):
         The cache of a remote root that was named; None on a folder, and where none was.
     """
 
-    concurrent_writes: ClassVar[int] = 1
-    """Number of files to write concurrently."""
-
     address: str
     base: str
     identity: str
@@ -111,9 +108,6 @@ class Storage(ABC):
     def missing(self) -> bool:
         """Whether the root is a missing folder; always False on a remote store, which has no folders."""
         return self.folder is not None and not self.folder.is_dir()
-
-    def require_answering(self, relative: str) -> None:  # noqa: B027 - a folder always answers
-        """Raise StorageUnavailable at once if the last request has just timed out."""
 
     @abstractmethod
     def read(self, relative: str, limit: int = MAX_DOCUMENT_BYTES) -> bytes:
@@ -162,17 +156,8 @@ class Storage(ABC):
         """
 
     @abstractmethod
-    def exists(self, relative: str) -> bool:
-        """Whether a file or folder exists."""
-
-    @abstractmethod
     def signature(self, relative: str = "") -> Signature | None:
         """Return the signature of a file (tag or time, size); None if it does not exist."""
-
-    def size(self, relative: str) -> int | None:
-        """Return a file's size in bytes; None if it does not exist."""
-        signature = self.signature(relative)
-        return None if signature is None else int(signature[1])
 
     @abstractmethod
     def children(self, relative: str) -> dict[str, Signature | None]:
@@ -184,10 +169,6 @@ class Storage(ABC):
     def entries(self, relative: str) -> dict[str, Signature]:
         """List the files directly in a folder: name -> signature."""
         return {name: mark for name, mark in self.children(relative).items() if mark is not None}
-
-    def folder_signature(self, relative: str) -> Signature | None:  # noqa: ARG002 - for file systems
-        """Return a value that changes when a file of a folder is rewritten, created or removed; None if there is no such value."""
-        return None
 
     def folders(self, relative: str) -> list[str]:
         """List the names of the folders directly below a folder, ascending; empty if it does not exist."""
@@ -241,14 +222,6 @@ class Storage(ABC):
     def remove_files(self, relatives: Iterable[str]) -> None:
         """Remove files; missing ones are ignored."""
 
-    @abstractmethod
-    def remove_folder(self, relative: str) -> None:
-        """Remove a folder.
-
-        A local folder is first renamed, which hides it in one step; on an object store files are removed one
-        by one, so no pointer may name it any more.
-        """
-
     def require_safe_writers(self) -> None:  # noqa: B027 - locks keep writers of a folder apart
         """Refuse a store without conditional writes; call it before expensive work.
 
@@ -266,21 +239,6 @@ class Storage(ABC):
         ------
         StorageUnavailable
             When somebody else has it, or the root cannot be written.
-        """
-
-    @abstractmethod
-    def sweep_staging(self, before: datetime) -> None:
-        """Remove leftovers of dead processes from the staging folder: drafts last written before then, and folders being removed."""
-
-    @abstractmethod
-    def draft_folder(self) -> tuple[Path, str, int]:
-        """Return the folder for a build's files before publication, on the root's disk if it has one.
-
-        Returns
-        -------
-        tuple
-            A folder of this machine, what the names of builds in it begin with, and the permissions of a build's folder
-            before the umask.
         """
 
 

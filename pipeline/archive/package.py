@@ -111,7 +111,7 @@ def _deliver(seal: Seal, archives: Storage, exclude: Sequence[str]) -> ArchiveSt
     sha256 = digest(content)
     # Named by its content: an upload replaces no other object, and a signed link always returns the same bytes.
     key = f"{seal.alpha_id}/{sha256}.zip"
-    if archives.size(key) != len(content):
+    if _size(archives, key) != len(content):
         archives.put(key, content)
     return replace(
         _state(seal, DELIVERED, exclude),
@@ -135,7 +135,12 @@ def _is_delivered(state: ArchiveState, archives: Storage, exclude: Sequence[str]
     """Return whether the recorded archive was packaged by the same patterns and can still be fetched."""
     if state.status != DELIVERED or state.key is None or state.exclude != tuple(exclude):
         return False
-    return archives.size(state.key) == state.size_bytes
+    return _size(archives, state.key) == state.size_bytes
+
+
+def _size(archives: Storage, key: str) -> int | None:
+    signature = archives.signature(key)
+    return None if signature is None else int(signature[1])
 
 
 def _failed(

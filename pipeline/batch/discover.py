@@ -114,7 +114,7 @@ class Seals:
 
     def _require_prefix(self) -> None:
         """Refuse a prefix without objects, like a missing folder."""
-        if self._storage.folder is None and "/" in self._storage.base and not self._storage.exists(""):
+        if self._storage.folder is None and "/" in self._storage.base and not self._storage.children(""):
             raise SettingsError(
                 f"--from: nothing lies below {self._storage.address}; correct it, or make it with an empty object "
                 f"{self._storage.address.rstrip('/')}/"

@@ -105,7 +105,7 @@ class Run:
     def scan(self) -> list[DiscoveredSeal]:
         """Find the finished seals, or take the named ones; raises as :meth:`~pipeline.batch.search.Search.scan`."""
         if self._search is None:
-            self._storage.exists(CATALOG)
+            self._storage.signature(CATALOG)  # raises when the root does not answer
             return self._named
         return self._search.scan()
 

@@ -182,13 +182,12 @@ def _with_files(storage: Storage) -> list[str]:
 
 def _tidy(storage: Storage) -> None:
     """Remove leftovers of dead processes: builds, partially removed folders, drafts, leases."""
-    from datasets.publication.publish import sweep_dead_builds
+    from datasets.publication.publish import sweep_staging
 
     now = datetime.now(UTC)
     stale = [lease for lease in read_leases(storage) if _forgotten(lease, now)]
     storage.remove_files([f"{LEASES}/{lease.reader}.json" for lease in stale])
-    sweep_dead_builds(storage)
-    storage.sweep_staging(now - _DRAFT)
+    sweep_staging(storage, now - _DRAFT)
 
 
 def _forgotten(lease: Lease, now: datetime) -> bool:

@@ -14,7 +14,7 @@ from datasets.disk import writing
 from datasets.regular_file import TooLarge, read_parts
 from datasets.storage import open_storage
 from datasets.storage import without_secrets as _without_secrets
-from schemas.errors import SealUnreadable, SettingsError, StorageUnavailable
+from schemas.errors import SealUnreadable, SettingsError, SnapshotCorrupt, StorageUnavailable
 from schemas.kinds import MAX_NAME_BYTES, MAX_PATH_BYTES
 from schemas.terminal import visible
 
@@ -122,12 +122,12 @@ class SealStore:
             with self._naming(path):
                 yield from read_parts(self._storage.full(path), limit)
             return
-        size = self._storage.size(path)
-        if size is None:
-            raise FileNotFoundError(path)
-        if size > limit:
-            raise TooLarge(size)
-        yield self._storage.read(path, limit)
+        try:
+            yield self._storage.read(path, limit)
+        except SnapshotCorrupt as error:
+            if isinstance(error.__cause__, TooLarge):
+                raise error.__cause__ from None
+            raise
 
     @contextlib.contextmanager
     def _naming(self, path: str) -> Iterator[None]:

@@ -133,16 +133,16 @@ def test_a_corrupt_copy_is_fetched_again_by_the_next_process(
     content = path.read_bytes()
     damage(path)
     assert path.read_bytes() != content
-    before = cache.counts.misses
+    before = cache.counts["misses"]
     monkeypatch.setattr("datasets.cache.DIGESTS", FileDigests(3600))  # empty, as in a new process
     assert Path(snapshot.file("decisions")).read_bytes() == content
-    assert cache.counts.misses == before + 1
+    assert cache.counts["misses"] == before + 1
     damage(path)
     remote.stop()
     monkeypatch.setattr("datasets.cache.DIGESTS", FileDigests(3600))
     with pytest.raises(StorageUnavailable):
         snapshot.file("decisions")
-    assert cache.counts.misses == before + 2
+    assert cache.counts["misses"] == before + 2
 
 
 def test_a_modified_copy_is_fetched_again_at_once(remote: Remote, cache: Cache) -> None:

@@ -251,7 +251,7 @@ class Campaign:
         others = [name for name in names if name not in {pointer.snapshot, *pointer.removing}]
         if others:
             path = f"{snapshot_path(ALPHA, self._random.choice(others))}/{MANIFEST}"
-            if self._storage.exists(path):
+            with contextlib.suppress(FileNotFoundError):
                 self._verify_snapshot(Manifest.decode(self._storage.read(path), path))
 
     def _verify_snapshot(self, manifest: Manifest) -> None:

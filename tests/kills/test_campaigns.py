@@ -38,7 +38,6 @@ def test_kills_over_a_folder(tmp_path: Path) -> None:
     campaign.run(ON_A_FOLDER)
     _report(campaign, "a folder", ON_A_FOLDER)
     assert not list((root / ".staging").glob("build-*"))
-    assert not list((root / ".staging").glob("removed-*"))
 
 
 def test_kills_over_a_bucket_with_a_cache(

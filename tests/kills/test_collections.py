@@ -51,7 +51,6 @@ def test_kills_leave_served_snapshots_complete(history: History) -> None:
         _serve(history, history.seals[2])
     history.run("gc", *ALL)
     assert history.there() == {history.snapshots[2]}
-    assert not list((history.root / ".staging").glob("removed-*"))
     assert history.run("verify").exit_code == 0
 
 

@@ -10,8 +10,12 @@ from click.testing import CliRunner
 
 from datasets.storage import open_storage
 from pipeline.__main__ import cli
+from pipeline.snapshot_builder import build_seal
+from schemas.errors import SealRefused
+from schemas.kinds import MAX_BYTES
 from tests.support.bucket import Bucket
 from tests.support.pipeline_command import report
+from tests.support.s3_requests import counted_requests
 from tests.support.seals import rewrite
 
 
@@ -19,6 +23,19 @@ def search(bucket: Bucket, seals: str, *more: str) -> tuple[int, str, str]:
     result = CliRunner().invoke(cli, ["build", "--datasets", bucket.url("root"), "--from", seals, *more])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result.exit_code, result.stdout, result.stderr
+
+
+def upload(bucket: Bucket, seal: Path, leave_out: str = "") -> list[str]:
+    """Copy a seal to the bucket; return the paths of its files in it."""
+    there = open_storage(bucket.url(f"seals/{seal.name}"))
+    files = [
+        path.relative_to(seal).as_posix()
+        for path in seal.rglob("*")
+        if path.is_file() and path.name != leave_out
+    ]
+    for file in files:
+        there.put(file, (seal / file).read_bytes())
+    return files
 
 
 @pytest.mark.parametrize("more", [(), ("--watch",)])
@@ -43,11 +60,8 @@ def test_refusals_in_a_bucket_are_remembered_until_a_late_file_arrives(
 ) -> None:
     seal = small_seal()
     broken = rewrite(small_seal(alpha_id="Test_broken"), "pnl", lambda rows: rows[1:])
-    for folder in (seal, broken):
-        there = open_storage(bucket.url(f"seals/{folder.name}"))
-        for path in folder.rglob("*"):
-            if path.is_file() and (folder, path.name) != (seal, "pnl.parquet"):
-                there.put(path.relative_to(folder).as_posix(), path.read_bytes())
+    upload(bucket, seal, leave_out="pnl.parquet")
+    upload(bucket, broken)
 
     def outcomes() -> tuple[int, dict[str, str]]:
         code, result, _ = search(bucket, bucket.url("seals"), "--json")
@@ -58,3 +72,24 @@ def test_refusals_in_a_bucket_are_remembered_until_a_late_file_arrives(
     open_storage(bucket.url(f"seals/{seal.name}")).put("pnl.parquet", (seal / "pnl.parquet").read_bytes())
     assert outcomes() == (8, {seal.name: "built", "Test_broken": "still refused"})
     assert sum(key.startswith("root/refused/") for key in bucket.objects()) == 1
+
+
+def test_a_seal_is_read_with_one_request_for_each_file(
+    bucket: Bucket, small_seal: Callable[..., Path], tmp_path: Path
+) -> None:
+    seal = small_seal()
+    files = upload(bucket, seal)
+    with counted_requests(bucket.server) as requests:
+        build_seal(bucket.url(f"seals/{seal.name}"), tmp_path / "published")
+    assert requests == {"GET": len(files)}
+
+
+def test_an_oversized_file_is_refused(
+    bucket: Bucket, small_seal: Callable[..., Path], tmp_path: Path
+) -> None:
+    seal = small_seal()
+    (seal / "seal.json").write_bytes((seal / "seal.json").read_bytes().ljust(MAX_BYTES["seal"] + 1))
+    upload(bucket, seal)
+    with pytest.raises(SealRefused, match="too large to be read") as refused:
+        build_seal(bucket.url(f"seals/{seal.name}"), tmp_path / "published")
+    assert [violation["rule"] for violation in refused.value.violations] == ["seal.size"]

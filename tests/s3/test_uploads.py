@@ -9,6 +9,7 @@ import pytest
 
 import datasets
 from datasets.layout import INDEX, MANIFEST, pointer_path, snapshot_path
+from datasets.publication.publish import CONCURRENT_WRITES
 from datasets.storage.backends.s3 import S3Storage
 from schemas.errors import StorageUnavailable
 from tests.datasets.conftest import Publish
@@ -56,7 +57,7 @@ def test_uploads_run_concurrently_and_the_pointer_is_last(bucket: Bucket, publis
     storage = _Watched(bucket.url())
     published = publish(address=storage)
     folder = snapshot_path("Test_tiny", published.snapshot)
-    assert 1 < storage.most <= S3Storage.concurrent_writes
+    assert 1 < storage.most <= CONCURRENT_WRITES
     of_the_index = [path for path in storage.finished if path.startswith(f"{INDEX}/")]
     assert storage.finished[6:] == of_the_index, "the index is told once the pointer is there"
     assert storage.finished[4:6] == [f"{folder}/{MANIFEST}", pointer_path("Test_tiny")]

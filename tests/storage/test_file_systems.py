@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from datasets.publication.publish import sweep_staging
 from datasets.storage import Storage, open_storage
 from datasets.storage.object_store import ObjectStorage
 from schemas.errors import SettingsError, StorageUnavailable
@@ -24,11 +25,9 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
 def test_written_files_are_read_and_listed(storage: Storage) -> None:
     assert storage.entries("a") == {}
     assert storage.signature("a/x") is None
-    assert not storage.exists("a/x")
     storage.put("a/x", b"one")
     storage.put("a/deeper/y", b"two")
     assert storage.read("a/x") == b"one"
-    assert storage.exists("a/x")
     assert list(storage.entries("a")) == ["x"]
     assert storage.signature("a") is None, "a folder is not a file"
     with pytest.raises(FileNotFoundError):
@@ -82,8 +81,7 @@ def test_many_files_are_read_listed_and_removed_at_once(storage: Storage, tmp_pa
         assert (tmp_path / "copy").read_bytes() == b"1"
         with pytest.raises(FileNotFoundError):
             storage.download("runs/1/nothing", tmp_path / "copy", 1)
-    storage.remove_files([paths[0], "runs/9/seal.json"])
-    storage.remove_folder("runs/1")
+    storage.remove_files([paths[0], paths[1], "runs/1/ledger.csv", "runs/9/seal.json"])
     assert list(storage.files_below("runs")) == ["2/seal.json"]
     assert storage.files_below("runs")["2/seal.json"].size == len(paths[2])
 
@@ -92,12 +90,13 @@ def test_old_drafts_of_dead_processes_are_swept_and_nothing_else(storage: Storag
     for path in (".staging/probe-1.tmp", ".staging/gc.turn", "catalog/x.tmp"):
         storage.put(path, b"1")
     now = datetime.now(UTC)
-    storage.sweep_staging(now - timedelta(hours=1))
-    assert storage.exists(".staging/probe-1.tmp")
-    storage.sweep_staging(now + timedelta(hours=1))
-    assert not storage.exists(".staging/probe-1.tmp")
-    assert storage.exists(".staging/gc.turn")
-    assert storage.exists("catalog/x.tmp")
+    sweep_staging(storage, now - timedelta(hours=1))
+    assert storage.read(".staging/probe-1.tmp")
+    sweep_staging(storage, now + timedelta(hours=1))
+    with pytest.raises(FileNotFoundError):
+        storage.read(".staging/probe-1.tmp")
+    assert storage.read(".staging/gc.turn")
+    assert storage.read("catalog/x.tmp")
 
 
 def test_a_lock_has_one_holder(storage: Storage) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import shutil
-import time
 import uuid
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -31,10 +29,6 @@ from schemas.errors import SnapshotCorrupt, StorageUnavailable
 
 EXAMPLE: Final = "a folder"
 _PREFIX = "file://"
-_REMOVED: Final = "removed-"
-"""Prefix of folders in the staging folder that are being removed."""
-_COARSEST_CLOCK_SECONDS: Final = 2.0
-"""Nanoseconds between two changes of a folder that have different times on every file system."""
 
 
 class LocalStorage(Storage):
@@ -103,19 +97,12 @@ class LocalStorage(Storage):
             raise SnapshotCorrupt(f"{relative} is not what its pointer or manifest names (SHA-256 differs)")
         return version.data
 
-    def exists(self, relative: str) -> bool:
-        """Whether a file or folder is there."""
-        return self._status(relative) is not None
-
     def signature(self, relative: str = "") -> Signature | None:
         """Return time, size and inode of a file, None when no such file is there."""
-        status = self._status(relative)
-        return _signature(status) if status is not None and S_ISREG(status.st_mode) else None
-
-    def _status(self, relative: str) -> os.stat_result | None:
         path = self._path(relative)
         with reading(path), contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            return path.stat()
+            status = path.stat()
+            return _signature(status) if S_ISREG(status.st_mode) else None
         return None
 
     def children(self, relative: str) -> dict[str, Signature | None]:
@@ -130,17 +117,6 @@ class LocalStorage(Storage):
                     status = entry.stat()
                     signatures[entry.name] = None if S_ISDIR(status.st_mode) else _signature(status)
         return signatures
-
-    def folder_signature(self, relative: str) -> Signature | None:
-        """Return device, inode and time of a folder: files are written by renames, each of which changes the time.
-
-        None for a missing folder, and for one that changed just now: the clock of a file system is coarse, so a rename in the
-        next moment may leave the same time.
-        """
-        status = self._status(relative)
-        if status is None or time.time() - status.st_mtime < _COARSEST_CLOCK_SECONDS:
-            return None
-        return (status.st_dev, status.st_ino, status.st_mtime_ns)
 
     def files_below(self, relative: str) -> dict[str, StoredFile]:
         """List every file below a folder: path below that folder -> what the listing shows."""
@@ -205,15 +181,6 @@ class LocalStorage(Storage):
             with writing(self._path(relative)):
                 self._path(relative).unlink(missing_ok=True)
 
-    def remove_folder(self, relative: str) -> None:
-        """Rename a folder, which hides it in one step, and remove it."""
-        source = self._path(relative)
-        with writing(source):
-            target = self._staged(f"{_REMOVED}{uuid.uuid4().hex}")
-            with contextlib.suppress(FileNotFoundError):
-                source.replace(target)
-        shutil.rmtree(target, ignore_errors=True)
-
     @contextlib.contextmanager
     def lock(self, name: str, holder: str) -> Iterator[Renew]:  # noqa: ARG002 - a dead holder has no lock
         """Acquire a lock that ends with this process; raises StorageUnavailable if it is held."""
@@ -226,18 +193,6 @@ class LocalStorage(Storage):
                     f"another {name} is at work on {self.address}; wait for it"
                 ) from None
             yield lambda: None  # it needs no renewal
-
-    def sweep_staging(self, before: datetime) -> None:
-        """Remove drafts last written before then, and folders being removed."""
-        for path in self._path(STAGING).iterdir():
-            if path.name.startswith(_REMOVED):
-                shutil.rmtree(path, ignore_errors=True)
-            elif path.suffix == DRAFT_SUFFIX and path.stat().st_mtime < before.timestamp():
-                path.unlink(missing_ok=True)
-
-    def draft_folder(self) -> tuple[Path, str, int]:
-        """Return a folder on the root's own disk, so that a rename publishes a file."""
-        return self._path(STAGING), "build", 0o777
 
 
 def _signature(status: os.stat_result) -> Signature:
