@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 POLL_SECONDS: Final = 0.25
@@ -29,6 +29,7 @@ class Cancellation:
         # No events: a signal handler that sets one could wait for a lock that the interrupted thread holds.
         self.stopping = False
         self.aborted = False
+        self._interrupts = False
 
     def finish(self) -> None:
         """Start no further build; running ones finish, the others are reported as ``not started``."""
@@ -37,6 +38,36 @@ class Cancellation:
     def abort(self) -> None:
         """Kill running builds as well. Served snapshots stay served, and no partial snapshot is visible."""
         self.stopping = self.aborted = True
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Let a signal interrupt the main thread within a block in which no build is running.
+
+        It may be waiting for a store, which notices no cancellation. Outside :func:`stoppable` it has no effect.
+        """
+        self._interrupts = True
+        try:
+            yield
+        finally:
+            self._interrupts = False
+
+    def on_signal(self, number: int) -> None:
+        """React to a signal: SIGTERM lets running builds finish; Ctrl-C and a second signal kill them.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            Within :meth:`interruptible`.
+        """
+        if self._interrupts:
+            self.abort()
+            raise KeyboardInterrupt
+        if number == signal.SIGTERM and not self.stopping:
+            self.finish()
+            # Not through sys.stderr, which the interrupted thread may be writing to.
+            os.write(2, b"SIGTERM: finishing what is at work; a second one ends it at once\n")
+        else:
+            self.abort()
 
     def wait(self, seconds: float) -> None:
         """Sleep until the timeout or a cancellation."""
@@ -47,25 +78,18 @@ class Cancellation:
 
 @contextmanager
 def stoppable(cancellation: Cancellation) -> Iterator[None]:
-    """Cancel a batch by signals within a block; outside the main thread signals cannot be caught.
-
-    SIGTERM lets running builds finish; Ctrl-C and a second signal kill them.
-    """
+    """Cancel a batch by signals within a block, which ends if it is interrupted; outside the main thread signals cannot be caught."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def end(number: int, _: Any) -> None:
-        if number == signal.SIGTERM and not cancellation.stopping:
-            cancellation.finish()
-            # Not through sys.stderr, which the interrupted thread may be writing to.
-            os.write(2, b"SIGTERM: finishing what is at work; a second one ends it at once\n")
-        else:
-            cancellation.abort()
+        cancellation.on_signal(number)
 
     before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield
+        with suppress(KeyboardInterrupt):
+            yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -25,14 +25,15 @@ def build_once(batch: Batch, output: Output) -> int:
     StorageUnavailable
         When the datasets root, or the place that is searched, does not answer.
     """
-    cancellation = Cancellation()
+    cancellation, interrupted = Cancellation(), True
     with _run(batch, cancellation, output) as run, output.display, stoppable(cancellation):
         if not run.scan():
             echo(f"no finished seal lies below {without_secrets(batch.searched or '')}", err=True)
         output.scanned()
         for step in run.steps():
             output.add(step)
-    return output.end(run.lost.exit_code if run.lost else None)
+        interrupted = False
+    return output.end(run.lost.exit_code if run.lost else None, interrupted=interrupted)
 
 
 def follow(batch: Batch, output: Output, interval: float) -> int:

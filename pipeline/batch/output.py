@@ -85,9 +85,15 @@ class Output:
             with self.display.set_aside():
                 print_result(self._screen, result)
 
-    def end(self, exit_code: int | None = None) -> int:
-        """Print the counts, and return the exit code: the given one, or that of the results."""
-        code = self._exit_code() if exit_code is None else exit_code
+    def end(self, exit_code: int | None = None, *, interrupted: bool = False) -> int:
+        """Print the counts, and return the exit code: the given one, or that of the results.
+
+        Parameters
+        ----------
+        interrupted
+            Whether the batch ended before all its seals were known.
+        """
+        code = self._exit_code(interrupted=interrupted) if exit_code is None else exit_code
         if self._as_json:
             _print_line({"at": stamp(datetime.now(UTC)), "summary": self._summary(), "exit_code": int(code)})
         elif not self._endless and len(self._batch.seals) != 1:
@@ -96,7 +102,7 @@ class Output:
             self._metrics.ended(code)
         return code
 
-    def _exit_code(self) -> int:
+    def _exit_code(self, *, interrupted: bool) -> int:
         """Return 0, or that of the first failure in the order of the seals; earlier refusals count when no other seal failed.
 
         A batch that ended before all seals were started counts as interrupted unless a seal failed.
@@ -105,7 +111,7 @@ class Output:
         new = [result for _, result in self._failures if result.exit_code != ExitCode.STILL_REFUSED]
         if new:
             return new[0].exit_code
-        if self._counts[NOT_STARTED]:
+        if self._counts[NOT_STARTED] or interrupted:
             return ExitCode.INTERRUPTED
         return ExitCode.STILL_REFUSED if self._failures else ExitCode.DONE
 

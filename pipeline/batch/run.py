@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
@@ -18,7 +19,7 @@ from pipeline.batch.discover import DiscoveredSeal
 from pipeline.batch.process import LocalExecutor
 from pipeline.batch.refusals import file_digests_at
 from pipeline.batch.result import SealResult, failed, not_started
-from pipeline.batch.search import Search
+from pipeline.batch.search import Search, WorkPlan
 from pipeline.internal import contained
 from schemas.errors import AlphaResultsError, InternalFailure, SealUnreadable
 
@@ -104,10 +105,13 @@ class Run:
 
     def scan(self) -> list[DiscoveredSeal]:
         """Find the finished seals, or take the named ones; raises as :meth:`~pipeline.batch.search.Search.scan`."""
-        if self._search is None:
+        if self._search is not None:
+            with self._cancellation.interruptible():
+                return self._search.scan()
+        # Interrupted, every named seal is reported as not started.
+        with suppress(KeyboardInterrupt), self._cancellation.interruptible():
             self._storage.signature(CATALOG)  # raises when the root does not answer
-            return self._named
-        return self._search.scan()
+        return self._named
 
     def steps(self, left_out: Collection[str] = ()) -> Iterator[Step]:
         """Build the named seals, or those due after the last scan; yield each as its result is known.
@@ -126,7 +130,7 @@ class Run:
             yield from self._build(self._named, 0)
             return
         failures, tried = set(left_out), set[str]()
-        plan = self._search.choose(failures)
+        plan = self._choose(self._search, failures)
         while due := [one for one in plan.due if one.address not in tried]:
             for step in self._build(due, len(tried)):
                 if _unpublishable(step.result):
@@ -135,9 +139,13 @@ class Run:
             tried |= {one.address for one in due}
             if self._cancellation.stopping:
                 break
-            plan = self._search.choose(failures)
+            plan = self._choose(self._search, failures)
         for place, (one, result) in enumerate(plan.skipped, start=len(tried)):
             yield Step(place, one, result, attempted=False)
+
+    def _choose(self, search: Search, failed: Collection[str]) -> WorkPlan:
+        with self._cancellation.interruptible():
+            return search.choose(failed)
 
     def _build(self, due: list[DiscoveredSeal], begin: int) -> Iterator[Step]:
         """Build seals, whose places count from `begin`; yield each as its result is known."""
@@ -154,7 +162,9 @@ class Run:
             if self._search is not None:
                 self._search.record(due[place], result, files)
             yield Step(begin + place, due[place], result, attempted=True)
-        rebuild(self._storage)
+        if not self._cancellation.aborted:
+            with suppress(KeyboardInterrupt), self._cancellation.interruptible():
+                rebuild(self._storage)
 
     def _next(self, results: queue.SimpleQueue[tuple[int, SealResult, str]]) -> tuple[int, SealResult, str]:
         while True:
