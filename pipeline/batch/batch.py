@@ -30,11 +30,14 @@ class Request:
         Where it is and where it goes. They may hold secrets, so they are never shown, nor on a command line.
     options
         Keyword arguments of :func:`pipeline.snapshot_builder.build_seal`.
+    listed
+        Whether the seal's files are listed before they are read, for a refusal that is to be stored.
     """
 
     seal: str
     root: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    listed: bool = False
 
     @property
     def shown(self) -> str:

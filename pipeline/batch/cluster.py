@@ -99,7 +99,7 @@ class ClusterExecutor:
                     return crashed(request.shown, how, 1)
             else:
                 if "release" not in answer:
-                    return SealResult(answer["entry"], answer["exit_code"])
+                    return SealResult(**answer)
                 self._lose(_another_release(answer["worker"], answer["release"]))
         if self.lost is None:
             return not_started(request.shown, begun=True)
@@ -182,7 +182,7 @@ def build_on_worker(request: dict[str, Any], wanted: dict[str, str]) -> dict[str
         return {"worker": get_worker().address, "release": here}
     with contextlib.closing(LocalExecutor(1, threads=1)) as executor:
         result = executor.build(Request(**request))
-    return {"entry": result.entry, "exit_code": result.exit_code}
+    return {"entry": result.entry, "exit_code": result.exit_code, "files": result.files}
 
 
 def _another_release(worker: str, theirs: Mapping[str, str]) -> SettingsError:

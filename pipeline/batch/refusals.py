@@ -125,14 +125,8 @@ class Refusals:
             ExitCode.STILL_REFUSED,
         )
 
-    def record(self, one: DiscoveredSeal, result: SealResult, files: str) -> None:
-        """Store a refusal, and remove an obsolete one.
-
-        Parameters
-        ----------
-        files
-            The listing of the seal's files as it was before the check, see :func:`file_digests_at`.
-        """
+    def record(self, one: DiscoveredSeal, result: SealResult) -> None:
+        """Store a refusal, and remove an obsolete one."""
         if result.outcome != "refused":
             if result.exit_code == 0 and self._known.pop(one.mark, None) is not None:
                 with contextlib.suppress(AlphaResultsError, OSError):
@@ -142,7 +136,7 @@ class Refusals:
         if any(violation.get("strict") for violation in violations):
             return  # refused for a warning: a build without --strict would publish it
         rules = {violation["rule"] for violation in violations}
-        if rules & _CLOCK_RULES or (rules & _FILE_RULES and not files):
+        if rules & _CLOCK_RULES or (rules & _FILE_RULES and not result.files):
             return
         entry: Refusal = {
             "seal": without_secrets(one.address),
@@ -150,7 +144,7 @@ class Refusals:
             "alpha_id": one.alpha_id,
             "rules": rules_version(),
             "refused_at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-            "files": files if rules & _FILE_RULES else None,
+            "files": result.files if rules & _FILE_RULES else None,
             "violations": violations,
         }
         self._known[one.mark] = entry

@@ -35,12 +35,15 @@ class SealResult:
         warnings, files, bytes and seconds of each stage.
     exit_code
         Of a command that did only this; 0 after a success.
+    files
+        Digest of the listing of the seal's files before they were read; empty if it was not requested.
     at
         When that was known, in UTC.
     """
 
     entry: Mapping[str, Any]
     exit_code: int = 0
+    files: str = ""
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property

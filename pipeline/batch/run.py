@@ -17,7 +17,6 @@ from pipeline.batch.batch import Batch, Request
 from pipeline.batch.cancellation import POLL_SECONDS, Cancellation
 from pipeline.batch.discover import DiscoveredSeal
 from pipeline.batch.process import LocalExecutor
-from pipeline.batch.refusals import file_digests_at
 from pipeline.batch.result import SealResult, failed, not_started
 from pipeline.batch.search import Search, WorkPlan
 from pipeline.internal import contained
@@ -80,7 +79,7 @@ class Run:
     """
 
     def __init__(self, batch: Batch, cancellation: Cancellation, on_stage: OnStage | None = None) -> None:
-        self._request = Request("", batch.root, batch.options)
+        self._request = Request("", batch.root, batch.options, listed=batch.searched is not None)
         self._cancellation = cancellation
         self._on_stage = on_stage
         self._storage = open_storage(batch.root, single_writer=batch.options.get("single_writer", False))
@@ -150,23 +149,23 @@ class Run:
     def _build(self, due: list[DiscoveredSeal], begin: int) -> Iterator[Step]:
         """Build seals, whose places count from `begin`; yield each as its result is known."""
         self.due += len(due)
-        results: queue.SimpleQueue[tuple[int, SealResult, str]] = queue.SimpleQueue()
+        results: queue.SimpleQueue[tuple[int, SealResult]] = queue.SimpleQueue()
 
         def build(place: int) -> None:
-            results.put((place, *self._result(due[place])))
+            results.put((place, self._result(due[place])))
 
         for place in range(len(due)):
             self._pool.submit(build, place)
         for _ in due:
-            place, result, files = self._next(results)
+            place, result = self._next(results)
             if self._search is not None:
-                self._search.record(due[place], result, files)
+                self._search.record(due[place], result)
             yield Step(begin + place, due[place], result, attempted=True)
         if not self._cancellation.aborted:
             with suppress(KeyboardInterrupt), self._cancellation.interruptible():
                 rebuild(self._storage)
 
-    def _next(self, results: queue.SimpleQueue[tuple[int, SealResult, str]]) -> tuple[int, SealResult, str]:
+    def _next(self, results: queue.SimpleQueue[tuple[int, SealResult]]) -> tuple[int, SealResult]:
         while True:
             if self._cancellation.aborted:
                 self._executor.end()
@@ -175,23 +174,20 @@ class Run:
             except queue.Empty:
                 self._executor.poll()
 
-    def _result(self, one: DiscoveredSeal) -> tuple[SealResult, str]:
-        """Build a seal unless the batch is cancelled; return its result, and its listing if refusals are stored."""
-        request, files = replace(self._request, seal=one.address), ""
+    def _result(self, one: DiscoveredSeal) -> SealResult:
+        """Build a seal unless the batch is cancelled."""
+        request = replace(self._request, seal=one.address)
         if self._cancellation.stopping:
-            return not_started(request.shown), files
+            return not_started(request.shown)
         stage = None if self._on_stage is None else partial(self._on_stage, request.shown)
         try:
             with contained("the build"):
-                if self._search is not None:
-                    # Listed before the seal is read, so that a file that arrives during the check counts as a change.
-                    files = file_digests_at(one.address)
                 result = self._executor.build(request, stage)
         except AlphaResultsError as error:
             result = failed(request.shown, error)
         if stage is not None:
             stage(None)
-        return result, files
+        return result
 
 
 def _executor(batch: Batch, cancellation: Cancellation) -> LocalExecutor | ClusterExecutor:

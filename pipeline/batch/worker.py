@@ -12,6 +12,7 @@ import resource
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
@@ -67,15 +68,18 @@ def _receive(parent: Connection, calls: queue.SimpleQueue[Any]) -> None:
 
 def build(request: Request, on_stage: Callable[[str], None]) -> SealResult:
     """Build one seal in this process; exceptions become results."""
+    from pipeline.batch.refusals import file_digests_at  # noqa: PLC0415 - as below
     from pipeline.snapshot_builder import (  # noqa: PLC0415 - slow to load: the parent is watched meanwhile
         build_seal,
     )
 
+    # Listed before the seal is read, so that a file that arrives during the check counts as a change.
+    files = file_digests_at(request.seal) if request.listed else ""
     try:
         with contained("the build"):
             result = build_seal(request.seal, request.root, **request.options, on_stage=on_stage)
     except AlphaResultsError as error:
-        return failed(request.shown, error)
+        return replace(failed(request.shown, error), files=files)
     return built(request.shown, result)
 
 
