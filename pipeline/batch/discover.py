@@ -26,15 +26,13 @@ class DiscoveredSeal:
     address
         Where it is.
     digest
-        Of its manifest, which stands for all of it.
+        Of its manifest, which stands for all of it; of address and listing if the manifest cannot be read.
     alpha_id, sealed_at
         As the manifest has them; None when it is not valid, which the build will report.
     has_source
         Whether the run sealed its source.
     nested
         Address -> digest of its source files with the name of a manifest: they are no seals of their own.
-    unread
-        Address and listing of a manifest that cannot be read, whose digest is empty.
     """
 
     address: str
@@ -43,12 +41,6 @@ class DiscoveredSeal:
     sealed_at: datetime | None = None
     has_source: bool = False
     nested: Mapping[str, str] = field(default_factory=dict)
-    unread: str = ""
-
-    @property
-    def mark(self) -> str:
-        """Key of its refusal: the digest, or one of address and listing if there is none."""
-        return self.digest or hashlib.sha256(self.unread.encode("utf-8", "replace")).hexdigest()
 
 
 class Seals:
@@ -102,11 +94,7 @@ class Seals:
             if raw is not None:  # otherwise it was removed since the listing
                 folder = path.removesuffix(MANIFEST_FILE).rstrip("/")
                 address = f"{self._address}/{folder}".rstrip("/")
-                seal = (
-                    read_manifest(address, raw)
-                    if raw
-                    else DiscoveredSeal(address, "", unread=f"{address} {listed[path]}")
-                )
+                seal = read_manifest(address, raw) if raw else _unreadable(address, listed[path])
                 self._known[path] = listed[path], seal
         seen = [self._known[path][1] for path in sorted(listed) if path in self._known]
         nested = {address: digest for one in seen for address, digest in one.nested.items()}
@@ -135,6 +123,12 @@ class Seals:
             except (OSError, ValueError, NotRegular, TooLarge, StorageUnavailable):
                 manifests[path] = b""
         return manifests
+
+
+def _unreadable(address: str, listed: Signature) -> DiscoveredSeal:
+    return DiscoveredSeal(
+        address, hashlib.sha256(f"{address} {listed}".encode("utf-8", "replace")).hexdigest()
+    )
 
 
 def read_manifest(address: str, raw: bytes) -> DiscoveredSeal:

@@ -54,10 +54,10 @@ def read_refusals(root: Storage) -> dict[str, Refusal]:
     """
     refusals: dict[str, Refusal] = {}
     names = [name.removesuffix(".json") for name in root.entries(REFUSED) if name.endswith(".json")]
-    marks = {_path(mark): mark for mark in names}
-    for path, raw in root.read_many(list(marks)).items():
+    digests = {_path(digest): digest for digest in names}
+    for path, raw in root.read_many(list(digests)).items():
         with contextlib.suppress(ValueError):
-            refusals[marks[path]] = msgspec.json.decode(raw or b"", type=Refusal)
+            refusals[digests[path]] = msgspec.json.decode(raw or b"", type=Refusal)
     return refusals
 
 
@@ -93,21 +93,21 @@ class Refusals:
         if self._is_read:
             return
         recorded = read_refusals(self._root)
-        marks = {one.mark for one in seen}
+        digests = {one.digest for one in seen}
         gone = [
-            mark
-            for mark, entry in recorded.items()
-            if mark not in marks and entry["searched"] == self._searched
+            digest
+            for digest, entry in recorded.items()
+            if digest not in digests and entry["searched"] == self._searched
         ]
         with contextlib.suppress(AlphaResultsError, OSError):
-            self._root.remove_files([_path(mark) for mark in gone])
+            self._root.remove_files([_path(digest) for digest in gone])
         if not self._recheck:
-            self._known = {mark: entry for mark, entry in recorded.items() if mark not in gone}
+            self._known = {digest: entry for digest, entry in recorded.items() if digest not in gone}
         self._is_read = True
 
     def known(self, one: DiscoveredSeal) -> SealResult | None:
         """Return the result of a seal that need not be checked again; None if it must be."""
-        entry = self._known.get(one.mark)
+        entry = self._known.get(one.digest)
         if entry is None or entry["rules"] != rules_version():
             return None
         if entry["files"] is not None and entry["files"] != file_digests_at(one.address):
@@ -128,9 +128,9 @@ class Refusals:
     def record(self, one: DiscoveredSeal, result: SealResult) -> None:
         """Store a refusal, and remove an obsolete one."""
         if result.outcome != "refused":
-            if result.exit_code == 0 and self._known.pop(one.mark, None) is not None:
+            if result.exit_code == 0 and self._known.pop(one.digest, None) is not None:
                 with contextlib.suppress(AlphaResultsError, OSError):
-                    self._root.remove_files([_path(one.mark)])
+                    self._root.remove_files([_path(one.digest)])
             return
         violations = result.entry["violations"]
         if any(violation.get("strict") for violation in violations):
@@ -147,9 +147,9 @@ class Refusals:
             "files": result.files if rules & _FILE_RULES else None,
             "violations": violations,
         }
-        self._known[one.mark] = entry
+        self._known[one.digest] = entry
         try:
-            self._root.put(_path(one.mark), orjson.dumps(entry))
+            self._root.put(_path(one.digest), orjson.dumps(entry))
         except (AlphaResultsError, OSError) as error:
             if not self._warned:
                 echo(f"a refusal could not be remembered, it will be checked again: {error}", err=True)
@@ -168,5 +168,5 @@ def file_digests_at(address: str) -> str:
     return hashlib.sha256(repr(sorted(state.items())).encode("utf-8", "replace")).hexdigest()
 
 
-def _path(mark: str) -> str:
-    return f"{REFUSED}/{mark}.json"
+def _path(digest: str) -> str:
+    return f"{REFUSED}/{digest}.json"
