@@ -10,6 +10,7 @@ import numpy as np
 import orjson
 import polars as pl
 
+from datasets.disk import reading
 from datasets.figures.unavailable import MISSING_KIND, Unavailable
 from datasets.figures.withheld import withheld_payload
 from datasets.layout import DESCRIPTION, MANIFEST, figures_path, snapshot_path
@@ -186,8 +187,9 @@ class Snapshot:
         import pyarrow as pa  # noqa: PLC0415 - takes a tenth of a second to import
         import pyarrow.parquet as pq  # noqa: PLC0415 - as above
 
+        path = self.file(dataset, book)
         try:
-            with pq.ParquetFile(self.file(dataset, book)) as file:
+            with reading(path), pq.ParquetFile(path) as file:
                 rows = pl.from_arrow(file.read(list(columns), use_threads=False))
         except (OSError, pa.ArrowException) as error:
             raise SnapshotUnreadable(f"a published file cannot be read: {error}") from error
