@@ -552,6 +552,54 @@ def test_every_control_is_reachable_by_keyboard(visit: Visit) -> None:
     assert "/alphas/" in page.url
 
 
+def test_sorting_and_picking_by_keyboard_keep_the_focus(visit: Visit) -> None:
+    page = visit.open("/")
+    head = page.locator("[data-sort=icir]")
+    for direction in ("descending", "ascending"):
+        head.press("Enter")
+        expect(page.locator("th", has=head)).to_have_attribute("aria-sort", direction)
+        expect(head).to_be_focused()
+    box = page.locator("tr[data-alpha] input").first
+    box.press("Space")
+    page.get_by_role("button", name="Clear").press("Enter")
+    expect(box).not_to_be_checked()
+    expect(box).to_be_focused()
+
+
+def test_another_view_has_the_focus_at_its_top(visit: Visit) -> None:
+    page = visit.open("/")
+    page.locator("tr[data-alpha] a").first.press("Enter")
+    page.wait_for_selector("#headlines")
+    expect(page.locator("#main")).to_be_focused()
+
+
+def test_a_section_is_entered_from_the_bar_by_keyboard(visit: Visit) -> None:
+    page = visit.open(f"/alphas/{FULL}")
+    page.get_by_role("navigation", name="Sections").get_by_role("button", name="Week").press("Enter")
+    page.keyboard.press("Tab")
+    expect(page.locator("#week .fold")).to_be_focused()
+
+
+def test_weeks_are_turned_by_keyboard(visit: Visit) -> None:
+    page = visit.open(f"/alphas/{FULL}")
+    weeks, before = page.locator("#week select"), page.get_by_role("button", name="The week before")
+    for _ in range(2):
+        shown = weeks.input_value()
+        before.press("Enter")
+        expect(weeks).not_to_have_value(shown)
+        expect(before).to_be_focused()
+
+
+def test_a_day_that_is_typed_is_requested_once(visit: Visit) -> None:
+    page = visit.open(f"/alphas/{FULL}")
+    before = len(visit.calls)
+    page.get_by_role("textbox", name="From").focus()
+    page.keyboard.type("01032022", delay=20)
+    visit.read()
+    days = {day for call in visit.calls[before:] for day in re.findall(r"[?&]from=([^&]*)", call)}
+    assert days == {"2022-01-03"}
+
+
 def test_if_the_scores_test_is_withheld_the_unsmoothed_signals_is_shown_with_the_reason(
     visit: Visit,
 ) -> None:

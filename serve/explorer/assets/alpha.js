@@ -2,7 +2,7 @@
 
 import { all, get } from "./api.js";
 import * as charts from "./charts.js";
-import { Unavailable, choice, el, field, refused, segments } from "./dom.js";
+import { Unavailable, choice, dayInput, el, field, refused, segments } from "./dom.js";
 import { book } from "./alpha_book.js";
 import { costs, exposures, family, legs, regimes, returns, risk } from "./alpha_returns.js";
 import { signal } from "./alpha_signal.js";
@@ -74,8 +74,8 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
 
   // ---- book, window and benchmark ----
 
-  const from = el("input", { type: "date", value: state.from || null, onchange: () => pickWindow(from.value, to.value) });
-  const to = el("input", { type: "date", value: state.to || null, onchange: () => pickWindow(from.value, to.value) });
+  const from = dayInput(state.from, () => pickWindow(from.value, to.value));
+  const to = dayInput(state.to, () => pickWindow(from.value, to.value));
   const ranges = segments("Range", RANGES, state.from || state.to ? "" : "all", pickRange);
 
   function pickWindow(first, last) {

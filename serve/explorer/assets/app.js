@@ -38,7 +38,8 @@ function remember(changes) {
 
 // ---- views ----
 
-async function render() {
+/** Show what the address says; moved: the visitor came from another view, whose focus goes to the top of this one. */
+async function render(moved = false) {
   const mine = (shown += 1);
   const brought = api.takeKeyFromAddress();
   forgetCharts();
@@ -51,7 +52,7 @@ async function render() {
   try {
     caller ??= (await api.get("me")).data;
   } catch (error) {
-    if (api.key() !== null) main.replaceChildren(failed(error, render));
+    if (api.key() !== null) main.replaceChildren(failed(error, () => render()));
     return;
   }
   if (mine !== shown) return;
@@ -61,6 +62,7 @@ async function render() {
   const { parts, parameters } = parsed();
   const context = { caller, parameters, remember, main, crumbs: trail };
   main.replaceChildren();
+  if (moved) main.focus({ preventScroll: true });
   scrollTo(0, 0);
   if (parts.length === 0) catalogue(context);
   else if (parts[0] === "alphas" && parts.length === 2) alpha(context, parts[1]);
@@ -102,7 +104,7 @@ function signInForm(error = null) {
   const form = el("form", {
     class: "sign-in", onsubmit: async (event) => {
       event.preventDefault();
-      if (await entered(input.value)) render();
+      if (await entered(input.value)) render(true);
     },
   },
   el("h1", {}, "Sign in"),
@@ -154,5 +156,5 @@ api.whenSignedOut(() => {
   forgetCharts();
   signInForm();
 });
-addEventListener("hashchange", render);
+addEventListener("hashchange", () => render(true));
 render();

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { dayText, shown } from "./charts.js";
-import { choice, el, field } from "./dom.js";
+import { choice, el, field, refill } from "./dom.js";
 import { HEADLINES, decimals, fixed, mark, reasoned } from "./figures.js";
 import { failed } from "./panel.js";
 
@@ -75,9 +75,9 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
       const answer = screens
         ? await get("screen", { ...plain, sort: state.sort, tag: state.tag, ...(withFigures ? { fields: SHOWN.join(",") } : {}), ...state.bounds })
         : await get("alphas", plain);
-      if (mine === latest) results.replaceChildren(...list(answer));
+      if (mine === latest) refill(results, list(answer));
     } catch (error) {
-      if (mine === latest) results.replaceChildren(failed(error, load));
+      if (mine === latest) refill(results, [failed(error, load)]);
     } finally {
       if (mine === latest) results.setAttribute("aria-busy", "false");
     }
@@ -122,7 +122,7 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
     const now = state.sort === name ? "ascending" : state.sort === `-${name}` ? "descending" : "none";
     return el("th", { scope: "col", "aria-sort": now, class: unit === null ? null : "number" },
       el("button", {
-        type: "button", class: "sort", "data-sort": name, onclick: () => {
+        type: "button", class: "sort", id: `sort-${name}`, "data-sort": name, onclick: () => {
           const firstWay = unit === null && name === "name" ? name : `-${name}`;
           const otherWay = firstWay === name ? `-${name}` : name;
           state.sort = state.sort === firstWay ? otherWay : state.sort === otherWay ? "" : firstWay;
@@ -166,11 +166,19 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
     const fits = many >= 2 && many <= MOST_PICKED;
     bar.replaceChildren(
       el("span", {}, fits ? `${many} alphas picked` : many < 2 ? "Pick one more to compare" : `Pick at most ${MOST_PICKED}`),
-      el("button", { type: "button", class: "quiet", onclick: () => { state.picked.clear(); changed(); showPicked(); load(); } }, "Clear"),
+      el("button", { type: "button", class: "quiet", onclick: clear }, "Clear"),
       el("button", {
         type: "button", class: "primary", disabled: !fits,
         onclick: () => { location.hash = `#/compare?alphas=${[...state.picked].map(encodeURIComponent).join(",")}`; },
       }, "Compare"));
+  }
+
+  /** Pick none; the bar goes, and the focus to a box that was picked. */
+  function clear() {
+    (results.querySelector("td :checked") ?? results.querySelector(".scroll"))?.focus();
+    state.picked.clear();
+    showPicked();
+    load();
   }
 
   const orders = [["", "latest started first"], ["name", "name"], ["-published_at", "published, latest first"],

@@ -2,7 +2,7 @@
 
 import { all, get, remarks } from "./api.js";
 import * as charts from "./charts.js";
-import { Unavailable, choice, el, field, refused, segments, table } from "./dom.js";
+import { Unavailable, choice, dayInput, el, field, refused, segments, table } from "./dom.js";
 import { HEADLINES, asPercent, fixed, headlineColumns, numbers, ofWindow, reasoned } from "./figures.js";
 import { panel } from "./panel.js";
 
@@ -129,8 +129,8 @@ export function compare({ caller, parameters, remember, main, crumbs }) {
   }
 
   const names = Object.keys(sections);
-  const from = el("input", { type: "date", value: state.from || null, onchange: windowChanged });
-  const to = el("input", { type: "date", value: state.to || null, onchange: windowChanged });
+  const from = dayInput(state.from, windowChanged);
+  const to = dayInput(state.to, windowChanged);
   function windowChanged() {
     pick({ from: from.value, to: to.value }, names);
   }

@@ -36,6 +36,25 @@ export function choice(label, options, value, change) {
   return field(label, control);
 }
 
+/** A day. While its year is typed it passes through the years 2, 20 and 202, which are not taken. */
+export function dayInput(value, change) {
+  return el("input", {
+    type: "date", value: value || null, onchange: ({ target }) => {
+      if (!target.value.startsWith("0")) change();
+    },
+  });
+}
+
+/** Replace what a box has; whoever works in it by keyboard keeps the focus on the control of the same name, else on the first. */
+export function refill(box, children) {
+  const nameOf = (control) => control.id || control.getAttribute("aria-label") || control.textContent;
+  const focused = box.contains(document.activeElement) ? nameOf(document.activeElement) : null;
+  box.replaceChildren(...children);
+  if (focused === null) return;
+  const controls = [...box.querySelectorAll("[tabindex], a, button:enabled, input, select")];
+  (controls.find((control) => nameOf(control) === focused) ?? controls[0])?.focus();
+}
+
 /** Buttons of which one is pressed. */
 export function segments(label, options, value, change) {
   const made = options.map(([key, text]) =>

@@ -2,7 +2,7 @@
 
 import { isPageWide, report } from "./banner.js";
 import { brush } from "./brush.js";
-import { csv, download, el, refused, table } from "./dom.js";
+import { csv, download, el, refill, refused, table } from "./dom.js";
 
 const drawn = new Set();
 const sightings = new Map();
@@ -59,7 +59,7 @@ export function panel(title, { id, controls = [], about = null, load, file = id,
   const extras = el("div", { class: `extras room-${room}` });
   const actions = el("div", { class: "actions" });
   const folder = fold ? el("button", { type: "button", class: "fold", "aria-expanded": String(fold.open), onclick: () => unfold(!isOpen()) }, title) : null;
-  const node = el("section", { class: `panel${wide ? " wide" : ""}${fold && !fold.open ? " folded" : ""}`, id, "aria-labelledby": `${id}-title` },
+  const node = el("section", { class: `panel${wide ? " wide" : ""}${fold && !fold.open ? " folded" : ""}`, id, tabindex: "-1", "aria-labelledby": `${id}-title` },
     el("header", {}, el("h2", { id: `${id}-title` }, folder ?? title), controls.length ? el("div", { class: "controls" }, controls) : null, actions),
     about ? el("p", { class: "about" }, about) : null,
     body, extras);
@@ -84,9 +84,10 @@ export function panel(title, { id, controls = [], about = null, load, file = id,
     if (open) reload();
   }
 
-  /** Scroll to the section, opened. */
+  /** Scroll to the section, opened; the next control by keyboard is its first. */
   function show() {
     if (!isOpen()) unfold(true);
+    node.focus({ preventScroll: true });
     node.scrollIntoView({ block: "start" });
   }
 
@@ -114,7 +115,7 @@ export function panel(title, { id, controls = [], about = null, load, file = id,
       end();
       body.classList.remove("skeleton");
       if (loaded.chart) draw(loaded);
-      else body.replaceChildren(loaded.content);
+      else refill(body, [loaded.content]);
       if (loaded.data) actions.append(csvButton(title, loaded.data));
       extras.append(...(loaded.notes ?? []));
     } catch (error) {
