@@ -30,6 +30,8 @@ _ID_BYTES: Final = 16
 _HOST: Final = re.compile(rb"[A-Za-z0-9._~!$&'()*+,;=:%\[\]-]*\Z")
 """One host; two header lines of it are joined by a comma and a blank."""
 
+_SECRET: Final = re.compile(r"(_[0-9A-Za-z]+_[0-9A-Za-z_-]{16})\.[0-9A-Za-z_-]{43}")
+"""A token in a path, where a caller put it by mistake."""
 _TRACEPARENT: Final = re.compile(rb"(?!ff)[0-9a-f]{2}-(?P<trace>[0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}\Z")
 
 Recorder: TypeAlias = Callable[[Mapping[str, Any]], None]
@@ -107,10 +109,11 @@ class AccessLog:
         return None
 
     def _line(self, scope: Scope, status: int, size: int, request: Request) -> None:
-        # Without the query string: a key that a caller puts there must not get into the log.
+        # Without the query string, and without a secret in the path: a key that a caller puts there must not get into the log.
+        path = scope["raw_path"].decode("ascii", "backslashreplace")
         line = {
             "method": scope["method"],
-            "path": scope["raw_path"].decode("ascii", "backslashreplace"),
+            "path": _SECRET.sub(r"\1.…", path) if "." in path else path,
             "status": status,
             "code": request.code,
             "bytes": size,

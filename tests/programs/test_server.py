@@ -29,6 +29,7 @@ def test_the_program_serves_and_keeps_secrets_out_of_its_log(server_root: Path, 
         assert len(result.json()["data"]) == 3
         assert "server" not in result.headers
         assert client.get(f"/v1/me?key={token}").json()["error"]["code"] == "missing_api_key"
+        assert client.get(f"/v1/alphas/{token}/scores", headers=headers).status_code == 403
         # Nobody is believed about an address; without proxies of one's own it is the connection's.
         spoofed = client.get("/v1/me", headers={**headers, "x-forwarded-for": "203.0.113.9"})
         assert spoofed.json()["data"]["ip"] == "127.0.0.1"
