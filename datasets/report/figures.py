@@ -47,7 +47,7 @@ _UNITS: Final = {
     "per_year": " a year",
     "per_session": " a session",
     "period_sum": " in total",
-    "base_currency_units": "",
+    "base_currency_units": " base currency",
 }
 """Unit -> suffix of a value; ratios have none."""
 _ISO_DAY: Final = re.compile(r"\b\d{4}-\d\d-\d\d(?:T(\d\d:\d\d)[\d:.]*(?:Z|\+00:00))?\b")

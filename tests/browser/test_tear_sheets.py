@@ -123,6 +123,17 @@ def test_a_sheet_prints_in_light_colours_under_every_colour_scheme(browser: Brow
     made.close()
 
 
+def test_no_table_of_correlations_is_split_between_two_printed_pages(
+    context: BrowserContext, folder: Path
+) -> None:
+    page, _, _ = opened(context, folder / "all.html")
+    page.emulate_media(media="print")
+    tables = page.locator(".matrix")
+    assert tables.count() == 3
+    for table in tables.all():
+        assert table.evaluate("table => getComputedStyle(table).breakInside") == "avoid"
+
+
 def test_the_command_prints_a_sheet_to_pdf(folder: Path) -> None:
     printed = (folder / f"{FULL}.pdf").read_bytes()
     assert printed.startswith(b"%PDF-")

@@ -20,6 +20,7 @@ import datasets
 from datasets.__main__ import cli
 from datasets.report.content import content
 from datasets.report.figures import _LABELS, dated, day, of_equity, significant
+from datasets.report.figures import entry as shown_entry
 from datasets.report.page import render
 from tests.support import contract_app
 from tests.support.application import running
@@ -495,6 +496,11 @@ def test_compared_amounts_are_fractions_of_opening_equity() -> None:
     assert [(one["value"], one["unit"]) for one in of_equity(sheets, "pnl")] == [
         (0.125, "ratio"), (0.25, "ratio"), (None, "base_currency_units")
     ]  # fmt: skip
+
+
+def test_an_amount_of_a_ledger_in_a_currency_says_so() -> None:
+    amount = {"value": 23_740.3, "unit": "base_currency_units", "checked": "reproduced"}
+    assert shown_entry(amount, "pnl") == '<data value="23740.3">23,740</data> base currency'
 
 
 def test_a_comparison_has_a_unit_for_each_figure(root: Path, tmp_path: Path) -> None:
