@@ -308,6 +308,7 @@ _ALL: Final = (
         CONTRIBUTION,
         Shape.OBJECT,
         parameters=(p.BOOK_OF, p.WEIGHTS, p.BOOK, *_WINDOW),
+        datasets=("portfolio",),
     ),
     _run_endpoint(
         "research.luck",

@@ -15,6 +15,7 @@ from datasets.figures.bootstrap import mean_block_length, resample
 from datasets.figures.contribution import contribution
 from datasets.figures.daily_returns import DailyReturns
 from datasets.figures.newey_west import bandwidth
+from schemas.meta import META
 from tests.research.catalogue import Curve
 from tests.research.conftest import Published
 from tests.support.client import ApiClient
@@ -113,6 +114,7 @@ def test_a_run_that_shortens_the_comparison_is_named(api: ApiClient, token: str,
     assert reported["code"] == "comparison_cut"
     assert "Test_late has the fewest" in reported["message"]
     assert f"{lost} of Test_like_0, {lost} of Test_like_1" in reported["message"]
+    assert set(answer["meta"]) <= {field.name for field in META["research.contribution"].fields}
     assert answer["data"]["sessions"]["Test_late"] == {
         "sessions": answer["data"]["observations"], "merged": 0, "dropped": 0,
     }  # fmt: skip
