@@ -7,6 +7,7 @@ from typing import Final
 from schemas.errors import causes
 
 _REFUSALS: Final = frozenset({"NoCredentialsError", "PartialCredentialsError", "ProfileNotFound"})
+_LISTING: Final = "ListObjectsV2"
 _CLIENTS: Final = frozenset({"botocore", "aiobotocore", "aiohttp", "urllib3"})
 
 
@@ -23,13 +24,28 @@ def is_refusal(error: BaseException | None) -> bool:
 
 
 def names_missing_bucket(error: BaseException | None) -> bool:
-    """Whether a "not found" is about the bucket rather than one object."""
-    return any(_code(link) == "NoSuchBucket" for link in causes(error))
+    """Whether a "not found" is about the bucket rather than one object: a server that is no store has no listing either."""
+    return any(
+        _code(link) == "NoSuchBucket" or (_code(link) == "404" and _operation(link) == _LISTING)
+        for link in causes(error)
+    )
+
+
+def reason(error: BaseException | None) -> str | None:
+    """Return why a store gave no answer, without addresses, which may have passwords; None if its client does not say."""
+    for link in reversed(causes(error)):
+        if isinstance(link, OSError) and link.strerror:
+            return link.strerror
+    return error_code(error)
 
 
 def error_code(error: BaseException | None) -> str | None:
     """Return the store's own code of a failure, None when the store gave none."""
     return next((code for link in causes(error) if (code := _code(link)) is not None), None)
+
+
+def _operation(error: BaseException) -> str | None:
+    return getattr(error, "operation_name", None)
 
 
 def _code(error: BaseException) -> str | None:

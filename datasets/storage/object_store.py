@@ -90,6 +90,7 @@ class ObjectStorage(Storage):
         self, address: str, fs: Any, endpoint: str | None, *, cache: Cache | None, single_writer: bool
     ) -> None:
         self.address = without_secrets(address)
+        self._store = self.address if endpoint is None else f"{self.address} at {without_secrets(endpoint)}"
         self.fs = fs
         self.base = str(fs._strip_protocol(address)).rstrip("/")  # noqa: SLF001 - as fsspec's own functions do
         self.identity = hashlib.sha256(f"{endpoint or ''} {self.address}".encode()).hexdigest()[:16]
@@ -316,20 +317,21 @@ class ObjectStorage(Storage):
             if not (changing or failures.names_missing_bucket(error)):
                 raise
             raise StorageUnavailable(
-                f"{self.address} does not exist in its store: create the bucket, or correct the address"
+                f"there is no bucket for {self._store}: create it, or correct the address"
             ) from error
         except Exception as error:
             if not failures.is_store_failure(error):
                 raise
             if failures.is_refusal(error):
                 raise StorageUnavailable(
-                    f"the store of {self.address} refused access to {relative or 'its root'}: check the credentials "
+                    f"the store of {self._store} refused access to {relative or 'its root'}: check the credentials "
                     f"and what they permit"
                 ) from error
             if time.monotonic() - began > HUNG_SECONDS:
                 self._hung_until = time.monotonic() + PAUSE_SECONDS
+            why = failures.reason(error)
             raise StorageUnavailable(
-                f"the store of {self.address} did not answer for {relative or 'its root'}"
+                f"the store of {self._store} did not answer for {relative or 'its root'}{f' ({why})' if why else ''}"
             ) from error
 
 

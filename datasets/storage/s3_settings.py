@@ -6,11 +6,16 @@ Credentials are not read here: botocore finds them where it always does (``AWS_A
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from schemas.errors import SettingsError
+
 S3_SCHEMES: Final = ("s3", "s3a")
+_ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+_ENDPOINT: Final = re.compile(r"https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?(/[^\s?#@]*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +35,20 @@ class S3Settings:
 
     @classmethod
     def from_environment(cls, env: Mapping[str, str]) -> S3Settings:
-        """Read ``AWS_ENDPOINT_URL_S3`` or ``AWS_ENDPOINT_URL``, and ``AWS_REGION`` or ``AWS_DEFAULT_REGION``."""
+        """Read ``AWS_ENDPOINT_URL_S3`` or ``AWS_ENDPOINT_URL``, and ``AWS_REGION`` or ``AWS_DEFAULT_REGION``.
+
+        Raises
+        ------
+        SettingsError
+            When the endpoint is no address of a server, or has a user name or a password.
+        """
+        name = next((name for name in _ENDPOINTS if env.get(name)), None)
+        if name is not None and not _ENDPOINT.fullmatch(env[name]):
+            raise SettingsError(
+                f"{name} is not the address of a store: write http://host:port or https://host:port, without a user name"
+            )
         return cls(
-            env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL") or None,
+            None if name is None else env[name],
             env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or None,
         )
 
