@@ -6,8 +6,8 @@
 The request is ``/metrics?panel=1&doc=1&granularity=monthly``. Three measurements:
 
 cold   the first request of a fresh process
-again  the same request repeated: inputs and answer are cached
-other  another window each time: inputs are cached, every answer is computed
+again  the same request repeated: the answer is cached
+other  another window each time: the files are read, every answer is computed
 
 Wall time is that of one client on one connection; CPU time is that of the server's process, from the kernel, which
 other load hardly affects. Both are medians.

@@ -10,7 +10,7 @@ import numpy as np
 import orjson
 import polars as pl
 
-from datasets.disk import reading
+from datasets.disk import raise_disk_error
 from datasets.figures.unavailable import MISSING_KIND, Unavailable
 from datasets.figures.withheld import withheld_payload
 from datasets.layout import DESCRIPTION, MANIFEST, figures_path, snapshot_path
@@ -189,9 +189,11 @@ class Snapshot:
 
         path = self.file(dataset, book)
         try:
-            with reading(path), pq.ParquetFile(path) as file:
+            with pq.ParquetFile(path) as file:
                 rows = pl.from_arrow(file.read(list(columns), use_threads=False))
         except (OSError, pa.ArrowException) as error:
+            if isinstance(error, OSError):
+                raise_disk_error(path, error)
             raise SnapshotUnreadable(f"a published file cannot be read: {error}") from error
         assert isinstance(rows, pl.DataFrame)
         return rows

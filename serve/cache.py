@@ -143,7 +143,6 @@ _SHARES: Final = {
     "returns": (64, 16 * _MEBIBYTE),  # some 18 kB for 1,500 sessions
     "symbols": (64, 16 * _MEBIBYTE),  # some 60 kB for the 500 names of a run
     "rebalances": (64, 24 * _MEBIBYTE),  # 300 weeks take some 50 kB
-    "run_figures": (16, 64 * _MEBIBYTE),  # a run of six years takes some 600 kB
     "luck": (64, 16 * _MEBIBYTE),  # an answer takes some 12 kB
 }
 """Cache -> divisor of the memory it may take, and its maximum bytes. The rest is for row tables."""

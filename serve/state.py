@@ -34,7 +34,6 @@ from serve.pages.row_folder import open_folder
 from serve.pages.symbols import RunSymbols
 from serve.pages.tables import RowTables, TablePages
 from serve.research.neighbours import ReturnsStores
-from serve.run_metrics import Metrics
 from serve.settings import Settings, compute_threads
 
 
@@ -83,7 +82,6 @@ class ServerState:
         self.change_logs = ChangeLogs()
         returns = _folder(settings, settings.neighbours, "returns").expanduser()
         self.neighbours = ReturnsStores(self.snapshots, returns, storage.identity)
-        self.metrics = Metrics(caches["run_figures"], self.damage.note)
         self.market_data = MarketData(settings.market_data)
         self.factors = factor_files(settings.factors)
         self.source_downloads = SourceArchives(storage, settings.archives, settings.archives_public_endpoint)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Self, TypeVar
 
@@ -16,9 +16,6 @@ from datasets.figures.series import Dates, Flags, Floats, cut
 from datasets.figures.unavailable import ACCESS_LIMITED, MISSING_KIND, Unavailable
 from datasets.figures.window import FULL_HISTORY, Window
 from schemas.metrics.statistic import CROSS_SECTIONS, INDEX, LEDGER, SCORE_FIELD, Source
-
-_RECORD_BYTES: Final = 400
-"""Approximate bytes of one sealed record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,20 +311,6 @@ class RunFigures:
     score_field: str = SCORE_FIELD
     checked: CheckSummary | None = None
 
-    @property
-    def readable(self) -> bool:
-        """Whether every file of the figures could be read."""
-        parts = (self.sealed, self.index, self.cross_sections, self.deciles, self.ledger)
-        return not any(isinstance(part, Unavailable) for part in parts)
-
-    @property
-    def nbytes(self) -> int:
-        """Approximate size in bytes."""
-        spans = self.sealed.spans if isinstance(self.sealed, SealedMetrics) else {}
-        records = sum(len(records) for records in spans.values())
-        parts = (self.index, self.cross_sections, self.deciles, self.ledger)
-        return _RECORD_BYTES * records + sum(_nbytes(part) for part in parts)
-
 
 def _without(series: Floats, weeks: npt.NDArray[np.intp]) -> Floats:
     """Return the series with some weeks set to null."""
@@ -335,16 +318,6 @@ def _without(series: Floats, weeks: npt.NDArray[np.intp]) -> Floats:
         series = series.copy()
         series[weeks] = np.nan
     return series
-
-
-def _nbytes(part: Any) -> int:
-    if part is None or isinstance(part, Unavailable):
-        return 0
-    if isinstance(part, np.ndarray):
-        return part.nbytes
-    if isinstance(part, Mapping):
-        return sum(_nbytes(values) for values in part.values())
-    return sum(_nbytes(getattr(part, entry.name)) for entry in fields(part))
 
 
 Dated = TypeVar("Dated", Index, CrossSections, WeeklyDeciles, Ledger)

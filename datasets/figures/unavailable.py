@@ -9,7 +9,7 @@ from typing import Final, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_log = logging.getLogger("serve.run_metrics")
+_log = logging.getLogger("datasets.figures")
 
 
 @dataclass(frozen=True, slots=True)

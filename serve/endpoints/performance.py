@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from datasets.audit import Reader, audit
+from datasets.figure_data import read, read_check_summary
 from datasets.figures.checks import named_alphas
-from datasets.figures.run_metrics import MetricsQuery
+from datasets.figures.run_metrics import Answer, MetricsQuery, assemble
 from datasets.figures.window import Window
+from datasets.snapshot import Snapshot
 from schemas.metrics.statistic import SOURCES
 from schemas.metrics_documentation import documentation
 from serve.http.handler import ComputedOnce, EndpointFunction
@@ -42,17 +45,31 @@ def metrics(service: ServerState, request: Request) -> Single:
         raw=request.raw,
         alphas=frozenset(filter(caller.may_read_run, named)),
     )
-    answer = service.metrics.answer(snapshot, query)
+    answer = answer_metrics(service, snapshot, query)
     data = {**answer.data, "doc": documentation()} if values["doc"] else answer.data
     return Single.of_run(snapshot, data, answer.warnings)
 
 
-def audited(service: ServerState, request: Request) -> Single:
+def answer_metrics(service: ServerState, snapshot: Snapshot, query: MetricsQuery) -> Answer:
+    """Answer a query about the run of a snapshot.
+
+    Raises
+    ------
+    SnapshotCorrupt
+        When the manifest is gone or cannot be read, or none of the files can; of any other file the blocks made from it are
+        null, with a warning.
+    """
+    on_unreadable = partial(service.damage.note, snapshot.pointer)
+    return assemble(read(snapshot.read, snapshot.manifest, on_unreadable), query)
+
+
+def audited(_: ServerState, request: Request) -> Single:
     """Return the checks of a run and their outcomes."""
     snapshot, caller = request.snapshot, request.caller
     closed = next((endpoint for endpoint in _AUDITED if not caller.may_call(endpoint)), None)
     reader = Reader(request.raw, caller.may_read_run, closed)
-    return Single.of_run(snapshot, audit(snapshot.manifest, service.metrics.checked(snapshot), reader))
+    checked = read_check_summary(snapshot.read, snapshot.manifest)
+    return Single.of_run(snapshot, audit(snapshot.manifest, checked, reader))
 
 
 async def described(_: ServerState, __: Request) -> Single:

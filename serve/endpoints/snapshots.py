@@ -14,6 +14,7 @@ from datasets.snapshot import Snapshot
 from schemas.endpoints import readable_tables
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt, SnapshotNotKept
 from serve.downloads.files import compare_tables
+from serve.endpoints.performance import answer_metrics
 from serve.http.handler import Computed, EndpointFunction
 from serve.http.request import Request
 from serve.http.responses import Page, Single
@@ -83,7 +84,7 @@ def comparison(service: ServerState, request: Request) -> Single:
     earlier = find(served.alpha_id, values["from_snapshot"] or _before(served.pointer, later.id))
     caller = request.caller
     changed, withheld = compare(
-        service.engine, service.metrics.answer, earlier, later, caller.callable_ids, raw=request.raw
+        service.engine, partial(answer_metrics, service), earlier, later, caller.callable_ids, raw=request.raw
     )
     readable = readable_tables(caller.callable_ids)
     tables = compare_tables(service.table_views, earlier, later, readable, raw=request.raw)

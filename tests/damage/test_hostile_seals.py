@@ -389,7 +389,7 @@ def test_undecodable_file_names_affect_no_other_seal(tmp_path: Path) -> None:
     assert code == 2
     assert {Path(entry["seal"]).name: entry["outcome"] for entry in result} == {
         "good": "built",
-        "odd\\udcff\\x1b[31m": "failed",
+        "odd\\udcff\\u001b[31m": "failed",
     }
 
 

@@ -12,7 +12,7 @@ from datasets.figures.run_figures import RunFigures
 from datasets.figures.run_metrics import Answer, MetricsQuery, assemble
 from pipeline.snapshot_builder import build_seal
 from schemas.endpoints import ENDPOINTS
-from serve import run_metrics
+from serve.endpoints import performance
 from tests.support import conformance, factories, seals
 from tests.support.application import running
 from tests.support.client import ApiClient
@@ -250,7 +250,7 @@ def test_an_answer_is_computed_once_for_all_keys_of_the_same_rights(
         computed.append(query)
         return assemble(run, query)
 
-    monkeypatch.setattr(run_metrics, "assemble", counted)
+    monkeypatch.setattr(performance, "assemble", counted)
     path = f"{PATH}?from=2020-01-06"
     first, second = (api.json(path, api.key()) for _ in range(2))
     assert len(computed) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -105,11 +105,3 @@ def test_scaling_the_ledger_scales_only_money(scale: float, question: dict[str, 
             assert math.isclose(
                 other[name]["value"], one[name]["value"] * factor, rel_tol=1e-7, abs_tol=1e-9 * factor
             )
-
-
-def test_a_runs_size_counts_its_arrays() -> None:
-    figures = factories.run()
-    assert figures.ledger is not None
-    arrays = sum(getattr(figures.ledger, x.name).nbytes for x in fields(figures.ledger))
-    assert figures.nbytes - replace(figures, ledger=None).nbytes == arrays
-    assert figures.nbytes > replace(figures, sealed=None).nbytes

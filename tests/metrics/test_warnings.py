@@ -36,7 +36,7 @@ def logged() -> Iterator[list[Any]]:
         def emit(self, line: logging.LogRecord) -> None:
             entries.append(vars(line))
 
-    log = logging.getLogger("serve.run_metrics")
+    log = logging.getLogger("datasets.figures")
     handler, log.propagate = Entries(), False
     log.addHandler(handler)
     yield entries

@@ -117,7 +117,7 @@ def test_answers_given_while_another_table_is_made_count(
 def test_a_table_larger_than_the_memory_bound_is_served_from_its_file(
     make: Callable[..., Parts], root: Path
 ) -> None:
-    parts = make(memory=14_000)
+    parts = make(memory=13_000)
     query = parts.query("signals.scores", {"limit": "30"}, raw=False)
     answer = parts.until_cached(query)
     assert answer == expected(root, query)

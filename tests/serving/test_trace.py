@@ -15,7 +15,7 @@ BOUNDS = {
     "finished body": (10, 24),
     "cut from rows": (14, 36),
     "from Parquet": (20, 61),
-    "metrics, cold": (31, 156),
+    "metrics, cold": (30, 148),
     "screen": (16, 42),
     "luck of the catalogue": (18, 55),
     "correlations": (25, 105),
