@@ -13,6 +13,7 @@ from datasets.analysis import Alpha
 from datasets.cache import DEFAULT_BYTES, Cache
 from datasets.catalogue import Catalogue
 from datasets.comparison import ComparisonQuery, correlate, measure_contribution, neighbours, read_returns
+from datasets.disk import reading
 from datasets.figures.window import FULL_HISTORY, Window
 from datasets.layout import ALPHAS, CATALOG, REFUSED
 from datasets.publication.pointers import not_published
@@ -251,7 +252,9 @@ def open_root(
             f"{storage.address}: there is no such folder; give the one that `build --datasets` wrote to"
         )
     folder = storage.folder
-    if folder is not None and not (folder / CATALOG).is_dir() and any(folder.iterdir()):
+    with reading(storage.address):
+        is_other = folder is not None and not (folder / CATALOG).is_dir() and any(folder.iterdir())
+    if is_other:
         raise SettingsError(f"{storage.address} holds no {CATALOG}/, so it is not a root of published alphas")
     return Root(storage)
 

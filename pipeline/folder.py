@@ -6,7 +6,6 @@ import errno
 from pathlib import Path
 from stat import S_ISDIR
 
-from datasets.disk import reading
 from datasets.storage import Storage
 from schemas.errors import SettingsError
 
@@ -43,9 +42,7 @@ def require_folder(storage: Storage, flag: str, fix: str, *, made: bool = False)
     if (file := _blocking_file(folder)) is not None:
         what = "is" if file == folder else f"cannot be a folder: {str(file)!r} is"
         raise SettingsError(f"{flag}: {storage.address!r} {what} a file, not a folder; {fix}")
-    with reading(folder):
-        there = made or folder.is_dir()
-    if not there:
+    if not made and storage.missing:
         raise SettingsError(f"{flag}: there is no folder {storage.address!r}; {fix}")
     return storage
 

@@ -11,6 +11,7 @@ from typing import Final
 import structlog
 
 from datasets.catalogue import Catalogue
+from datasets.disk import reading
 from datasets.layout import ALPHAS, CATALOG
 from datasets.pinned import PinnedSnapshots, is_kept
 from datasets.snapshot import Snapshot
@@ -213,4 +214,5 @@ class Catalog(Catalogue):
     def _lost(self) -> bool:
         """Whether a local root has published snapshots but no folder of pointers."""
         folder = self._storage.folder
-        return folder is not None and (folder / ALPHAS).is_dir() and not (folder / CATALOG).is_dir()
+        with reading(self._storage.address):
+            return folder is not None and (folder / ALPHAS).is_dir() and not (folder / CATALOG).is_dir()

@@ -107,7 +107,7 @@ class Storage(ABC):
     @property
     def missing(self) -> bool:
         """Whether the root is a missing folder; always False on a remote store, which has no folders."""
-        return self.folder is not None and not self.folder.is_dir()
+        return False
 
     @abstractmethod
     def read(self, relative: str, limit: int = MAX_DOCUMENT_BYTES) -> bytes:

@@ -33,6 +33,8 @@ class DiscoveredSeal:
         Whether the run sealed its source.
     nested
         Address -> digest of its source files with the name of a manifest: they are no seals of their own.
+    unread
+        Whether its manifest could not be read.
     """
 
     address: str
@@ -41,6 +43,7 @@ class DiscoveredSeal:
     sealed_at: datetime | None = None
     has_source: bool = False
     nested: Mapping[str, str] = field(default_factory=dict)
+    unread: bool = False
 
 
 class Seals:
@@ -86,10 +89,13 @@ class Seals:
                 raise
             raise SettingsError(f"--from: {error}") from error
         self._scanned = True
-        changed = [
-            path for path, signature in listed.items() if self._known.get(path, (None,))[0] != signature
-        ]
-        self._known = {path: known for path, known in self._known.items() if path in listed}
+        # What could not be read is tried again: permitting it changes no signature.
+        self._known = {
+            path: (signature, seal)
+            for path, (signature, seal) in self._known.items()
+            if listed.get(path) == signature and not seal.unread
+        }
+        changed = [path for path in listed if path not in self._known]
         for path, raw in self._read(changed, listed).items():
             if raw is not None:  # otherwise it was removed since the listing
                 folder = path.removesuffix(MANIFEST_FILE).rstrip("/")
@@ -126,9 +132,8 @@ class Seals:
 
 
 def _unreadable(address: str, listed: Signature) -> DiscoveredSeal:
-    return DiscoveredSeal(
-        address, hashlib.sha256(f"{address} {listed}".encode("utf-8", "replace")).hexdigest()
-    )
+    digest = hashlib.sha256(f"{address} {listed}".encode("utf-8", "replace")).hexdigest()
+    return DiscoveredSeal(address, digest, unread=True)
 
 
 def read_manifest(address: str, raw: bytes) -> DiscoveredSeal:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import click
 
+from datasets.layout import CATALOG
 from datasets.storage import open_storage
 from schemas.errors import SettingsError
 from schemas.exit_codes import ExitCode
@@ -104,10 +105,13 @@ def check(program: Settings, access: AccessSettings) -> None:
             await authenticator.close()
 
     # A missing local root is more likely a typing error than an empty catalogue.
-    if open_storage(program.datasets).missing:
+    storage = open_storage(program.datasets)
+    if storage.missing:
         raise SettingsError(
             f"--datasets: there is no folder {program.datasets!r}; `alpha-results build` publishes into one"
         )
+    if storage.folder is not None:
+        storage.children(CATALOG)  # one that may not be read serves nothing
     if program.factors:
         from serve.market_data.operator_files import factor_files  # noqa: PLC0415 - a parent of workers does without Polars
 

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +31,10 @@ def program(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Return a function that starts the command as a process, ended with the test."""
     started: list[subprocess.Popen[str]] = []
 
-    def start(*arguments: str) -> subprocess.Popen[str]:
+    def start(*arguments: str, begin: Sequence[str] = ()) -> subprocess.Popen[str]:
+        build = ["-m", "pipeline", "build", "--datasets", str(tmp_path / "root")]
         process = subprocess.Popen(
-            [sys.executable, "-m", "pipeline", "build", "--datasets", str(tmp_path / "root"), *arguments],
+            [*begin, sys.executable, *build, *arguments],
             cwd=REPOSITORY,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
             stdout=subprocess.PIPE,

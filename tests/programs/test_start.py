@@ -17,7 +17,7 @@ import pytest
 from schemas.exit_codes import ExitCode
 from tests.support import plain_http
 from tests.support.ports import free_port
-from tests.support.processes import REPOSITORY, children, command, environment, workers
+from tests.support.processes import REPOSITORY, WITHOUT_RIGHTS, children, command, environment, workers
 from tests.support.redis import RedisServer
 from tests.support.waiting import PATIENCE, eventually
 
@@ -39,6 +39,36 @@ def test_a_busy_port_is_one_line_and_exit_code_2(root: Path, workers: str, redis
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"error: --host 127.0.0.1 --port {port}: another process listens there")
+
+
+@pytest.mark.parametrize("closed", ["published", "published/catalog", ""])
+def test_a_root_that_may_not_be_read_is_one_line_and_exit_code_5(root: Path, closed: str) -> None:
+    (root.parent / closed).chmod(0)
+    done = command("run", "--datasets", str(root), "--port", "0", begin=WITHOUT_RIGHTS)
+    (root.parent / closed).chmod(0o755)
+    assert (done.returncode, done.stdout) == (5, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"error: {root}")
+    assert line.endswith("cannot be read: this user may not read it; permit it, then try again")
+
+
+@pytest.mark.parametrize("verb", ["list", "issue"])
+def test_a_store_of_keys_that_may_not_be_read_is_one_line_and_exit_code_5(tmp_path: Path, verb: str) -> None:
+    folder = tmp_path / "private"
+    folder.mkdir(mode=0)
+    words = {"list": (), "issue": ("--account", "a@b.co", "--name", "x", "--alphas", "all", "--runs", "all")}
+    store = ("--access", str(folder / "keys.sqlite3"))
+    done = command("keys", verb, *words[verb], *store, begin=WITHOUT_RIGHTS)
+    folder.chmod(0o755)
+    assert done.returncode == 5
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"error: {folder}/keys.sqlite3 cannot be read: this user may not read it")
+
+
+def test_a_folder_in_place_of_the_store_of_keys_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
+    done = command("keys", "list", "--access", str(tmp_path))
+    assert done.returncode == 2
+    assert done.stderr == f"error: the access store {tmp_path} is a folder; name a file in it with --access\n"
 
 
 def test_a_foreign_host_is_one_line_and_exit_code_2(root: Path) -> None:

@@ -22,7 +22,7 @@ from pipeline.seal.store import lexical_fault, without_secrets
 from pipeline.snapshot_builder import build_seal
 from schemas.errors import SealRefused, SealUnreadable
 from schemas.tables import SEALED_TABLES
-from tests.support.processes import REPOSITORY
+from tests.support.processes import REPOSITORY, WITHOUT_RIGHTS
 from tests.support.seals import make_seal, rewrite
 
 
@@ -320,10 +320,8 @@ def test_manifests_that_are_no_json_object(tmp_path: Path, raw: bytes) -> None:
 
 
 def test_an_unreadable_file_is_not_reported_as_broken(folder: Path) -> None:
-    """Runs without root's capabilities, so that file modes apply."""
     (folder / "pnl.parquet").chmod(0)
-    bound = ("setpriv", "--inh-caps=-all", "--bounding-set=-all", "--") if os.geteuid() == 0 else ()
-    check = [*bound, sys.executable, "-m", "pipeline", "check", str(folder), "--json"]
+    check = [*WITHOUT_RIGHTS, sys.executable, "-m", "pipeline", "check", str(folder), "--json"]
     done = subprocess.run(check, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == SealUnreadable.exit_code, done.stderr
     (result,) = json.loads(done.stdout)["seals"]

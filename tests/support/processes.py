@@ -7,13 +7,17 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from tests.support.waiting import PATIENCE, eventually
 
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
+WITHOUT_RIGHTS: Final = (
+    ("setpriv", "--inh-caps=-all", "--bounding-set=-all", "--") if os.geteuid() == 0 else ()
+)
+"""Start of a command to which the modes of files apply even if root runs the suite."""
 
 
 def environment(**variables: str) -> dict[str, str]:
@@ -22,10 +26,10 @@ def environment(**variables: str) -> dict[str, str]:
     return {**others, **variables}
 
 
-def command(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a command of `serve` to its end."""
+def command(*arguments: str, begin: Sequence[str] = (), **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of `serve` to its end; `begin` stands before it."""
     return subprocess.run(
-        [sys.executable, "-m", "serve", *arguments],
+        [*begin, sys.executable, "-m", "serve", *arguments],
         cwd=REPOSITORY,
         env=environment(**variables),
         capture_output=True,

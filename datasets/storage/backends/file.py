@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import uuid
@@ -29,6 +30,10 @@ from schemas.errors import SnapshotCorrupt, StorageUnavailable
 
 EXAMPLE: Final = "a folder"
 _PREFIX = "file://"
+_RESERVED: Final = "lost+found"
+"""Folder of file system checks at the top of a disk, which only root may list; no seal is in it."""
+_UNSEEN: Final[Signature] = (0, 0, 0)
+"""Signature of a file in a folder whose files this user may not look at."""
 
 
 class LocalStorage(Storage):
@@ -49,6 +54,12 @@ class LocalStorage(Storage):
         self.folder = Path(os.path.expanduser(address.removeprefix(_PREFIX))).resolve()  # noqa: PTH111 - leaves other texts unchanged
         self.base = str(self.folder).rstrip("/")
         self.identity = hashlib.sha256(f" {self.address}".encode()).hexdigest()[:16]
+
+    @property
+    def missing(self) -> bool:
+        """Whether there is no such folder; raises StorageUnavailable if this user may not look."""
+        with reading(self.base):
+            return not self.folder.is_dir()
 
     def _path(self, relative: str) -> Path:
         return Path(self.full(relative) or "/")
@@ -123,7 +134,7 @@ class LocalStorage(Storage):
         base = self.full(relative)
         files = {}
         with reading(base):
-            for below in sorted(_files_below(base, strict=True)):
+            for below in sorted(_files_below(base)):
                 with contextlib.suppress(FileNotFoundError):
                     status = os.stat(f"{base}/{below}")  # noqa: PTH116 - many paths, which are text
                     if S_ISREG(status.st_mode):
@@ -133,12 +144,21 @@ class LocalStorage(Storage):
         return files
 
     def find_named(self, name: str) -> dict[str, Signature]:
-        """Find the files of one name at any depth, including links; their reader decides whether to follow them."""
+        """Find the files of one name at any depth, including links; their reader decides whether to follow them.
+
+        A folder that this user may not list is taken to hold one, so that it is reported and not passed over.
+        """
+        closed: list[str] = []
+        with reading(self.base):
+            paths = [path for path in _files_below(self.base, closed) if path.rpartition("/")[2] == name]
         signatures = {}
-        for path in _files_below(self.base, strict=False):
-            if path.rpartition("/")[2] == name:
-                with contextlib.suppress(FileNotFoundError):
-                    signatures[path] = _signature(os.lstat(f"{self.base}/{path}"))
+        for path in [*paths, *(f"{folder}/{name}" for folder in closed)]:
+            try:
+                signatures[path] = _signature(os.lstat(f"{self.base}/{path}"))
+            except PermissionError:
+                signatures[path] = _UNSEEN
+            except FileNotFoundError:
+                continue
         return signatures
 
     def put(self, relative: str, content: bytes | Path) -> None:
@@ -199,13 +219,14 @@ def _signature(status: os.stat_result) -> Signature:
     return (status.st_mtime_ns, status.st_size, status.st_ino)
 
 
-def _files_below(base: str, *, strict: bool) -> Iterator[str]:
+def _files_below(base: str, closed: list[str] | None = None) -> Iterator[str]:
     """Yield the paths of all entries below a folder that are not folders; links to folders are not followed.
 
     Parameters
     ----------
-    strict
-        Whether a folder that cannot be listed is an error; else it is left out.
+    closed
+        Receives the folders below that cannot be listed, except those that are nested too deeply to have a path. None makes
+        each of them an error; the folder itself always is one.
     """
     # os.walk is recursive in Python 3.11, and folders may be nested deeper than its limit.
     folders = [""]
@@ -215,9 +236,11 @@ def _files_below(base: str, *, strict: bool) -> Iterator[str]:
             entries = list(os.scandir(f"{base}/{below}"))
         except (FileNotFoundError, NotADirectoryError):
             continue
-        except OSError:
-            if strict:
+        except OSError as error:
+            if closed is None or not below:
                 raise
+            if error.errno != errno.ENAMETOOLONG and Path(below).name != _RESERVED:
+                closed.append(below)
             continue
         for entry in entries:
             path = f"{below}/{entry.name}".lstrip("/")

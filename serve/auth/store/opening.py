@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import stat
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 import sqlalchemy as sa
 
+from datasets.disk import reading
 from schemas.errors import SettingsError
 from schemas.extras import extra
 from serve.auth.settings import AccessSettings, StoreLocation
@@ -42,13 +44,22 @@ def store_at(location: StoreLocation, *, writable: bool, wait_s: float = ANSWER_
 
 async def revision(location: StoreLocation) -> str | None:
     """Return the revision of a store, None for an empty or missing one; raises StorageUnavailable if it does not answer."""
-    if location.path is not None and not location.path.exists():
+    if location.path is not None and not _is_there(location.path):
         return None
     store = store_at(location, writable=False)
     try:
         return await store.run(Repository.revision)
     finally:
         await store.close()
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is such a file; raises StorageUnavailable if this user may not look, SettingsError for a folder."""
+    with reading(path), contextlib.suppress(FileNotFoundError):
+        if stat.S_ISDIR(path.stat().st_mode):
+            raise SettingsError(f"the access store {path} is a folder; name a file in it with --access")
+        return True
+    return False
 
 
 async def open_store(settings: AccessSettings, *, writable: bool, create: bool = True) -> KeyStore:
