@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-import click
-
 _COMMANDS: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
@@ -28,4 +26,6 @@ def visible(text: str) -> str:
 
 def echo(message: str = "", *, err: bool = False, nl: bool = True) -> None:
     """Print a message that may contain untrusted text."""
+    import click  # noqa: PLC0415 - only commands need it, not the checker of seals
+
     click.echo(visible(message), err=err, nl=nl)  # noqa: TID251 - the one place that makes it safe
