@@ -22,7 +22,7 @@ _REASONS: Final = {
     sqlite3.SQLITE_READONLY: "it may not be written: its disk is mounted read-only, or the file belongs to somebody else",
     sqlite3.SQLITE_FULL: "its disk is full; make room",
     sqlite3.SQLITE_IOERR: "its disk is full or reports a fault",
-    sqlite3.SQLITE_CANTOPEN: "it is not there, or this user may not open it or write in its folder",
+    sqlite3.SQLITE_CANTOPEN: "it is not there, this user may not open it, or its folder may not be written",
     sqlite3.SQLITE_CORRUPT: "it is damaged; restore it from a backup",
     sqlite3.SQLITE_NOTADB: "it is not a database; restore it from a backup, or name another with --access",
 }
