@@ -156,7 +156,7 @@ class Cache:
             data = None
         if data is not None and hashlib.sha256(data).hexdigest() == sha256:
             self._count(hits=1)
-            self._use(path, len(data))
+            self._use(path)
             return data
         self._count(misses=1)
         data = storage.read(relative)
@@ -177,24 +177,19 @@ class Cache:
 
     def _usable(self, path: Path, size: int, sha256: str) -> bool:
         """Whether there is an intact copy; it is then not evicted for :data:`IN_USE_SECONDS`."""
+        self._use(path)
         try:
-            return self._use(path, size) and DIGESTS.intact(path, size, sha256)
-        except FileNotFoundError:  # evicted at the same moment
-            return False
-
-    def _use(self, path: Path, size: int) -> bool:
-        """Whether there is a copy of this size; it is then marked as used."""
-        try:
-            if path.stat().st_size != size:
-                return False
-            if not _recently_used(path, _FRESH_SECONDS):
-                # The lock of evictions: either the eviction sees the copy in use, or this call sees it removed. A disk
-                # that turned read-only has neither.
-                with contextlib.suppress(OSError), locked(self._locks / "use"):
-                    _mark_used(path)
-            return path.stat().st_size == size
+            return DIGESTS.intact(path, size, sha256)
         except FileNotFoundError:
             return False
+
+    def _use(self, path: Path) -> None:
+        """Mark a copy as used."""
+        if not _recently_used(path, _FRESH_SECONDS):
+            # The lock of evictions: either the eviction sees the copy in use, or the caller sees it removed. A disk that
+            # turned read-only has neither.
+            with contextlib.suppress(OSError), locked(self._locks / "use"):
+                _mark_used(path)
 
     @contextlib.contextmanager
     def _exclusive_draft(self, path: Path, size: int) -> Iterator[Path]:
