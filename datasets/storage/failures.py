@@ -26,7 +26,8 @@ def is_refusal(error: BaseException | None) -> bool:
 def names_missing_bucket(error: BaseException | None) -> bool:
     """Whether a "not found" is about the bucket rather than one object: a server that is no store has no listing either."""
     return any(
-        _code(link) == "NoSuchBucket" or (_code(link) == "404" and _operation(link) == _LISTING)
+        _code(link) == "NoSuchBucket"
+        or (_code(link) == "404" and getattr(link, "operation_name", None) == _LISTING)
         for link in causes(error)
     )
 
@@ -42,10 +43,6 @@ def reason(error: BaseException | None) -> str | None:
 def error_code(error: BaseException | None) -> str | None:
     """Return the store's own code of a failure, None when the store gave none."""
     return next((code for link in causes(error) if (code := _code(link)) is not None), None)
-
-
-def _operation(error: BaseException) -> str | None:
-    return getattr(error, "operation_name", None)
 
 
 def _code(error: BaseException) -> str | None:

@@ -145,9 +145,7 @@ class ObjectStorage(Storage):
             answers = self.fs.cat(
                 list(relative_of), on_error="return", batch_size=CONCURRENT_READS, **options
             )
-            # For a list of one path the client returns the bytes, not a mapping.
-            by_path = answers if isinstance(answers, dict) else dict.fromkeys(relative_of, answers)
-            for path, data in by_path.items():
+            for path, data in answers.items():
                 if isinstance(data, bytes):
                     contents[relative_of[path]] = data
                 elif not isinstance(data, FileNotFoundError) or failures.names_missing_bucket(data):
