@@ -11,7 +11,7 @@ import orjson
 import polars as pl
 
 from datasets.figures.price import Benchmark, price_curve
-from datasets.figures.window import FULL_HISTORY, Window, day
+from datasets.figures.series import FULL_HISTORY, Window, day
 from datasets.market_data import is_configured, read_symbols
 from datasets.snapshot import Snapshot
 from datasets.storage import open_storage

@@ -15,13 +15,19 @@ import polars as pl
 
 from datasets.figures.bootstrap import make_seed
 from datasets.figures.contribution import Weighting, contribution, empty_contribution
-from datasets.figures.correlation import common_days, correlation
-from datasets.figures.daily_returns import DailyReturns, Days, day_numbers, returns_of, span
+from datasets.figures.daily_returns import (
+    DailyReturns,
+    Days,
+    common_days,
+    correlation,
+    day_numbers,
+    returns_of,
+    span,
+)
 from datasets.figures.rank_correlation import Integers
-from datasets.figures.series import Floats
+from datasets.figures.series import Floats, Window
 from datasets.figures.similarity import ORDERS, overlaps, rank_correlations
 from datasets.figures.unavailable import MISSING_KIND, Unavailable, too_few
-from datasets.figures.window import Window
 from datasets.snapshot import Snapshot
 from schemas.errors import SettingsError, SnapshotUnreadable
 

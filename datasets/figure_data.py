@@ -29,7 +29,7 @@ from datasets.figures.run_figures import (
     SealedMetrics,
     SealedRecord,
 )
-from datasets.figures.series import Dates, Floats
+from datasets.figures.series import FULL_HISTORY, Dates, Floats
 from datasets.figures.statistics import check_summary
 from datasets.figures.unavailable import MISSING_KIND, Unavailable, unreadable
 from datasets.manifest import Manifest
@@ -328,7 +328,7 @@ def read_luck(snapshot: Snapshot, query: LuckQuery) -> Luck:
     SnapshotCorrupt
         When a file is gone or cannot be read.
     """
-    if query.window.full_history and query.may_call >= EVERYTHING:
+    if query.window == FULL_HISTORY and query.may_call >= EVERYTHING:
         stored = (snapshot.figures(LUCK) or {}).get(query.book)
         if stored is not None:
             return Luck.decode(stored)

@@ -14,7 +14,7 @@ from datasets.cache import DEFAULT_BYTES, Cache
 from datasets.catalogue import Catalogue
 from datasets.comparison import ComparisonQuery, correlate, measure_contribution, neighbours, read_returns
 from datasets.disk import reading
-from datasets.figures.window import FULL_HISTORY, Window
+from datasets.figures.series import FULL_HISTORY, Window
 from datasets.layout import ALPHAS, CATALOG, REFUSED
 from datasets.publication.pointers import not_published
 from datasets.storage import Storage, open_storage

@@ -81,7 +81,7 @@ def _(mo):
 
 @app.cell
 def _(np, pl, plt, runs):
-    from alpha_results_datasets.figures.correlation import between_common_closes
+    from alpha_results_datasets.figures.daily_returns import between_common_closes
 
     # A session that another alpha lacks is compounded into the next session that all have.
     _common = between_common_closes(

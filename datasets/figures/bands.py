@@ -3,63 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from datasets.figures import rank_ic, ratios
 from datasets.figures.bootstrap import (
-    MIN_OBSERVATIONS,
+    Bands,
+    Figure,
     Places,
+    band,
+    block_length,
     count,
-    interval,
-    mean_block_length,
     ratio,
     resample,
-    resampled_moments,
     sample_moments,
 )
 from datasets.figures.equity import solvent_returns
-from datasets.figures.series import SESSIONS_PER_YEAR, WEEKS_PER_YEAR, Floats, Matrix, is_constant, measured
-from datasets.figures.unavailable import Unavailable, no_variation, too_few
+from datasets.figures.series import SESSIONS_PER_YEAR, WEEKS_PER_YEAR, Floats, Matrix, measured
+from datasets.figures.unavailable import Unavailable
 
-Figure: TypeAlias = float | Unavailable
 Sampled: TypeAlias = Mapping[str, Floats]
 """Figure -> its value in each sample; NaN where a sample does not determine it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Band:
-    """A figure and the equal-tailed percentile interval of its bootstrap distribution.
-
-    Attributes
-    ----------
-    estimate : float
-        Figure of the window, in its own unit; not necessarily inside the interval.
-    lower, upper : float
-        Quantiles of the samples, interpolated linearly, in the same unit.
-    """
-
-    estimate: float
-    lower: float
-    upper: float
-
-
-@dataclass(frozen=True, slots=True)
-class Bands:
-    """Bands of the figures of one series.
-
-    Attributes
-    ----------
-    figures : Mapping[str, Band | Unavailable]
-        Figure -> its band, or why it has none.
-    mean_block : float or None
-        Mean block length in observations; None when no sample was drawn.
-    """
-
-    figures: Mapping[str, Band | Unavailable]
-    mean_block: float | None = None
 
 
 def _of_returns(measure: Callable[[Floats], Figure]) -> Callable[..., Figure]:
@@ -159,39 +124,6 @@ def weekly_bands(ic: Floats, draw: np.random.Generator) -> Bands:
     )
 
 
-def sharpe_difference(with_it: Floats, without: Floats, draw: np.random.Generator) -> Bands:
-    """Return the band of the difference of two books' Sharpe ratios.
-
-    Parameters
-    ----------
-    with_it, without : Floats, shape (n_sessions,)
-        Daily returns of the two books, fractions in order of date, without NaN; both returns of a session are resampled
-        together.
-    draw : numpy.random.Generator
-        Source of random numbers.
-
-    Returns
-    -------
-    Bands
-        Of the figure ``sharpe``, annualised; withheld as those of :func:`ledger_bands`, and when either book is constant.
-    """
-    books = np.stack([with_it, without])
-    block = _mean_block(with_it, "sessions")
-    if isinstance(block, Unavailable):
-        return Bands({"sharpe": block})
-    if is_constant(without):
-        return Bands({"sharpe": no_variation("returns of one of the two books")}, block)
-
-    def difference(moments: tuple[Matrix, Matrix]) -> Floats:
-        one, other = ratio(*moments)
-        gained: Floats = (one - other) * SESSIONS_PER_YEAR**0.5
-        return gained
-
-    gain = float(difference(sample_moments(np.ones((1, with_it.size)), books))[0])
-    samples = difference(resampled_moments(draw, block, books))
-    return Bands({"sharpe": _band(gain, samples)}, block)
-
-
 def _bands(
     estimates: Mapping[str, Figure],
     series: Floats,
@@ -200,36 +132,15 @@ def _bands(
     draw: np.random.Generator,
 ) -> Bands:
     """Resample `series`, whose autocorrelation sets the block length, and take the quantiles of every figure."""
-    mean_block = _mean_block(series, what)
+    mean_block = block_length(series, what)
     if isinstance(mean_block, Unavailable):
         return Bands(dict.fromkeys(estimates, mean_block))
     parts = [sampled(places) for places in resample(draw, series.size, mean_block)]
     figures = {
-        name: _band(estimate, np.concatenate([part[name] for part in parts]))
+        name: band(estimate, np.concatenate([part[name] for part in parts]))
         for name, estimate in estimates.items()
     }
     return Bands(figures, mean_block)
-
-
-def _mean_block(series: Floats, what: str) -> float | Unavailable:
-    """Return the mean block length of a series, or why it is not resampled."""
-    n = int(series.size)
-    if n < MIN_OBSERVATIONS:
-        return too_few(n, MIN_OBSERVATIONS, what)
-    if is_constant(series):
-        return no_variation("daily returns" if what == "sessions" else "weekly ICs")
-    return mean_block_length(series)
-
-
-def _band(estimate: Figure, values: Floats) -> Band | Unavailable:
-    if isinstance(estimate, Unavailable):
-        return estimate
-    ends = interval(values)
-    if ends is None:
-        return Unavailable(
-            "insufficient_data", "samples of the window do not all determine the figure, so it has no band"
-        )
-    return Band(estimate, **ends)
 
 
 def _ledger_samples(places: Places, series: Matrix, opening: float) -> Sampled:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from datasets.figures.series import Floats, Matrix
-from datasets.figures.window import Window
+from datasets.figures.series import Floats, Matrix, Window, is_constant
+from datasets.figures.unavailable import Unavailable, no_variation, too_few
 
 Places: TypeAlias = npt.NDArray[np.intp]
 """Indices of observations, shape (n_samples, n_observations)."""
@@ -34,6 +35,42 @@ _SEED_BYTES: Final = 6
 """Largest seed that every JSON reader reads exactly."""
 _MIN_LAGS: Final = 5
 """Consecutive autocorrelations that have to be small before later ones count as noise."""
+
+
+Figure: TypeAlias = float | Unavailable
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A figure and the equal-tailed percentile interval of its bootstrap distribution.
+
+    Attributes
+    ----------
+    estimate : float
+        Figure of the window, in its own unit; not necessarily inside the interval.
+    lower, upper : float
+        Quantiles of the samples, interpolated linearly, in the same unit.
+    """
+
+    estimate: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bands:
+    """Bands of the figures of one series.
+
+    Attributes
+    ----------
+    figures : Mapping[str, Band | Unavailable]
+        Figure -> its band, or why it has none.
+    mean_block : float or None
+        Mean block length in observations; None when no sample was drawn.
+    """
+
+    figures: Mapping[str, Band | Unavailable]
+    mean_block: float | None = None
 
 
 def make_seed(alphas: Iterable[str], book: str, window: Window) -> int:
@@ -259,3 +296,52 @@ def interval(values: Floats) -> dict[str, float] | None:
         return None
     lower, upper = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return {"lower": float(lower), "upper": float(upper)}
+
+
+def block_length(series: Floats, what: str) -> float | Unavailable:
+    """Return the mean block length of a series, or why it is not resampled.
+
+    Parameters
+    ----------
+    series : Floats, shape (n_observations,)
+        In order of date, without NaN.
+    what : str
+        ``sessions``, or the observations in the plural.
+
+    Returns
+    -------
+    float or Unavailable
+        As :func:`mean_block_length`; ``insufficient_data`` with fewer than 20 observations, ``nonpositive_variance`` when they
+        are constant.
+    """
+    n = int(series.size)
+    if n < MIN_OBSERVATIONS:
+        return too_few(n, MIN_OBSERVATIONS, what)
+    if is_constant(series):
+        return no_variation("daily returns" if what == "sessions" else "weekly ICs")
+    return mean_block_length(series)
+
+
+def band(estimate: Figure, values: Floats) -> Band | Unavailable:
+    """Return the band of a figure.
+
+    Parameters
+    ----------
+    estimate : float or Unavailable
+        Figure of the window, or why it has none.
+    values : Floats, shape (n_samples,)
+        Figure of each sample; NaN where a sample does not determine it.
+
+    Returns
+    -------
+    Band or Unavailable
+        ``insufficient_data`` when :func:`interval` has none.
+    """
+    if isinstance(estimate, Unavailable):
+        return estimate
+    ends = interval(values)
+    if ends is None:
+        return Unavailable(
+            "insufficient_data", "samples of the window do not all determine the figure, so it has no band"
+        )
+    return Band(estimate, **ends)

@@ -8,14 +8,21 @@ from typing import Any, Final
 
 import numpy as np
 
-from datasets.figures.bands import Bands, sharpe_difference
-from datasets.figures.bootstrap import LEVEL, SAMPLES
-from datasets.figures.correlation import between_common_closes
-from datasets.figures.daily_returns import DailyReturns, Days, span
+from datasets.figures.bootstrap import (
+    LEVEL,
+    SAMPLES,
+    Bands,
+    band,
+    block_length,
+    ratio,
+    resampled_moments,
+    sample_moments,
+)
+from datasets.figures.daily_returns import DailyReturns, Days, between_common_closes, span
 from datasets.figures.newey_west import regress, regression_payload
 from datasets.figures.ratios import FIGURES, book_figures, book_weights, difference, equal_weight
-from datasets.figures.unavailable import Unavailable, nonpositive_equity
-from datasets.figures.window import sessions_per_year
+from datasets.figures.series import SESSIONS_PER_YEAR, Floats, Matrix, is_constant, sessions_per_year
+from datasets.figures.unavailable import Unavailable, no_variation, nonpositive_equity
 from datasets.figures.withheld import settle
 from schemas.warning_codes import warning
 
@@ -191,3 +198,36 @@ def _band(bands: Bands) -> dict[str, Any] | Unavailable:
     if isinstance(band, Unavailable):
         return band
     return {**asdict(band), "level": LEVEL, "samples": SAMPLES, "mean_block": bands.mean_block}
+
+
+def sharpe_difference(with_it: Floats, without: Floats, draw: np.random.Generator) -> Bands:
+    """Return the band of the difference of two books' Sharpe ratios.
+
+    Parameters
+    ----------
+    with_it, without : Floats, shape (n_sessions,)
+        Daily returns of the two books, fractions in order of date, without NaN; both returns of a session are resampled
+        together.
+    draw : numpy.random.Generator
+        Source of random numbers.
+
+    Returns
+    -------
+    Bands
+        Of the figure ``sharpe``, annualised; withheld as those of :func:`datasets.figures.bands.ledger_bands`, and when either book is constant.
+    """
+    books = np.stack([with_it, without])
+    block = block_length(with_it, "sessions")
+    if isinstance(block, Unavailable):
+        return Bands({"sharpe": block})
+    if is_constant(without):
+        return Bands({"sharpe": no_variation("returns of one of the two books")}, block)
+
+    def difference(moments: tuple[Matrix, Matrix]) -> Floats:
+        one, other = ratio(*moments)
+        gained: Floats = (one - other) * SESSIONS_PER_YEAR**0.5
+        return gained
+
+    gain = float(difference(sample_moments(np.ones((1, with_it.size)), books))[0])
+    samples = difference(resampled_moments(draw, block, books))
+    return Bands({"sharpe": band(gain, samples)}, block)

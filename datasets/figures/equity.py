@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datasets.figures.series import Dates, Floats, null_if_nan
+from datasets.figures.series import Dates, Floats, day, null_if_nan
 from datasets.figures.unavailable import Unavailable, nonpositive_equity
-from datasets.figures.window import day
 
 
 @dataclass(frozen=True, slots=True)

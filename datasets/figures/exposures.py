@@ -12,9 +12,19 @@ from datasets.figures.equity import solvent_returns
 from datasets.figures.newey_west import MAX_CONDITION, Regression, regress, regression_payload
 from datasets.figures.price import Benchmark
 from datasets.figures.run_figures import Ledger
-from datasets.figures.series import ROUNDING, SESSIONS_PER_YEAR, Dates, Flags, Floats, Matrix, cut
+from datasets.figures.series import (
+    ROUNDING,
+    SESSIONS_PER_YEAR,
+    Dates,
+    Flags,
+    Floats,
+    Matrix,
+    Window,
+    cut,
+    day,
+    observed,
+)
 from datasets.figures.unavailable import Unavailable, too_few
-from datasets.figures.window import Window, day, observed
 from datasets.figures.withheld import settle
 from schemas.objects.exposures import BENCHMARK, FACTORS
 from schemas.objects.summaries import RETURN_BASES

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from datasets.figures.correlation import MIN_SESSIONS
+from datasets.figures.daily_returns import MIN_SESSIONS
 from datasets.figures.newey_west import bandwidth
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import SESSIONS_PER_YEAR, Floats

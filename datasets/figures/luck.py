@@ -12,13 +12,10 @@ import numpy as np
 from datasets.figures.bands import (
     LEDGER_FIGURES,
     WEEKLY_FIGURES,
-    Band,
-    Bands,
-    Figure,
     ledger_bands,
     weekly_bands,
 )
-from datasets.figures.bootstrap import LEVEL, SAMPLES, make_seed, resample
+from datasets.figures.bootstrap import LEVEL, SAMPLES, Band, Bands, Figure, make_seed, resample
 from datasets.figures.data_snooping import DataSnooping, data_snooping
 from datasets.figures.equity import period_returns, solvent_returns
 from datasets.figures.overfitting import (
@@ -30,7 +27,17 @@ from datasets.figures.overfitting import (
     overfitting,
 )
 from datasets.figures.run_figures import Ledger
-from datasets.figures.series import SESSIONS_PER_YEAR, Dates, Floats, Matrix, cut, measured
+from datasets.figures.series import (
+    FULL_HISTORY,
+    SESSIONS_PER_YEAR,
+    Dates,
+    Floats,
+    Matrix,
+    Window,
+    cut,
+    measured,
+    sessions_per_year,
+)
 from datasets.figures.sharpe import (
     SharpeMoments,
     minimum_track_record,
@@ -38,7 +45,6 @@ from datasets.figures.sharpe import (
     sharpe_moments,
 )
 from datasets.figures.unavailable import ACCESS_LIMITED, MISSING_KIND, Unavailable
-from datasets.figures.window import FULL_HISTORY, Window, sessions_per_year
 from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER, Source
 from schemas.tables.books import CONDITIONED_BOOKS
 

@@ -10,9 +10,18 @@ from typing import Any
 import numpy as np
 
 from datasets.figures.rank_correlation import Integers, spearman
-from datasets.figures.series import Dates, Flags, Floats, cut, mean_or_null, measured, null_if_nan
+from datasets.figures.series import (
+    Dates,
+    Flags,
+    Floats,
+    Window,
+    cut,
+    day,
+    mean_or_null,
+    measured,
+    null_if_nan,
+)
 from datasets.figures.unavailable import Unavailable
-from datasets.figures.window import Window, day
 from schemas.metrics.deciles import BUCKET_MEANS, bucket_name
 from schemas.metrics.statistic import FORWARD_RETURNS_PRESENT
 from schemas.tables.weekly_signal import BUCKETS

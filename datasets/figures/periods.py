@@ -11,10 +11,9 @@ from typing import Any, Final
 import numpy as np
 
 from datasets.figures.run_figures import RunFigures, SealedMetrics, Sources
-from datasets.figures.series import Dates
+from datasets.figures.series import Dates, Window
 from datasets.figures.statistics import Span, any_sealed, core_statistics
 from datasets.figures.unavailable import Unavailable, Warnings
-from datasets.figures.window import Window
 from schemas.metrics.core import CORE
 
 _PERIOD: Final = {

@@ -16,8 +16,7 @@ from datasets.figures.equity import (
     last_known_pct,
     period_returns,
 )
-from datasets.figures.series import Dates, Floats, null_if_nan
-from datasets.figures.window import day
+from datasets.figures.series import Dates, Floats, day, null_if_nan
 
 
 @dataclass(frozen=True, slots=True)

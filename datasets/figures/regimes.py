@@ -20,12 +20,13 @@ from datasets.figures.series import (
     Flags,
     Floats,
     Matrix,
+    Window,
     cut,
     is_constant,
     measured,
+    observed,
 )
 from datasets.figures.unavailable import Unavailable, no_variation, too_few
-from datasets.figures.window import Window, observed
 from datasets.figures.withheld import settle
 
 MIN_OBSERVATIONS: Final = 20

@@ -12,9 +12,8 @@ import numpy.typing as npt
 
 from datasets.figures.checks import CheckSummary
 from datasets.figures.panel import WeeklyDeciles
-from datasets.figures.series import Dates, Flags, Floats, cut
+from datasets.figures.series import FULL_HISTORY, Dates, Flags, Floats, Window, cut
 from datasets.figures.unavailable import ACCESS_LIMITED, MISSING_KIND, Unavailable
-from datasets.figures.window import FULL_HISTORY, Window
 from schemas.metrics.statistic import CROSS_SECTIONS, INDEX, LEDGER, SCORE_FIELD, Source
 
 

@@ -21,9 +21,9 @@ from datasets.figures.blocks import (
 )
 from datasets.figures.periods import computed_periods, periods
 from datasets.figures.run_figures import RunFigures, SealedMetrics, Sources
+from datasets.figures.series import FULL_HISTORY, Window, sessions_per_year
 from datasets.figures.statistics import Span, core_statistics, warn_of_unsealed
 from datasets.figures.unavailable import MISSING_KIND, Unavailable, Warnings, guarded
-from datasets.figures.window import FULL_HISTORY, Window, sessions_per_year
 from schemas.endpoints import ENDPOINTS
 from schemas.metrics.core import ALIASES
 from schemas.metrics.statistic import Checked

@@ -54,7 +54,7 @@ def report(
     The file is self-contained: it may be mailed, archived and opened from a folder. Its figures are those that the
     API answers to a key without raw-book access. The same snapshots give the same bytes.
     """
-    from datasets.figures.window import Window  # noqa: PLC0415 - it loads Polars, and --help does without
+    from datasets.figures.series import Window  # noqa: PLC0415 - it loads Polars, and --help does without
     from datasets.report.compared import compared  # noqa: PLC0415 - as above
     from datasets.report.content import content  # noqa: PLC0415 - as above
     from datasets.report.page import render  # noqa: PLC0415 - as above

@@ -12,11 +12,10 @@ import numpy as np
 
 from datasets.analysis import Alpha, within
 from datasets.comparison import ComparisonQuery, Matrix, correlate, read_returns
-from datasets.figures.correlation import between_common_closes
+from datasets.figures.daily_returns import between_common_closes
 from datasets.figures.ratios import FIGURES, book_figures, equal_weight
-from datasets.figures.series import Floats
+from datasets.figures.series import FULL_HISTORY, Floats, Window
 from datasets.figures.unavailable import Unavailable
-from datasets.figures.window import FULL_HISTORY, Window
 from datasets.report.content import Content, withheld
 
 COMBINED: Final = "Equal-weight book"

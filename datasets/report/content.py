@@ -13,8 +13,7 @@ from datasets.analysis import Alpha
 from datasets.audit import Reader, audit_entries, verdict
 from datasets.figures.equity import equity_curve, equity_summary
 from datasets.figures.price import price_summary
-from datasets.figures.series import Floats
-from datasets.figures.window import FULL_HISTORY, Window
+from datasets.figures.series import FULL_HISTORY, Floats, Window
 from datasets.snapshot import Snapshot
 from schemas.errors import SettingsError
 from schemas.warning_codes import CODES
@@ -94,7 +93,7 @@ def content(
         "equity_basis": manifest.equity_basis,
         "missing": list(manifest.missing),
         "book": book,
-        "window": None if window.full_history else json_ready({"from": window.first, "to": window.last}),
+        "window": None if window == FULL_HISTORY else json_ready({"from": window.first, "to": window.last}),
         "description": run.description(),
         "audit": {"verdict": verdict(metrics["checked"]), "entries": audit_entries(manifest, _READER)},
         "metrics": metrics,
@@ -147,7 +146,7 @@ def equity(run: Snapshot, book: str, window: Window) -> Content:
         return withheld(NO_SESSION)
     starting, ending = _floats(rows, "starting_equity"), _floats(rows, "ending_equity")
     curve = equity_curve(starting, ending)
-    if not window.full_history:
+    if window != FULL_HISTORY:
         # The stored curve is compounded from the start of the run, and its peak may lie before the window.
         rows = rows.with_columns(
             pl.Series(name, getattr(curve, name)) for name in ("cumulative_return", "drawdown_pct")
@@ -158,7 +157,7 @@ def equity(run: Snapshot, book: str, window: Window) -> Content:
 
 def risk(run: Alpha, book: str, window: Window) -> Content:
     """Return the risk of a book, as the interface answers it."""
-    if not window.full_history:
+    if window != FULL_HISTORY:
         return withheld("figures of risk describe the complete run")
     if not run.has_rows("portfolio", book):
         return withheld(NO_LEDGER)
@@ -168,14 +167,14 @@ def risk(run: Alpha, book: str, window: Window) -> Content:
 
 def costs(run: Alpha, book: str, window: Window) -> Content | None:
     """Return the costs of a book, as the interface answers them; None of a window or without a ledger."""
-    if not window.full_history or not run.has_rows("portfolio", book):
+    if window != FULL_HISTORY or not run.has_rows("portfolio", book):
         return None
     return _with_reasons(run.costs(book))
 
 
 def legs(run: Alpha, book: str, window: Window) -> Content:
     """Return the legs of a book and how concentrated its P&L is, as the interface answers it."""
-    if not window.full_history:
+    if window != FULL_HISTORY:
         return withheld("legs and concentration describe the complete run")
     if not run.has_rows("portfolio", book):
         return withheld(NO_LEDGER)
@@ -222,7 +221,7 @@ def weekly(run: Snapshot, test: Content | None, window: Window) -> Content:
 
 def delivered(run: Alpha, window: Window) -> Content | None:
     """Return the decile figures of the delivered score, as the interface answers them; None for a window or without deciles."""
-    block = run.signal()["delivered"] if window.full_history else None
+    block = run.signal()["delivered"] if window == FULL_HISTORY else None
     return block if block and block["deciles"] else None
 
 

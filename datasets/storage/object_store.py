@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from datasets.cache import DEFAULT_BYTES, Cache
-from datasets.disk import writing
+from datasets.disk import TooLarge, writing
 from datasets.layout import STAGING
-from datasets.regular_file import TooLarge
 from datasets.storage import failures
 from datasets.storage.lock import object_lock
 from datasets.storage.protocol import (

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from datasets.regular_file import NotRegular, TooLarge, read_regular
+from datasets.disk import NotRegular, TooLarge, read_regular
 from datasets.storage import Signature, open_storage
 from pipeline.folder import require_folder
 from pipeline.seal.manifest import MANIFEST_FILE, parse_manifest

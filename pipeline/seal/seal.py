@@ -13,7 +13,7 @@ from typing import IO, Any, Final
 
 import polars as pl
 
-from datasets.regular_file import NotRegular, TooLarge
+from datasets.disk import NotRegular, TooLarge
 from pipeline.rule import Violation
 from pipeline.seal.declared_differences import DeclaredDifferences
 from pipeline.seal.document_rules import compare_description, description_object, description_shape

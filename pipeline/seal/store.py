@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from datasets.disk import writing
-from datasets.regular_file import TooLarge, read_parts
+from datasets.disk import TooLarge, read_parts, writing
 from datasets.storage import open_storage
 from datasets.storage import without_secrets as _without_secrets
 from schemas.errors import SealUnreadable, SettingsError, SnapshotCorrupt, StorageUnavailable

@@ -14,10 +14,9 @@ from datasets.figures.concentration import concentration
 from datasets.figures.costs import Flows, costs
 from datasets.figures.luck import EVERYTHING, LUCK, SEALED_BOOKS, LuckQuery, measure
 from datasets.figures.risk import risk
-from datasets.figures.series import Dates, Floats
+from datasets.figures.series import Dates, Floats, observed
 from datasets.figures.signal import DeliveredSignal, signal_quality
 from datasets.figures.unavailable import MISSING_KIND, Unavailable
-from datasets.figures.window import observed
 from datasets.figures.withheld import settle, withheld_payload
 from pipeline.maths.delivered_signal import delivered_signal
 from pipeline.maths.week_clock import WeeklyPanel

@@ -17,9 +17,8 @@ from datasets.figures.luck_trials import DESCRIPTION, ReadableRuns, known_trials
 from datasets.figures.price import Benchmark
 from datasets.figures.regimes import measure
 from datasets.figures.run_figures import Ledger
-from datasets.figures.series import Dates, Floats
+from datasets.figures.series import Dates, Floats, Window
 from datasets.figures.unavailable import ACCESS_LIMITED, Unavailable
-from datasets.figures.window import Window
 from schemas.errors import StorageUnavailable
 from schemas.market_data import USUAL_BENCHMARK
 from schemas.metrics.families import FAMILIES

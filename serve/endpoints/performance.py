@@ -10,7 +10,7 @@ from datasets.audit import Reader, audit
 from datasets.figure_data import read, read_check_summary
 from datasets.figures.checks import named_alphas
 from datasets.figures.run_metrics import Answer, MetricsQuery, assemble
-from datasets.figures.window import Window
+from datasets.figures.series import Window
 from datasets.snapshot import Snapshot
 from schemas.metrics.statistic import SOURCES
 from schemas.metrics_documentation import documentation

@@ -16,9 +16,8 @@ from datasets.comparison import ComparisonQuery, ReadReturns, correlate, measure
 from datasets.figure_data import BOOK
 from datasets.figures.contribution import shortened
 from datasets.figures.false_discoveries import minimum_backtest_length
-from datasets.figures.series import SESSIONS_PER_YEAR
+from datasets.figures.series import SESSIONS_PER_YEAR, Window
 from datasets.figures.unavailable import Unavailable
-from datasets.figures.window import Window
 from datasets.snapshot import Snapshot
 from schemas.endpoints import SERVED_BY
 from schemas.errors import ApiError

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 from schemas.endpoint import Endpoint
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError
-from schemas.parameters import CURSOR, TICKERS, Parameter, ParameterKind
+from schemas.parameters import ADDRESS, CURSOR, TICKERS, Parameter, ParameterKind
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,20}\Z")
 _NUMBER: Final = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?\Z")
@@ -195,7 +195,9 @@ def _tickers(_: Parameter, text: str) -> tuple[str, ...] | None:
 
 
 def _alphas(parameter: Parameter, text: str) -> tuple[str, ...] | None:
-    return tuple(name.strip() for name in text.split(",")) if re.fullmatch(parameter.pattern, text) else None
+    names = tuple(name.strip() for name in text.split(","))
+    valid = parameter.least <= len(names) <= parameter.most and all(re.fullmatch(ADDRESS, x) for x in names)
+    return names if valid else None
 
 
 def _cursor(_: Parameter, text: str) -> str | None:

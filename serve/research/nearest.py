@@ -13,8 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from datasets.comparison import NO_VARIATION, TOO_FEW, Neighbour
-from datasets.figures.correlation import MIN_SESSIONS, correlate_rows
-from datasets.figures.daily_returns import DailyReturns
+from datasets.figures.daily_returns import MIN_SESSIONS, DailyReturns, correlate_rows
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import ROUNDING, Flags, Floats
 from datasets.figures.similarity import ORDERS
@@ -242,7 +241,7 @@ def correlate(series: DailyReturns, matrices: Sequence[ReturnsMatrix], rows: Int
     Returns
     -------
     Floats, shape (n_selected,)
-        As :func:`datasets.figures.correlation.correlate_rows` over common sessions; NaN where either side is constant.
+        As :func:`datasets.figures.daily_returns.correlate_rows` over common sessions; NaN where either side is constant.
     """
     result = np.full(rows.size, np.nan)
     begin = 0

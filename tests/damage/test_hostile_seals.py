@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from datasets.regular_file import NotRegular, TooLarge, read_regular
+from datasets.disk import NotRegular, TooLarge, read_regular
 from pipeline.__main__ import cli
 from pipeline.batch import worker
 from pipeline.batch.batch import Request

@@ -15,12 +15,10 @@ from datasets.figures import bands
 from datasets.figures.bands import (
     LEDGER_FIGURES,
     WEEKLY_FIGURES,
-    Band,
-    Bands,
     ledger_bands,
     weekly_bands,
 )
-from datasets.figures.bootstrap import SAMPLES, Places, mean_block_length, resample
+from datasets.figures.bootstrap import SAMPLES, Band, Bands, Places, mean_block_length, resample
 from datasets.figures.series import Floats
 from datasets.figures.unavailable import Unavailable
 from tests.maths.panels import check

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.figures.correlation import between_common_closes
+from datasets.figures.daily_returns import between_common_closes
 from datasets.figures.series import Floats
 from tests.maths.panels import check
 

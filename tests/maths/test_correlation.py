@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from datasets.figures.correlation import common_days, correlate_rows, correlation
+from datasets.figures.daily_returns import common_days, correlate_rows, correlation
 from datasets.figures.series import Floats
 from datasets.figures.unavailable import Unavailable
 from tests.maths.panels import check

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from datasets.figures.run_figures import Ledger
-from datasets.figures.window import Window
+from datasets.figures.series import Window
 from schemas.kinds import KINDS
 from schemas.metrics.core import REPRODUCTION_TOLERANCE
 from schemas.metrics_documentation import documentation

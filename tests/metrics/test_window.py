@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from datasets.figures.panel import WeeklyDeciles
 from datasets.figures.run_figures import CrossSections, Index, Ledger, RawSignal
-from datasets.figures.window import Window
+from datasets.figures.series import Window
 from pipeline.maths.deciles import weekly_deciles
 from pipeline.maths.weekly_signal import weekly_signal
 from schemas.metrics.deciles import BUCKET_MEANS

@@ -12,11 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.figures.correlation import common_days, correlation
-from datasets.figures.daily_returns import DailyReturns
-from datasets.figures.series import is_constant
+from datasets.figures.daily_returns import DailyReturns, common_days, correlation
+from datasets.figures.series import Window, is_constant
 from datasets.figures.similarity import ORDERS
-from datasets.figures.window import Window
 from serve.research.nearest import Nearest, estimate, search
 from serve.research.returns_matrix import MatrixDamaged, ReturnsMatrix, load
 from tests.maths.panels import check

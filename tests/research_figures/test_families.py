@@ -14,7 +14,7 @@ import pytest
 import datasets
 from datasets.figure_data import read_evidence, read_luck
 from datasets.figures.luck import EVERYTHING, LUCK, SEALED_BOOKS, Luck, LuckQuery, measure
-from datasets.figures.window import Window
+from datasets.figures.series import Window
 from datasets.figures.withheld import settle
 from datasets.layout import figures_path, snapshot_path
 from datasets.storage import open_storage

@@ -21,8 +21,7 @@ from datasets.figures.run_figures import (
     SealedRecord,
 )
 from datasets.figures.run_metrics import Answer, MetricsQuery, assemble
-from datasets.figures.series import mean_or_null
-from datasets.figures.window import Window
+from datasets.figures.series import Window, mean_or_null
 from schemas.metrics.core import OWN_CONVENTIONS
 from schemas.metrics.statistic import SOURCES
 from schemas.tables.sealed_metrics import REPRODUCED

@@ -13,10 +13,9 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import Any, Final
 
-from datasets.disk import locked, reading, writing
+from datasets.disk import NotRegular, TooLarge, locked, read_regular, reading, writing
 from datasets.file_digests import DIGESTS
 from datasets.layout import STAGING
-from datasets.regular_file import NotRegular, TooLarge, read_regular
 from datasets.storage.protocol import (
     DRAFT_SUFFIX,
     MAX_DOCUMENT_BYTES,
