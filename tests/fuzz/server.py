@@ -88,6 +88,7 @@ def _places(url: str, keys: contract_app.Keys) -> dict[str, tuple[str, ...]]:
         "symbol": (*symbols, ",".join(symbols[:3])),
         "key_id": tuple(keys.ids.values()),
         "benchmark": ("SPY",),
+        "table": ("decisions",),
         "snapshot": tuple(row["snapshot"] for row in alphas),
         **{f"snapshot of {row['alpha_id']}": (row["snapshot"],) for row in alphas},
     }
