@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 from schemas.endpoint import Endpoint
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError
-from schemas.parameters import ADDRESS, CURSOR, TICKERS, Parameter, ParameterKind
+from schemas.parameters import CURSOR, TICKERS, Parameter, ParameterKind
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,20}\Z")
 _NUMBER: Final = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?\Z")
@@ -22,6 +22,14 @@ _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
 _BOOLEANS: Final = {"1": True, "true": True, "0": False, "false": False}
 _CASELESS: Final = frozenset({"direction"})
 """Choices whose letter case does not count; the others are the exact words of a vocabulary."""
+
+_PATTERNS: Final = {
+    parameter: re.compile(parameter.pattern)
+    for endpoint in ENDPOINTS.values()
+    for parameter in endpoint.query
+    if parameter.kind in (ParameterKind.ALPHAS, ParameterKind.WEIGHTS)
+}
+"""List of alphas or weights -> its declared pattern."""
 
 ParameterReader = Callable[[Parameter, str], Any]
 """Reads a parameter's text; None, or Broken with the reason, when it breaks the rule."""
@@ -195,9 +203,7 @@ def _tickers(_: Parameter, text: str) -> tuple[str, ...] | None:
 
 
 def _alphas(parameter: Parameter, text: str) -> tuple[str, ...] | None:
-    names = tuple(name.strip() for name in text.split(","))
-    valid = parameter.least <= len(names) <= parameter.most and all(re.fullmatch(ADDRESS, x) for x in names)
-    return names if valid else None
+    return tuple(name.strip() for name in text.split(",")) if _PATTERNS[parameter].fullmatch(text) else None
 
 
 def _cursor(_: Parameter, text: str) -> str | None:
@@ -213,7 +219,7 @@ def _forbidden(parameter: Parameter, _: str) -> None:
 
 
 def _weights(parameter: Parameter, text: str) -> str | tuple[float, ...] | None:
-    if not re.fullmatch(parameter.pattern, text):
+    if not _PATTERNS[parameter].fullmatch(text):
         return None
     return text if text[0].isalpha() else tuple(float(x) for x in text.split(","))
 
