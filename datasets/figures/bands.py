@@ -97,8 +97,13 @@ def ledger_bands(
     known = ~np.isnan(returns + risk_free + turnover)
     series = np.stack([returns, returns - risk_free, turnover])[:, known]
     opening = float(starting[0]) if starting.size else 0.0
+    mean_block = block_length(series[0], "sessions", "daily returns")
     return _bands(
-        estimates, series[0], "sessions", lambda places: _ledger_samples(places, series, opening), draw
+        estimates,
+        series.shape[1],
+        mean_block,
+        lambda places: _ledger_samples(places, series, opening),
+        draw,
     )
 
 
@@ -119,23 +124,21 @@ def weekly_bands(ic: Floats, draw: np.random.Generator) -> Bands:
     """
     values = measured(ic)
     estimates = {name: measure(ic) for name, measure in WEEKLY_FIGURES.items()}
-    return _bands(
-        estimates, values, "weeks with a measured IC", lambda places: _weekly_samples(places, values), draw
-    )
+    mean_block = block_length(values, "weeks with a measured IC", "weekly ICs")
+    return _bands(estimates, values.size, mean_block, lambda places: _weekly_samples(places, values), draw)
 
 
 def _bands(
     estimates: Mapping[str, Figure],
-    series: Floats,
-    what: str,
+    n: int,
+    mean_block: float | Unavailable,
     sampled: Callable[[Places], Sampled],
     draw: np.random.Generator,
 ) -> Bands:
-    """Resample `series`, whose autocorrelation sets the block length, and take the quantiles of every figure."""
-    mean_block = block_length(series, what)
+    """Resample `n` observations in blocks, and take the quantiles of every figure."""
     if isinstance(mean_block, Unavailable):
         return Bands(dict.fromkeys(estimates, mean_block))
-    parts = [sampled(places) for places in resample(draw, series.size, mean_block)]
+    parts = [sampled(places) for places in resample(draw, n, mean_block)]
     figures = {
         name: band(estimate, np.concatenate([part[name] for part in parts]))
         for name, estimate in estimates.items()

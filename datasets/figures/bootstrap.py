@@ -21,6 +21,8 @@ from datasets.figures.unavailable import Unavailable, no_variation, too_few
 Places: TypeAlias = npt.NDArray[np.intp]
 """Indices of observations, shape (n_samples, n_observations)."""
 
+Figure: TypeAlias = float | Unavailable
+
 SAMPLES: Final = 1000
 """Number of samples."""
 LEVEL: Final = 0.95
@@ -35,9 +37,6 @@ _SEED_BYTES: Final = 6
 """Largest seed that every JSON reader reads exactly."""
 _MIN_LAGS: Final = 5
 """Consecutive autocorrelations that have to be small before later ones count as noise."""
-
-
-Figure: TypeAlias = float | Unavailable
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,15 +297,15 @@ def interval(values: Floats) -> dict[str, float] | None:
     return {"lower": float(lower), "upper": float(upper)}
 
 
-def block_length(series: Floats, what: str) -> float | Unavailable:
+def block_length(series: Floats, observations: str, values: str) -> float | Unavailable:
     """Return the mean block length of a series, or why it is not resampled.
 
     Parameters
     ----------
     series : Floats, shape (n_observations,)
         In order of date, without NaN.
-    what : str
-        ``sessions``, or the observations in the plural.
+    observations, values : str
+        Names of the observations and of their values in the plural, for reasons, such as ``sessions`` and ``daily returns``.
 
     Returns
     -------
@@ -316,9 +315,9 @@ def block_length(series: Floats, what: str) -> float | Unavailable:
     """
     n = int(series.size)
     if n < MIN_OBSERVATIONS:
-        return too_few(n, MIN_OBSERVATIONS, what)
+        return too_few(n, MIN_OBSERVATIONS, observations)
     if is_constant(series):
-        return no_variation("daily returns" if what == "sessions" else "weekly ICs")
+        return no_variation(values)
     return mean_block_length(series)
 
 

@@ -217,7 +217,7 @@ def sharpe_difference(with_it: Floats, without: Floats, draw: np.random.Generato
         Of the figure ``sharpe``, annualised; withheld as those of :func:`datasets.figures.bands.ledger_bands`, and when either book is constant.
     """
     books = np.stack([with_it, without])
-    block = block_length(with_it, "sessions")
+    block = block_length(with_it, "sessions", "daily returns")
     if isinstance(block, Unavailable):
         return Bands({"sharpe": block})
     if is_constant(without):

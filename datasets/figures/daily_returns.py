@@ -15,8 +15,13 @@ from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import ROUNDING, Dates, Floats, Matrix, Window, constant_rows, is_constant
 from datasets.figures.unavailable import Unavailable, no_variation, too_few
 
-Days = npt.NDArray[np.int32]
+Days: TypeAlias = npt.NDArray[np.int32]
 """Days since 1970-01-01, ascending, unique."""
+DayNumbers: TypeAlias = Dates | Days
+"""Days, as dates or as day numbers."""
+_Number = TypeVar("_Number", np.float64, Floats)
+MIN_SESSIONS: Final = 10
+"""Minimum common sessions of a correlation of daily returns."""
 _EPOCH: Final = np.datetime64("1970-01-01", "D")
 
 
@@ -124,15 +129,6 @@ def span(days: Days) -> tuple[str | None, str | None]:
         ISO 8601; both None if empty.
     """
     return (str(_EPOCH + int(days[0])), str(_EPOCH + int(days[-1]))) if days.size else (None, None)
-
-
-MIN_SESSIONS: Final = 10
-"""Minimum common sessions of a correlation of daily returns."""
-
-
-_Number = TypeVar("_Number", np.float64, Floats)
-DayNumbers: TypeAlias = Dates | npt.NDArray[np.int32]
-"""Days, as dates or as day numbers."""
 
 
 def common_days(

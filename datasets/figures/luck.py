@@ -9,12 +9,7 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from datasets.figures.bands import (
-    LEDGER_FIGURES,
-    WEEKLY_FIGURES,
-    ledger_bands,
-    weekly_bands,
-)
+from datasets.figures.bands import LEDGER_FIGURES, WEEKLY_FIGURES, ledger_bands, weekly_bands
 from datasets.figures.bootstrap import LEVEL, SAMPLES, Band, Bands, Figure, make_seed, resample
 from datasets.figures.data_snooping import DataSnooping, data_snooping
 from datasets.figures.equity import period_returns, solvent_returns

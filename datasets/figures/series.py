@@ -233,10 +233,7 @@ class Window:
         bool
             False when `other` lies inside.
         """
-        assert other.first is not None
-        assert other.last is not None
-        before = self.first is not None and self.first > other.first
-        return before or (self.last is not None and self.last < other.last)
+        return self.within(other) != other
 
     def within(self, other: Window) -> Window:
         """Intersect two windows.
@@ -286,7 +283,7 @@ MIN_CALENDAR_DAYS: Final = 90
 def sessions_per_year(dates: Dates) -> float | Unavailable:
     """Return the number of sessions per year of a calendar.
 
-    It is shown for information: daily series are always annualised by :data:`datasets.figures.series.SESSIONS_PER_YEAR`.
+    It is shown for information: daily series are always annualised by :data:`SESSIONS_PER_YEAR`.
     Exchanges have 250 to 253 sessions a year, a market that never closes 365, a ledger of weekly closes 52.
 
     Parameters
