@@ -321,9 +321,11 @@ class _Sections:
         codes = symbol.unify_dictionaries().combine_chunks()
         ends = np.cumsum([table.num_rows for table in tables])[:-1]
         days, names, values = [], [], []
-        for table, numbers in zip(tables, np.split(codes.indices.to_numpy(), ends), strict=True):
-            day = _days(table)
-            figures = table[column].to_numpy().astype(np.float64)
+        # Arrays of Arrow import pandas to become NumPy's, where it is installed; those of Polars do not.
+        parts = np.split(pl.Series(codes.indices).to_numpy(), ends)
+        for table, numbers in zip(tables, parts, strict=True):
+            day = pl.Series(table["date"]).to_physical().to_numpy()
+            figures = pl.Series(table[column]).cast(pl.Float64).to_numpy()
             kept = (day >= first) & (day <= last) & ~np.isnan(figures)
             days.append(day[kept])
             names.append(numbers[kept])
@@ -347,11 +349,6 @@ class _Sections:
 def _distinct(days: Days) -> Days:
     """Drop repetitions from ascending days."""
     return days[np.diff(days, prepend=-(2**31) + 1) > 0] if days.size else days
-
-
-def _days(table: pa.Table) -> Days:
-    days: Days = table["date"].cast("int32").to_numpy()
-    return days
 
 
 def _touches(group: pq.RowGroupMetaData, first: int, last: int) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -12,6 +15,7 @@ from tests.research.test_contribution import OTHERS
 from tests.research.test_exposures import price_rows
 from tests.research.test_regimes import ALPHA, marketed  # noqa: F401 - a fixture
 from tests.support.client import ApiClient
+from tests.support.processes import REPOSITORY
 
 NAMED = (ALPHA, *OTHERS)
 
@@ -31,6 +35,19 @@ def test_correlations_and_neighbours_match_the_api(
     assert [row["alpha_id"] for row in nearest] == [row["alpha_id"] for row in listed]
     for row, other in zip(nearest, listed, strict=True):
         assert row == pytest.approx(other, abs=1e-9)
+
+
+@pytest.mark.parametrize("by", ["scores", "holdings"])
+def test_a_comparison_loads_no_pandas(market: Published, by: str) -> None:
+    script = (
+        "import datasets, sys\n"
+        f"print(datasets.open({str(market.root)!r}).correlations({NAMED!r}, by={by!r}).height)\n"
+        "assert 'pandas' not in sys.modules"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == (f"{len(NAMED)}\n", "")
 
 
 def test_all_alphas_are_searched_by_default(api: ApiClient, token: str, market: Published) -> None:
