@@ -96,7 +96,7 @@ def write_decisions(seal: Seal, writer: SnapshotWriter, layout: Layout) -> pl.Da
             panel.append(derived.select(needed).with_columns(pl.col("symbol").cast(category)))
             yield derived
 
-    writer.parts("decisions", parts())
+    writer.parts("decisions", len(layout.books[None]), parts())
     return pl.concat(panel)
 
 
@@ -127,7 +127,7 @@ def write_books(
 
     for book, rows in layout.books.items():
         assert book is not None
-        writer.parts(kind, derived(book), book)
+        writer.parts(kind, len(rows), derived(book), book)
         assert total[book][1] == len(rows)
     return total
 

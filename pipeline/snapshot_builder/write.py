@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import itertools
+import math
 import os
 import queue
 from collections.abc import Iterable, Iterator
@@ -27,6 +28,8 @@ COMPRESSION: Final = "lz4"
 """Decompresses several times faster than zstd with 10 % more bytes; see decision 7."""
 ROW_GROUP_ROWS: Final = 20_000
 """Small enough that a week's page reads one group, large enough that headers do not slow a scan."""
+_ROW_GROUPS: Final = 32
+"""Maximum number of row groups of a file: a query decodes the statistics of all of them before it reads a row."""
 
 
 def write_table(
@@ -51,7 +54,11 @@ def write_table(
     buffer = io.BytesIO()
     schema = stored_schema(PUBLISHED_TABLES[dataset], rows.columns)
     rows.write_parquet(
-        buffer, compression=COMPRESSION, row_group_size=ROW_GROUP_ROWS, statistics=True, arrow_schema=schema
+        buffer,
+        compression=COMPRESSION,
+        row_group_size=_row_group_rows(rows.height),
+        statistics=True,
+        arrow_schema=schema,
     )
     entry = write_document(publication, table_path(dataset, book), dataset, buffer.getbuffer())
     first, last = find_span(rows)
@@ -59,7 +66,7 @@ def write_table(
 
 
 def write_parts(
-    publication: Publication, dataset: str, parts: Iterator[pl.DataFrame], book: str | None = None
+    publication: Publication, dataset: str, n_rows: int, parts: Iterator[pl.DataFrame], book: str | None = None
 ) -> FileEntry:
     """Write one published file from parts; its bytes do not depend on the parts.
 
@@ -67,6 +74,8 @@ def write_parts(
     ----------
     publication, dataset, book
         As of :func:`write_table`.
+    n_rows
+        Of all parts together.
     parts
         Its rows, at least one part; all have the same columns.
 
@@ -93,7 +102,7 @@ def write_parts(
         register_io_source(source, schema=first.schema).sink_parquet(
             target,
             compression=COMPRESSION,
-            row_group_size=ROW_GROUP_ROWS,
+            row_group_size=_row_group_rows(n_rows),
             statistics=True,
             arrow_schema=stored_schema(PUBLISHED_TABLES[dataset], first.columns),
         )
@@ -103,6 +112,10 @@ def write_parts(
             os.fsync(stream.fileno())
     span = (min(days), max(days)) if days else (None, None)
     return FileEntry(relative, dataset, book, rows, size, sha256, *span)
+
+
+def _row_group_rows(n_rows: int) -> int:
+    return max(ROW_GROUP_ROWS, math.ceil(n_rows / _ROW_GROUPS))
 
 
 def write_document(
@@ -167,10 +180,12 @@ class SnapshotWriter:
         for book, rows in parts.items():
             self._written.append(self._pool.submit(write_table, self._publication, dataset, rows, book))
 
-    def parts(self, dataset: str, rows: Iterable[pl.DataFrame], book: str | None = None) -> None:
-        """Write a file from parts; one is written while the next is derived."""
+    def parts(
+        self, dataset: str, n_rows: int, rows: Iterable[pl.DataFrame], book: str | None = None
+    ) -> None:
+        """Write a file of `n_rows` rows from parts; one is written while the next is derived."""
         waiting: queue.Queue[pl.DataFrame | None] = queue.Queue(maxsize=1)
-        writing = self._pool.submit(write_parts, self._publication, dataset, _dequeue(waiting), book)
+        writing = self._pool.submit(write_parts, self._publication, dataset, n_rows, _dequeue(waiting), book)
         self._written.append(writing)
         for part in rows:
             self._declare(dataset, part.columns if book is None else ["book", *part.columns])

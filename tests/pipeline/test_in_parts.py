@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 
 from pipeline.rules import check
@@ -109,6 +110,17 @@ def test_partial_runs_in_chunks_give_the_same_bytes(tmp_path: Path, cut: Cut, se
     cut(300)
     assert published(made, tmp_path / "parts") == full
     assert reported(made) == report
+
+
+@pytest.mark.parametrize("rows", [0, 300])
+def test_large_files_have_few_row_groups(
+    tmp_path: Path, seal: Path, cut: Cut, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    monkeypatch.setattr("pipeline.snapshot_builder.write.ROW_GROUP_ROWS", 1)
+    cut(rows)
+    build_seal(str(seal), tmp_path)
+    groups = [pq.read_metadata(path).num_row_groups for path in tmp_path.rglob("*.parquet")]
+    assert max(groups) == 32
 
 
 @pytest.mark.usefixtures("never_whole")
