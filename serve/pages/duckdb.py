@@ -169,21 +169,11 @@ def to_json(frame: pl.DataFrame) -> bytes:
 
 def writable(frame: pl.DataFrame) -> pl.DataFrame:
     """Return a frame with its instants as the texts they are served as."""
-    instants = [_instants(frame[name]) for name, type_ in frame.schema.items() if type_ == pl.Datetime]
-    return frame.with_columns(instants) if instants else frame
-
-
-def _instants(moments: pl.Series) -> pl.Series:
-    # A week's names share their instants: each is written once.
-    distinct = moments.drop_nulls().unique()
-    if distinct.is_empty():
-        return pl.repeat(None, len(moments), dtype=pl.String, eager=True).alias(moments.name)
-    return moments.replace_strict(distinct, _written(distinct), default=None, return_dtype=pl.String)
-
-
-def _written(moments: pl.Series) -> pl.Series:
-    # The zone is that of the engine's session, which follows the machine's.
-    utc = moments.dt.convert_time_zone("UTC")
-    seconds = utc.dt.strftime(_WHOLE_SECONDS)
-    fractional = (utc.dt.microsecond() != 0).fill_null(value=False)
-    return seconds.zip_with(~fractional, utc.dt.strftime(_MICROSECONDS)) if fractional.any() else seconds
+    instants = pl.selectors.datetime()
+    utc = instants.dt.convert_time_zone("UTC")  # the engine's session has the zone of the machine
+    texts = (
+        pl.when(instants.dt.microsecond() == 0)
+        .then(utc.dt.strftime(_WHOLE_SECONDS))
+        .otherwise(utc.dt.strftime(_MICROSECONDS))
+    )
+    return frame.with_columns(texts)
