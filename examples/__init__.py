@@ -1,1 +1,1 @@
-"""Examples: a research engine that writes seals, and tasks for orchestrators."""
+"""Examples: a research engine that writes seals, a demo of both programs, and tasks for orchestrators."""

@@ -66,7 +66,11 @@ def write_table(
 
 
 def write_parts(
-    publication: Publication, dataset: str, n_rows: int, parts: Iterator[pl.DataFrame], book: str | None = None
+    publication: Publication,
+    dataset: str,
+    n_rows: int,
+    parts: Iterator[pl.DataFrame],
+    book: str | None = None,
 ) -> FileEntry:
     """Write one published file from parts; its bytes do not depend on the parts.
 
@@ -180,9 +184,7 @@ class SnapshotWriter:
         for book, rows in parts.items():
             self._written.append(self._pool.submit(write_table, self._publication, dataset, rows, book))
 
-    def parts(
-        self, dataset: str, n_rows: int, rows: Iterable[pl.DataFrame], book: str | None = None
-    ) -> None:
+    def parts(self, dataset: str, n_rows: int, rows: Iterable[pl.DataFrame], book: str | None = None) -> None:
         """Write a file of `n_rows` rows from parts; one is written while the next is derived."""
         waiting: queue.Queue[pl.DataFrame | None] = queue.Queue(maxsize=1)
         writing = self._pool.submit(write_parts, self._publication, dataset, n_rows, _dequeue(waiting), book)

@@ -18,7 +18,7 @@ _COMMANDS: Final = {
     "audit": LazyCommand("serve.cli.store", "audit", "Show what operators did."),
     "access": LazyCommand("serve.cli.store", "access", "Prepare and inspect the store of accounts and keys."),
     "openapi": LazyCommand("serve.cli.openapi", "openapi", "Print the OpenAPI document of the interface."),
-    "demo": LazyCommand("serve.cli.demo", "demo", "Simulate a market, build alphas and serve them."),
+    "demo": LazyCommand("examples.demo", "demo", "Simulate a market, build alphas and serve them."),
 }
 """Command -> its module."""
 

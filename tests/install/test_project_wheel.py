@@ -20,7 +20,7 @@ from tests.support.ports import free_port
 from tests.support.processes import REPOSITORY, environment
 
 PACKAGES = ("schemas", "datasets", "pipeline", "serve", "examples")
-PACKAGED = (*PACKAGES[:-1], "examples/__init__.py", "examples/reference_engine")
+PACKAGED = (*PACKAGES[:-1], "examples/__init__.py", "examples/demo.py", "examples/reference_engine")
 WRITER = "clients/seal-writer/src"
 VERSION = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["version"]
 
