@@ -37,6 +37,7 @@ from schemas.errors import SealRefused, SealUnreadable
 from schemas.kinds import MAX_BYTES, MAX_ROWS
 from schemas.objects.seal import FOLDER_KIND
 from schemas.tables import SEALED_TABLES
+from schemas.terminal import visible
 
 LARGE_KINDS: Final = ("decisions", "positions", "pnl", "trades")
 """Tables with rows by name."""
@@ -108,6 +109,11 @@ class Seal:
             if store.is_file():
                 raise SealUnreadable(
                     f"{store.name}: this is a file; a seal is the folder that holds a {MANIFEST_FILE}, so give that"
+                )
+            if seals := store.folders_holding(MANIFEST_FILE):
+                raise SealUnreadable(
+                    f"{store.name}: this folder is no seal but holds some, such as {visible(repr(seals[0]))}; name each, "
+                    f"or publish them all with `alpha-results build --from {store.name}`"
                 )
             raise SealUnreadable(
                 f"{store.name}: there is no {MANIFEST_FILE}, so there is no finished seal here; "

@@ -62,6 +62,14 @@ class SealStore:
         except OSError:
             return False
 
+    def folders_holding(self, name: str) -> list[str]:
+        """Return which folders directly below have a file of this name, ascending; empty if they cannot be listed."""
+        with contextlib.suppress(StorageUnavailable):
+            return [
+                folder for folder in self._storage.folders("") if self._storage.signature(f"{folder}/{name}")
+            ]
+        return []
+
     def link_fault(self, path: str) -> str | None:
         """Return why a lexically valid path must not be followed because of links; object stores have none."""
         folder = self._storage.folder

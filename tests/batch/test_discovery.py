@@ -186,6 +186,20 @@ def test_a_file_given_as_a_seal_is_reported_as_a_file(tmp_path: Path, seal: Seal
     assert "this is a file; a seal is the folder that holds a seal.json" in " ".join(result.output.split())
 
 
+@pytest.mark.parametrize("command", ["check", "build"])
+def test_a_folder_of_seals_given_as_a_seal_is_reported_as_one(
+    tmp_path: Path, seal: Seal, command: str
+) -> None:
+    folder = seal("Test_a").parent
+    where = () if command == "check" else ("--datasets", str(tmp_path / "root"))
+    result = CliRunner().invoke(cli, [command, str(folder), *where])
+    assert result.exit_code == 2
+    assert (
+        f"{folder}: this folder is no seal but holds some, such as 'Test_a'; name each, or publish them all with "
+        f"`alpha-results build --from {folder}`"
+    ) in result.output
+
+
 def test_an_empty_folder_is_reported_and_not_a_failure(tmp_path: Path) -> None:
     (tmp_path / "seals").mkdir()
     result = build(tmp_path / "root", "--from", str(tmp_path / "seals"))
