@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from alpha_results_client import (
     AlphaResultsClientError,
+    ApiError,
     AsyncClient,
     Client,
     InvalidRequest,
@@ -83,6 +84,17 @@ def test_an_unknown_name_is_reported_with_similar_ones(service: Service) -> None
         with pytest.raises(NotFound) as wrong:
             client["nothing like it at all"].metrics()
         assert wrong.value.suggestions == ()
+
+
+def test_a_thousand_symbols_fit_into_a_call_and_too_many_are_refused_with_the_way_out(
+    service: Service,
+) -> None:
+    symbols = [f"X{number:05d}" for number in range(1, 3000)]
+    with Client(service.address, service.keys["reader"]) as client:
+        with pytest.warns(ResultsWarning, match="unknown_symbol"):
+            assert client[FULL].scores(symbols=symbols[:1000]).is_empty()
+        with pytest.raises(ApiError, match=r"longer than 8192 bytes\. 'symbol' has 2,999 values: pass fewer"):
+            client[FULL].scores(symbols=symbols)
 
 
 def test_weights_may_be_numbers(service: Service) -> None:

@@ -88,7 +88,8 @@ def make_target(endpoint: str, path: Mapping[str, str], query: Mapping[str, Valu
     for name, value in path.items():
         filled = filled.replace(f"{{{name}}}", quote(value, safe=""))
     pairs = [(name, format_value(value)) for name, value in query.items() if value is not None]
-    return f"{filled}?{urlencode(pairs)}" if pairs else filled
+    # An escaped comma has three bytes, of which a long list has too many for the service.
+    return f"{filled}?{urlencode(pairs, safe=',')}" if pairs else filled
 
 
 def exchange(settings: Settings, target: str) -> Plan[Any]:

@@ -1,4 +1,4 @@
-"""Suggestions for unknown alphas, endpoints, books and keywords."""
+"""Suggestions for unknown alphas, endpoints, books and keywords, and for lists that are too long."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
+import httpx
+
 from alpha_results_client.collect import alpha_ids
 from alpha_results_client.errors import AlphaResultsClientError, ApiError
 from alpha_results_client.exchange import Plan
 from alpha_results_client.settings import Settings
-from alpha_results_client.values import Value
+from alpha_results_client.values import Value, format_value
 
 T = TypeVar("T")
 _NO_SUCH_ALPHA = {"alpha_not_found", "run_not_found"}
@@ -31,7 +33,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 def suggesting(
     settings: Settings, path: Mapping[str, str], query: Mapping[str, Value], plan: Plan[T]
 ) -> Plan[T]:
-    """Run a plan; for an unknown alpha or listed value, add similar ones to the error.
+    """Run a plan; for an unknown alpha or listed value, add similar ones to the error, and for a list that is too long the way out.
 
     For an alpha this takes one more call.
     """
@@ -48,4 +50,11 @@ def suggesting(
             named = [value for value in (*path.values(), *query.values()) if isinstance(value, str)]
             alike = [name for value in named if value not in listed for name in near(value, map(str, listed))]
             error.suggestions = tuple(dict.fromkeys(alike))
+        elif error.status == httpx.codes.REQUEST_URI_TOO_LONG:
+            count, name = max(
+                ((len(format_value(value).split(",")), name) for name, value in query.items()),
+                default=(1, ""),
+            )
+            if count > 1:
+                error.message += f" {name!r} has {count:,} values: pass fewer in a call, or leave it out and filter the frame."
         raise
