@@ -777,6 +777,12 @@ def test_monthly_returns_compound_the_daily_ones(visit: Visit, tmp_path: Path) -
                 assert value == ""
 
 
+def test_no_two_columns_of_the_monthly_returns_have_the_same_name(visit: Visit) -> None:
+    heads = visit.open(f"/alphas/{FULL}").locator("#months th").all_inner_texts()
+    assert [heads[0], heads[-1]] == ["Year", "Total"]
+    assert len(set(heads)) == len(heads) == 14
+
+
 def test_risk_matches_the_api(visit: Visit, tmp_path: Path) -> None:
     page = visit.open(f"/alphas/{FULL}")
     risk = visit.site.send(f"alphas/{FULL}/risk?book=long_short")["data"]
@@ -945,3 +951,21 @@ def test_on_a_phone_the_alpha_selector_covers_no_text(visit: Visit) -> None:
     )
     assert widths
     assert max(widths) < 32, "the room that is left of the text"
+
+
+def test_on_a_phone_the_figures_of_the_catalogue_keep_their_units(visit: Visit) -> None:
+    visit.page.set_viewport_size({"width": 390, "height": 844})
+    rows = visit.open("/").locator(f"tr[data-alpha={FULL}]").aria_snapshot()
+    for title in ("ICIR, annualised", "Sharpe ratio, annualised", "Max drawdown, %", "Turnover, per year"):
+        assert re.search(rf'cell "{title} -?\d', rows), rows
+
+
+def test_on_a_phone_the_first_column_stays_while_a_table_is_scrolled(visit: Visit) -> None:
+    visit.page.set_viewport_size({"width": 390, "height": 844})
+    page = visit.open(f"/alphas/{FULL}")
+    table = page.locator("#months .scroll")
+    assert table.evaluate("box => { box.scrollLeft = 1000; return box.scrollLeft; }") > 100
+    box, year = table.bounding_box(), table.locator("tbody td").first.bounding_box()
+    assert box is not None
+    assert year is not None
+    assert year["x"] == pytest.approx(box["x"], abs=2)

@@ -39,7 +39,7 @@ export function returns({ id, curve, some }) {
       const columns = [
         { title: "Year", make: (row) => row.year, by: (row) => row.year },
         ...MONTHS.map((title, i) => ({ title, number: true, make: (row) => shaded(row.months[i], largest) })),
-        { title: "Year", number: true, make: (row) => el("strong", {}, fixed(row.total * 100, 1)), by: (row) => row.total },
+        { title: "Total", number: true, make: (row) => el("strong", {}, fixed(row.total * 100, 1)), by: (row) => row.total },
       ];
       return {
         content: el("div", {}, table("Returns by month, in percent", columns, [...years].reverse(), { class: "months" }), note("Per cent, compounded from the daily returns.")),

@@ -148,13 +148,13 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
       el("td", {}, box),
       el("td", { class: "what" },
         el("a", { href: `#/alphas/${encodeURIComponent(one.alpha_id)}` }, one.name),
-        one.name === one.alpha_id ? null : el("code", {}, one.alpha_id),
+        one.name === one.alpha_id ? null : [" ", el("code", {}, one.alpha_id)],
         one.tldr ? el("p", {}, one.tldr) : null),
       withFigures ? el("td", { class: "checked", "data-title": "Checked", "data-notices": one.checked?.notices }, one.checked ? checked(one.checked) : "–") : null,
-      columns.map(([name, title]) => {
+      columns.map(([name, title, unit]) => {
         const value = one.figures?.[name];
         const reason = one.withheld?.[name];
-        return el("td", { class: "number", "data-figure": name, "data-value": value ?? null, "data-title": title },
+        return el("td", { class: "number", "data-figure": name, "data-value": value ?? null, "data-title": `${title}, ${unit}` },
           value === null || value === undefined ? (reason ? reasoned("withheld", reason) : "–") : [fixed(value, places[name]), mark(one.figures_checked?.[name])]);
       }),
       screens ? el("td", { "data-title": "Published" }, dayText(one.published_at)) : null);
