@@ -41,6 +41,8 @@ _TARGET_SHARE: Final = 0.9
 _REFUSAL_SECONDS: Final = 10.0
 """Seconds that a cache counts as refusing copies after a failed write without a later success."""
 _STRIPES: Final = 256
+_TRANSFERS: Final = 2
+"""Times that a file is read from the root before it counts as damaged: one transfer may be corrupt by itself."""
 
 
 class Source(Protocol):
@@ -159,8 +161,11 @@ class Cache:
             self._use(path)
             return data
         self._count(misses=1)
-        data = storage.read(relative)
-        if hashlib.sha256(data).hexdigest() != sha256:
+        for _ in range(_TRANSFERS):
+            data = storage.read(relative)
+            if hashlib.sha256(data).hexdigest() == sha256:
+                break
+        else:
             raise SnapshotCorrupt(f"{relative} is not what its pointer or manifest names (SHA-256 differs)")
         # A full disk is no reason to withhold the bytes.
         with contextlib.suppress(StorageUnavailable), self._exclusive_draft(path, len(data)) as draft:
@@ -211,15 +216,18 @@ class Cache:
 
     def _download(self, storage: Source, relative: str, draft: Path, size: int, sha256: str) -> None:
         """Copy and verify a file."""
-        try:
-            storage.download(relative, draft, size)
-        except FileNotFoundError as error:
-            raise SnapshotCorrupt(f"{storage.url(relative)} is missing; verify the snapshot") from error
-        # The digest is remembered by inode and time, so the renamed copy need not be read again.
-        if not DIGESTS.intact(draft, size, sha256):
-            raise SnapshotCorrupt(
-                f"{storage.url(relative)} is not what its manifest says (SHA-256 differs); verify the snapshot"
-            )
+        for _ in range(_TRANSFERS):
+            try:
+                storage.download(relative, draft, size)
+            except FileNotFoundError as error:
+                raise SnapshotCorrupt(f"{storage.url(relative)} is missing; verify the snapshot") from error
+            # The digest is remembered by inode and time, so the renamed copy need not be read again.
+            if DIGESTS.intact(draft, size, sha256):
+                return
+            DIGESTS.forget(draft)
+        raise SnapshotCorrupt(
+            f"{storage.url(relative)} is not what its manifest says (SHA-256 differs); verify the snapshot"
+        )
 
     def _commit(self, draft: Path, path: Path) -> None:
         self._count(fetched_bytes=draft.stat().st_size)

@@ -49,6 +49,12 @@ class FileDigests:
         """Set how long digests are trusted."""
         self._seconds = seconds
 
+    def forget(self, path: str | os.PathLike[str]) -> None:
+        """Forget the digest of a file that is written anew, perhaps within one tick of the clock of its times."""
+        version = _version(os.stat(path))  # noqa: PTH116 - as below
+        with self._lock:
+            self._digests.pop(version, None)
+
     def intact(self, path: str | os.PathLike[str], size: int, sha256: str) -> bool:
         """Whether a file has the size and the digest of its manifest entry.
 

@@ -193,6 +193,19 @@ def test_a_file_damaged_in_the_root_is_reported_and_not_cached(
     assert Path(remote.snapshot(cache).file("decisions")).read_bytes() == data
 
 
+def test_one_corrupt_transfer_is_repeated_and_not_reported_as_damage(remote: Remote, cache: Cache) -> None:
+    remote.corrupt_transfers = 1
+    snapshot = remote.snapshot(cache)
+    manifest = snapshot.manifest
+    assert manifest == datasets.open(remote.folder)[ALPHA].manifest
+    original = remote.place("decisions/part-0.parquet")
+    remote.corrupt_transfers = 1
+    assert Path(snapshot.file("decisions")).read_bytes() == original.read_bytes()
+    remote.corrupt_transfers = 2
+    with pytest.raises(SnapshotCorrupt, match=r"rebalances/part-0\.parquet is not what its manifest says"):
+        snapshot.file("rebalances")
+
+
 def test_two_roots_share_a_cache_folder_but_no_files(remote: Remote, cache: Cache) -> None:
     other = Remote(remote.folder)
     other.start()

@@ -32,6 +32,8 @@ class Remote:
     folder: Path
     url: str = ""
     requests: Counter[str] = field(default_factory=Counter)
+    corrupt_transfers: int = 0
+    """How many of the next answers have a flipped bit."""
     server: ThreadingHTTPServer | None = None
 
     def start(self) -> None:
@@ -44,6 +46,13 @@ class Remote:
             def do_GET(self) -> None:
                 remote.requests[self.path.lstrip("/")] += 1
                 super().do_GET()
+
+            def copyfile(self, source: Any, outputfile: Any) -> None:
+                data = source.read()
+                if remote.corrupt_transfers:
+                    remote.corrupt_transfers -= 1
+                    data = bytes([data[0] ^ 1]) + data[1:]
+                outputfile.write(data)
 
             def log_message(self, *_: object) -> None:
                 pass
