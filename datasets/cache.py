@@ -92,7 +92,7 @@ class Cache:
         self.max_bytes = max_bytes
         self.counts: Counter[str] = Counter()
         self._count_lock = threading.Lock()
-        self.used = 0
+        self.used = self._reserved = 0
         self._refused_at = float("-inf")
         self._locks, self._drafts = self.folder / ".locks", self.folder / ".filling"
         self._counting = threading.Lock()
@@ -207,8 +207,7 @@ class Cache:
                 try:
                     yield draft
                 finally:
-                    if not path.exists():
-                        self.used -= size
+                    self._release(size, is_cached=path.exists())
                     draft.unlink(missing_ok=True)
         except DiskUnavailable:
             self._refused_at = time.monotonic()
@@ -245,9 +244,18 @@ class Cache:
         """Reserve bytes for a copy, evicting the least recently used ones if necessary."""
         with self._counting:
             if self.used + size > self.max_bytes or time.monotonic() - self._scanned > _SCAN_SECONDS:
-                self.used = self._evicted(self.max_bytes - size)
+                # Copies that are being made are not in the folder yet.
+                self.used = self._reserved + self._evicted(self.max_bytes - self._reserved - size)
                 self._scanned = time.monotonic()
             self.used += size
+            self._reserved += size
+
+    def _release(self, size: int, *, is_cached: bool) -> None:
+        """End a reservation, whose bytes stay in use if the copy was made."""
+        with self._counting:
+            self._reserved -= size
+            if not is_cached:
+                self.used -= size
 
     _scanned = float("-inf")
 

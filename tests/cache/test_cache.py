@@ -258,6 +258,49 @@ def test_the_cache_stays_within_its_bound_and_evicts_the_least_recently_used(
     assert 1 < len(copies(cache)) < len(entries)
 
 
+def test_a_copy_that_fails_beside_others_leaves_the_cache_within_its_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(caching, "IN_USE_SECONDS", 0.0)
+    cache = Cache(tmp_path / "cache", 100)
+    began, goes_on = threading.Event(), threading.Event()
+
+    class Files:
+        """Files of zeros, of which `lost` is missing, as is known late."""
+
+        identity = "root"
+
+        def url(self, relative: str) -> str:
+            return relative
+
+        def read(self, relative: str) -> bytes:
+            raise NotImplementedError
+
+        def download(self, relative: str, target: Path, size: int) -> None:
+            if relative == "lost":
+                began.set()
+                goes_on.wait(60)
+                raise FileNotFoundError(relative)
+            target.write_bytes(bytes(size))
+
+    def copied(name: str, size: int) -> str:
+        return cache.file(Files(), name, size, digest(bytes(size)))
+
+    def fail() -> None:
+        with pytest.raises(SnapshotCorrupt):
+            copied("lost", 40)
+
+    failing = threading.Thread(target=fail)
+    failing.start()
+    assert began.wait(60)
+    copied("a", 70)  # measures the folder, in which the other copy is not yet
+    goes_on.set()
+    failing.join()
+    assert (cache.used, cached_bytes(cache)) == (70, 70)
+    copied("b", 60)
+    assert cached_bytes(cache) <= 100
+
+
 def test_recently_returned_copies_are_never_evicted(remote: Remote, tmp_path: Path) -> None:
     cache = Cache(tmp_path / "cache", 1)
     snapshot = remote.snapshot(cache)
