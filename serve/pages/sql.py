@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from datasets.snapshot import Snapshot
@@ -193,26 +193,30 @@ DAY_COLUMNS: Final = {
 """Table -> the column a window of days acts on: the day where there is one, else the instant."""
 
 
-def compile_page(query: PageQuery, file: PublishedFile) -> PageStatements:
+def compile_page(query: PageQuery, file: PublishedFile, week_rows: int | None = None) -> PageStatements:
     """Return the SQL of a page of a stored table.
 
     Parameters
     ----------
     file
         Holds the rows of the table, of one book where it is partitioned by book.
+    week_rows
+        Rows of the week of a cross-section, which need no counting if no filter leaves any out.
     """
     table = TABLES[query.table]
     constants = {"book": query.book or ""} if table.partition else None
     columns = projection(ROWS[query.row], file.columns, raw=query.raw, constants=constants)
     stored, limit, offset = source(file.address), query.limit, query.offset
-    conditions = [*window(DAY_COLUMNS[query.table], query.first, query.last), *_filters(query)]
+    filters = _filters(query)
+    conditions = [*window(DAY_COLUMNS[query.table], query.first, query.last), *filters]
     order = stored_order(table)
     if query.sort is not None:
         terms = [(query.sort, query.descending), ("symbol", False)]
         order = make_order_by(*(terms[:1] if query.sort == "symbol" else terms))
     elif not conditions:
         return row_range(columns, stored, order, limit=limit, offset=offset, total=file.rows)
-    return paged(columns, stored, conditions, order, limit=limit, offset=offset)
+    page = paged(columns, stored, conditions, order, limit=limit, offset=offset)
+    return page if filters or week_rows is None else replace(page, total=week_rows)
 
 
 def compile_books(query: PageQuery, snapshot: Snapshot, books: Sequence[str]) -> PageStatements:

@@ -162,7 +162,7 @@ class TablePages:
         if unknown is not None:
             rows = self._cut(query, snapshot, table, _MAX_SCANNED if at_once else None)
         if rows is None and not at_once:
-            rows = self._read(query, snapshot, view, file)
+            rows = self._read(query, snapshot, view, file, None if week is None else week.symbols)
         return None if rows is None or unknown is None else PageResult(rows, unknown=unknown, week=week)
 
     def _cut(
@@ -178,14 +178,19 @@ class TablePages:
             return None
 
     def _read(
-        self, query: PageQuery, snapshot: Snapshot, view: TableView, file: PublishedFile | None
+        self,
+        query: PageQuery,
+        snapshot: Snapshot,
+        view: TableView,
+        file: PublishedFile | None,
+        week_rows: int | None,
     ) -> Rows:
         """Read a page from its file, and count that towards the making of the table."""
         file = file or _published(view, snapshot)
         if file is None:
             return NO_ROWS
         started = time.perf_counter()
-        rows = self._engine.page(compile_page(query, file))
+        rows = self._engine.page(compile_page(query, file, week_rows))
         self._tables.record_miss(snapshot, view, file.rows, time.perf_counter() - started)
         return rows
 
