@@ -143,14 +143,14 @@ class Supervisor(Multiprocess):
         self._heard: WeakKeyDictionary[Process, float] = WeakKeyDictionary()
         """Worker -> monotonic time of its last answer."""
         for number in _SIGNALS:
-            signal.signal(number, self._asked)
+            signal.signal(number, self._on_signal)
 
     @property
     def ended_by(self) -> int | None:
         """The signal that asked it to end; None if there was none."""
         return self._ending.signal
 
-    def _asked(self, number: int, _: FrameType | None) -> None:
+    def _on_signal(self, number: int, _: FrameType | None) -> None:
         if self._ending.is_second():
             for process in self.processes:
                 process.process.kill()
