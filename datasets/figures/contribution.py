@@ -93,25 +93,20 @@ def contribution(
     blocks: dict[str, Any] = {"with": book_figures(with_it), "without": book_figures(without)}
     blocks["marginal"] = difference(blocks["with"], blocks["without"])
     bands = sharpe_difference(with_it, without, np.random.Generator(np.random.PCG64([seed, 4])))
-    regression = regression_payload(regress(table[0], table[1:].T), others)
-    sessions_of = {
-        name: {"sessions": int(n), "merged": int(merged), "dropped": int(dropped)}
-        for name, n, merged, dropped in zip(
-            series, common.sessions, common.merged, common.dropped, strict=True
-        )
-    }
     frequency = sessions_per_year(days.astype("datetime64[D]"))
-    calendar = {
-        "sessions": sessions_of,
-        "sessions_per_year": None if isinstance(frequency, Unavailable) else frequency,
-    }
-    shares = dict(zip(series, weights.tolist(), strict=True))
     return _payload(
         days.astype(np.int32),
-        blocks,
-        regression=regression,
-        calendar=calendar,
-        weights=shares,
+        **blocks,
+        regression=regression_payload(regress(table[0], table[1:].T), others),
+        sessions={
+            name: {"sessions": int(n), "merged": int(merged), "dropped": int(dropped)}
+            for name, n, merged, dropped in zip(
+                series, common.sessions, common.merged, common.dropped, strict=True
+            )
+        },
+        sessions_per_year=None if isinstance(frequency, Unavailable) else frequency,
+        withheld={},
+        weights=dict(zip(series, weights.tolist(), strict=True)),
         marginal_sharpe=_band(bands),
     )
 
@@ -156,41 +151,21 @@ def empty_contribution(reason: Unavailable) -> dict[str, Any]:
     dict
         As :func:`contribution` returns it.
     """
-    blocks = {name: dict.fromkeys(FIGURES, reason) for name in _BLOCKS}
-    calendar: dict[str, Any] = {"sessions": {}, "sessions_per_year": None}
     return _payload(
         np.empty(0, np.int32),
-        blocks,
+        **{name: dict.fromkeys(FIGURES, reason) for name in _BLOCKS},
         regression=reason,
-        calendar=calendar,
+        sessions={},
+        sessions_per_year=None,
+        withheld={},
         weights={},
         marginal_sharpe=reason,
     )
 
 
-def _payload(
-    days: Days,
-    blocks: Mapping[str, Any],
-    *,
-    regression: Mapping[str, Any] | Unavailable,
-    calendar: Mapping[str, Any],
-    weights: Mapping[str, float],
-    marginal_sharpe: Mapping[str, Any] | Unavailable,
-) -> dict[str, Any]:
+def _payload(days: Days, **figures: Any) -> dict[str, Any]:
     first, last = span(days)
-    return settle(
-        {
-            "observations": int(days.size),
-            "first_date": first,
-            "last_date": last,
-            **blocks,
-            "regression": regression,
-            **calendar,
-            "withheld": {},
-            "weights": weights,
-            "marginal_sharpe": marginal_sharpe,
-        }
-    )
+    return settle({"observations": int(days.size), "first_date": first, "last_date": last, **figures})
 
 
 def _band(bands: Bands) -> dict[str, Any] | Unavailable:
