@@ -10,7 +10,6 @@ import numpy as np
 from datasets.figures import rank_ic, ratios
 from datasets.figures.bootstrap import (
     Bands,
-    Figure,
     Places,
     band,
     block_length,
@@ -21,7 +20,7 @@ from datasets.figures.bootstrap import (
 )
 from datasets.figures.equity import solvent_returns
 from datasets.figures.series import SESSIONS_PER_YEAR, WEEKS_PER_YEAR, Floats, Matrix, measured
-from datasets.figures.unavailable import Unavailable
+from datasets.figures.unavailable import Figure, Unavailable
 
 Sampled: TypeAlias = Mapping[str, Floats]
 """Figure -> its value in each sample; NaN where a sample does not determine it."""

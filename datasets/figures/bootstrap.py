@@ -15,13 +15,11 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from datasets.figures.series import Floats, Matrix, Window, is_constant
-from datasets.figures.unavailable import Unavailable, no_variation, too_few
+from datasets.figures.series import Floats, Matrix, Window, unmeasurable
+from datasets.figures.unavailable import Figure, Unavailable
 
 Places: TypeAlias = npt.NDArray[np.intp]
 """Indices of observations, shape (n_samples, n_observations)."""
-
-Figure: TypeAlias = float | Unavailable
 
 SAMPLES: Final = 1000
 """Number of samples."""
@@ -313,12 +311,7 @@ def block_length(series: Floats, observations: str, values: str) -> float | Unav
         As :func:`mean_block_length`; ``insufficient_data`` with fewer than 20 observations, ``nonpositive_variance`` when they
         are constant.
     """
-    n = int(series.size)
-    if n < MIN_OBSERVATIONS:
-        return too_few(n, MIN_OBSERVATIONS, observations)
-    if is_constant(series):
-        return no_variation(values)
-    return mean_block_length(series)
+    return unmeasurable(series, MIN_OBSERVATIONS, observations, values) or mean_block_length(series)
 
 
 def band(estimate: Figure, values: Floats) -> Band | Unavailable:

@@ -10,10 +10,9 @@ import numpy as np
 from datasets.figures.equity import solvent_returns
 from datasets.figures.ratios import annualised_sharpe
 from datasets.figures.series import SESSIONS_PER_YEAR, Dates, Floats, mean_or_null, measured
-from datasets.figures.unavailable import Unavailable, too_few
+from datasets.figures.unavailable import Figure, Unavailable, too_few
 from schemas.metrics.families.concentration import BEST
 
-Figure = float | Unavailable
 _THURSDAY: Final = 3
 """Weekday of 1970-01-01, a Thursday, counted from Monday."""
 

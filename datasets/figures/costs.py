@@ -10,10 +10,9 @@ import numpy as np
 from datasets.figures.equity import solvent_returns
 from datasets.figures.ratios import annualised_return, annualised_sharpe, turnover
 from datasets.figures.series import SESSIONS_PER_YEAR, Floats, measured
-from datasets.figures.unavailable import Unavailable, too_few
+from datasets.figures.unavailable import Figure, Unavailable, too_few
 from schemas.metrics.families.costs import MULTIPLES
 
-Figure = float | Unavailable
 _BASIS_POINTS: Final = 10_000.0
 _OF_RETURNS: Final = (
     *(

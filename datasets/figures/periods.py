@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from datasets.figures.run_figures import RunFigures, SealedMetrics, Sources
-from datasets.figures.series import Dates, Window
+from datasets.figures.series import Window
 from datasets.figures.statistics import Span, any_sealed, core_statistics
 from datasets.figures.unavailable import Unavailable, Warnings
 from schemas.metrics.core import CORE
@@ -133,12 +133,7 @@ def _with_rows(sources: Sources, granularity: str) -> Iterable[str]:
     """Return the periods in which there is a session or a rebalance date."""
     for part in (sources.ledger, sources.index, sources.cross_sections):
         if not isinstance(part, Unavailable):
-            yield from _period_names(part.date, granularity)
-
-
-def _period_names(dates: Dates, granularity: str) -> list[str]:
-    names: list[str] = np.unique(dates.astype(_NUMPY_UNIT[granularity])).astype(str).tolist()
-    return names
+            yield from np.unique(part.date.astype(_NUMPY_UNIT[granularity])).astype(str).tolist()
 
 
 def _sealed(sealed: SealedMetrics, window: Window, granularity: str) -> Iterable[str]:

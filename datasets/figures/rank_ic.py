@@ -9,8 +9,16 @@ import math
 
 import numpy as np
 
-from datasets.figures.series import WEEKS_PER_YEAR, Flags, Floats, is_constant, mean_or_null, measured
-from datasets.figures.unavailable import Unavailable, no_variation, too_few
+from datasets.figures.series import (
+    WEEKS_PER_YEAR,
+    Flags,
+    Floats,
+    is_constant,
+    mean_or_null,
+    measured,
+    unmeasurable,
+)
+from datasets.figures.unavailable import Unavailable, too_few
 
 _WEEKS = "weeks with a measured IC"
 
@@ -50,11 +58,8 @@ def icir(ic: Floats) -> float | Unavailable:
     Grinold and Kahn (2000), "Active Portfolio Management", second edition.
     """
     values = measured(ic)
-    if values.size < 2:
-        return too_few(int(values.size), 2, _WEEKS)
-    if is_constant(values):
-        return no_variation("weekly ICs")
-    return float(values.mean() / values.std(ddof=1)) * math.sqrt(WEEKS_PER_YEAR)
+    reason = unmeasurable(values, 2, _WEEKS, "weekly ICs")
+    return reason or float(values.mean() / values.std(ddof=1)) * math.sqrt(WEEKS_PER_YEAR)
 
 
 def hit_rate(ic: Floats) -> float | Unavailable:

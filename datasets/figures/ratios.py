@@ -17,8 +17,9 @@ from datasets.figures.series import (
     is_constant,
     mean_or_null,
     measured,
+    unmeasurable,
 )
-from datasets.figures.unavailable import Unavailable, no_variation, too_few
+from datasets.figures.unavailable import Figure, Unavailable, no_variation, too_few
 
 
 def information_ratio(starting: Floats, ending: Floats) -> float | Unavailable:
@@ -169,14 +170,8 @@ def annualised_sharpe(returns: Floats, what: str) -> float | Unavailable:
     >>> round(annualised_sharpe(np.array([0.01, -0.005, 0.004]), "daily returns"), 4)
     6.3079
     """
-    if returns.size < 2:
-        return too_few(int(returns.size), 2, what)
-    if is_constant(returns):
-        return no_variation(what)
-    return float(returns.mean() / returns.std(ddof=1)) * math.sqrt(SESSIONS_PER_YEAR)
-
-
-Figure = float | Unavailable
+    reason = unmeasurable(returns, 2, what)
+    return reason or float(returns.mean() / returns.std(ddof=1)) * math.sqrt(SESSIONS_PER_YEAR)
 
 
 @dataclass(frozen=True, slots=True)

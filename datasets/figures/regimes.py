@@ -22,11 +22,11 @@ from datasets.figures.series import (
     Matrix,
     Window,
     cut,
-    is_constant,
     measured,
     observed,
+    unmeasurable,
 )
-from datasets.figures.unavailable import Unavailable, no_variation, too_few
+from datasets.figures.unavailable import Unavailable
 from datasets.figures.withheld import settle
 
 MIN_OBSERVATIONS: Final = 20
@@ -100,15 +100,13 @@ def find_break(days: Dates, series: Floats, what: str) -> Break | Unavailable:
 
     known = ~np.isnan(series)
     values = series[known]
-    n = int(values.size)
-    if n < MIN_OBSERVATIONS:
-        return too_few(n, MIN_OBSERVATIONS, what)
-    if is_constant(values):
-        return no_variation(what)
+    reason = unmeasurable(values, MIN_OBSERVATIONS, what)
+    if reason is not None:
+        return reason
     residuals = values - values.mean()
     path = np.abs(np.cumsum(residuals)) / math.sqrt(float(residuals @ residuals))
     at = int(path.argmax())
-    return Break(float(path[at]), float(kolmogorov(path[at])), str(days[known][at]), n)
+    return Break(float(path[at]), float(kolmogorov(path[at])), str(days[known][at]), values.size)
 
 
 def market_at(benchmark: Benchmark, sessions: Dates) -> Market:
@@ -206,7 +204,7 @@ def regimes(ledger: Ledger | Unavailable, market: Market | None, seed: int) -> d
     if not isinstance(returns, Unavailable):
         known = ~np.isnan(returns)
         returns, market = returns[known], None if market is None else cut(market, known)
-        reason = _unmeasured(returns, 2 * MIN_OBSERVATIONS, "daily returns")
+        reason = unmeasurable(returns, 2 * MIN_OBSERVATIONS, "daily returns")
     if reason is not None or isinstance(returns, Unavailable):
         return {"groups": [], "mean_block": None, "withheld": {"groups": reason.text if reason else ""}}
     mean_block = mean_block_length(returns)
@@ -215,11 +213,11 @@ def regimes(ledger: Ledger | Unavailable, market: Market | None, seed: int) -> d
     measurable: dict[tuple[str, str], Flags] = {}
     for name, parts in by_group.items():
         for regime, flags in parts.items():
-            unmeasured = _unmeasured(returns[flags])
-            if unmeasured is None:
+            too_little = unmeasurable(returns[flags], MIN_OBSERVATIONS, "sessions", "daily returns")
+            if too_little is None:
                 measurable[name, regime] = flags
             else:
-                withheld[f"{name}.{regime}"] = unmeasured.text
+                withheld[f"{name}.{regime}"] = too_little.text
     draw = np.random.Generator(np.random.PCG64([seed, 3]))
     samples = _sampled_sharpes(returns, list(measurable.values()), mean_block, draw)
     sharpes = dict(zip(measurable, samples, strict=True))
@@ -229,15 +227,6 @@ def regimes(ledger: Ledger | Unavailable, market: Market | None, seed: int) -> d
 
 def _returns(ledger: Ledger | Unavailable) -> Floats | Unavailable:
     return ledger if isinstance(ledger, Unavailable) else solvent_returns(ledger.starting, ledger.ending)
-
-
-def _unmeasured(
-    returns: Floats, minimum: int = MIN_OBSERVATIONS, what: str = "sessions"
-) -> Unavailable | None:
-    """Return why returns are withheld; None if they are not."""
-    if returns.size < minimum:
-        return too_few(int(returns.size), minimum, what)
-    return no_variation("daily returns") if is_constant(returns) else None
 
 
 def _group(

@@ -12,10 +12,9 @@ from datasets.figures.newey_west import bandwidth
 from datasets.figures.ratios import book_figures
 from datasets.figures.series import SESSIONS_PER_YEAR, Dates, Floats, constant_rows, day, measured
 from datasets.figures.sharpe import sharpe_moments
-from datasets.figures.unavailable import Unavailable, no_variation, too_few
+from datasets.figures.unavailable import Figure, Unavailable, no_variation, too_few
 from schemas.metrics.families.risk import DEEPEST, ROLLING
 
-Figure = float | Unavailable
 _RETURNS = "daily returns"
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from datasets.figures.unavailable import Unavailable
+from datasets.figures.unavailable import Unavailable, no_variation, too_few
 from schemas.plurals import counted
 
 if TYPE_CHECKING:
@@ -113,6 +113,32 @@ def constant_rows(rows: Matrix) -> Flags:
     low, high = np.minimum.reduce(rows, axis=1), np.maximum.reduce(rows, axis=1)
     constant: Flags = high - low <= ROUNDING * np.maximum(1.0, np.maximum(np.abs(low), np.abs(high)))
     return constant
+
+
+def unmeasurable(
+    series: Floats, minimum: int, observations: str, values: str | None = None
+) -> Unavailable | None:
+    """Return why a series without nulls has no measure of its spread: it is too short, or constant.
+
+    Parameters
+    ----------
+    series : Floats, shape (n_observations,)
+        Without NaN.
+    minimum : int
+        Observations that the measure needs.
+    observations : str
+        Name of the observations in the plural, such as ``sessions``.
+    values : str or None
+        Name of their values in the plural, such as ``daily returns``; None for that of the observations.
+
+    Returns
+    -------
+    Unavailable or None
+        ``insufficient_data`` or ``nonpositive_variance``; None when the series can be measured.
+    """
+    if series.size < minimum:
+        return too_few(int(series.size), minimum, observations)
+    return no_variation(values or observations) if is_constant(series) else None
 
 
 def null_if_nan(value: float) -> float | None:

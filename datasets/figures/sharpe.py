@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from datasets.figures.series import ROUNDING, SESSIONS_PER_YEAR, Floats, Matrix, is_constant, measured
-from datasets.figures.unavailable import Unavailable, no_variation, too_few
+from datasets.figures.series import ROUNDING, SESSIONS_PER_YEAR, Floats, Matrix, measured, unmeasurable
+from datasets.figures.unavailable import Unavailable
 
 MIN_OBSERVATIONS: Final = 10
 """Minimum returns for the normal approximation of these figures."""
@@ -70,11 +70,10 @@ def sharpe_moments(returns: Floats, what: str = "daily returns") -> SharpeMoment
     :func:`scipy.stats.skew` and :func:`scipy.stats.kurtosis` compute them with ``bias=False``.
     """
     values = measured(returns)
+    reason = unmeasurable(values, MIN_OBSERVATIONS, what)
+    if reason is not None:
+        return reason
     n = int(values.size)
-    if n < MIN_OBSERVATIONS:
-        return too_few(n, MIN_OBSERVATIONS, what)
-    if is_constant(values):
-        return no_variation(what)
     deviations = values - values.mean()
     second, third, fourth = (float((deviations**power).mean()) for power in (2, 3, 4))
     skewness = third / second**1.5 * math.sqrt(n * (n - 1)) / (n - 2)

@@ -11,14 +11,13 @@ import numpy as np
 
 from datasets.figures.bootstrap import MIN_OBSERVATIONS, mean_block_length, sample_sums
 from datasets.figures.newey_west import newey_west
-from datasets.figures.series import Dates, Floats, Matrix, is_constant, mean_or_null, measured
-from datasets.figures.unavailable import Unavailable, no_variation, too_few
+from datasets.figures.series import Dates, Floats, Matrix, mean_or_null, measured, unmeasurable
+from datasets.figures.unavailable import Figure, Unavailable, no_variation, too_few
 from schemas.metrics.deciles import bucket_name
 from schemas.metrics.families.signal import DELAYS, SAMPLES, SEED
 from schemas.plurals import counted
 from schemas.tables.weekly_signal import BUCKETS
 
-Figure = float | Unavailable
 _MIN_T_STAT: Final = 2.0
 """Minimum absolute t-statistic of the IC without delay for a half-life."""
 
@@ -238,10 +237,9 @@ def monotonicity(portfolios: Matrix) -> dict[str, Figure]:
     periods = int(portfolios.shape[0])
     names = ("smallest_step", "p_value", "mean_block")
     spread = portfolios[:, -1] - portfolios[:, 0]
-    if periods < MIN_OBSERVATIONS:
-        return dict.fromkeys(names, too_few(periods, MIN_OBSERVATIONS, "weeks with a return in each decile"))
-    if is_constant(spread):
-        return dict.fromkeys(names, no_variation("weekly spreads"))
+    reason = unmeasurable(spread, MIN_OBSERVATIONS, "weeks with a return in each decile", "weekly spreads")
+    if reason is not None:
+        return dict.fromkeys(names, reason)
     steps = np.diff(portfolios, axis=1)
     means = steps.mean(axis=0)
     smallest = float(means.min())

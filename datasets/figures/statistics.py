@@ -16,6 +16,7 @@ from datasets.figures.unavailable import (
     BLOCK_ERROR,
     FAILED,
     MISSING_KIND,
+    Figure,
     Unavailable,
     Warnings,
     failed,
@@ -34,8 +35,6 @@ from schemas.metrics.statistic import (
 )
 from schemas.tables.books import RAW_PREFIX
 from schemas.tables.sealed_metrics import NOT_CHECKED, NOT_REPRODUCED
-
-Figure = float | Unavailable
 
 FROM_LEDGER: Final[Mapping[str, Callable[[Ledger], Figure]]] = {
     "information_ratio": lambda rows: ratios.information_ratio(rows.starting, rows.ending),
@@ -115,23 +114,6 @@ def without_returns(n_return_obs: Floats) -> Unavailable | None:
     return None
 
 
-def annual_risk_free_rate(ledger: Ledger) -> float | None:
-    """Annualise the mean risk-free return of a session.
-
-    Parameters
-    ----------
-    ledger : Ledger
-        Its ``risk_free`` is averaged; NaN is ignored.
-
-    Returns
-    -------
-    float or None
-        Mean x 252, a fraction per year; None when no session has a rate.
-    """
-    mean = mean_or_null(ledger.risk_free)
-    return None if mean is None else mean * SESSIONS_PER_YEAR
-
-
 Entry = dict[str, Any]
 """The served entry of a statistic."""
 _SERVED_AS_SEALED: Final = (Checked.REPRODUCED, Checked.STATED)
@@ -197,25 +179,6 @@ class Span:
         return "ratio" if self.equity_basis == 1.0 else "base_currency_units"
 
 
-def sealed_value(statistic: Statistic, records: Records) -> tuple[SealedName, SealedRecord] | None:
-    """Find the record from which a statistic is served.
-
-    Parameters
-    ----------
-    statistic : Statistic
-        Declaration of the statistic.
-    records : Records
-        Sealed records of the span.
-
-    Returns
-    -------
-    tuple of (SealedName, SealedRecord) or None
-        As :func:`stated_value`; None also when the sealed tables contradict the value or give it by another convention.
-    """
-    stated = stated_value(statistic, records)
-    return stated if stated is not None and checked(*stated) in _SERVED_AS_SEALED else None
-
-
 def any_sealed(statistics: Iterable[Statistic], records: Records) -> bool:
     """Whether any of several statistics is served from a record.
 
@@ -229,9 +192,10 @@ def any_sealed(statistics: Iterable[Statistic], records: Records) -> bool:
     Returns
     -------
     bool
-        True when :func:`sealed_value` finds a record of at least one.
+        True when a record states one of them that the sealed tables do not contradict or give by another convention.
     """
-    return any(sealed_value(statistic, records) is not None for statistic in statistics)
+    stated = (stated_value(statistic, records) for statistic in statistics)
+    return any(record is not None and checked(*record) in _SERVED_AS_SEALED for record in stated)
 
 
 def checked(name: SealedName, record: SealedRecord) -> Checked:
@@ -471,8 +435,8 @@ def _risk_free(span: Span, *, sealed: bool) -> tuple[float | None, str | None]:
     ledger = (span.complete if of_whole_run else span.rows).ledger
     if isinstance(ledger, Unavailable):
         return None, None
-    rate = annual_risk_free_rate(ledger)
-    return (None, None) if rate is None else (rate, LEDGER.kind)
+    mean = mean_or_null(ledger.risk_free)
+    return (None, None) if mean is None else (mean * SESSIONS_PER_YEAR, LEDGER.kind)
 
 
 def check_summary(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeAlias, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -29,6 +29,10 @@ class Unavailable:
     code: str
     text: str
     kind: str | None = None
+
+
+Figure: TypeAlias = float | Unavailable
+"""A figure, or the reason why it is withheld."""
 
 
 def too_few(observed: int, needed: int, what: str) -> Unavailable:
