@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 import numpy as np
 
 from datasets.figures.bands import LEDGER_FIGURES, WEEKLY_FIGURES, ledger_bands, weekly_bands
-from datasets.figures.bootstrap import LEVEL, SAMPLES, Band, Bands, Figure, make_seed, resample
+from datasets.figures.bootstrap import LEVEL, SAMPLES, Band, Bands, make_seed, resample
 from datasets.figures.data_snooping import DataSnooping, data_snooping
 from datasets.figures.equity import period_returns, solvent_returns
 from datasets.figures.overfitting import (
@@ -39,10 +39,11 @@ from datasets.figures.sharpe import (
     probabilistic_sharpe,
     sharpe_moments,
 )
-from datasets.figures.unavailable import ACCESS_LIMITED, MISSING_KIND, Unavailable
+from datasets.figures.unavailable import ACCESS_LIMITED, MISSING_KIND, Figure, Unavailable
 from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER, Source
 from schemas.tables.books import CONDITIONED_BOOKS
 
+T = TypeVar("T")
 CONFIDENCE: Final = 0.95
 """Confidence level of the minimum track record."""
 BENCHMARK_SHARPE: Final = 0.0
@@ -217,31 +218,31 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
     ic = _ic(evidence, query)
     trials = _trials(evidence, query)
     withheld: dict[str, str] = {}
-    tested = trials if isinstance(trials, Unavailable) else _overfitting(trials.returns)
-    if isinstance(tested, Unavailable):
-        withheld["overfitting"] = tested.text
-    frequency = ledger if isinstance(ledger, Unavailable) else sessions_per_year(ledger.date)
-    if isinstance(frequency, Unavailable):
-        withheld["sessions_per_year"] = frequency.text
+    tested = or_null(
+        trials if isinstance(trials, Unavailable) else _overfitting(trials.returns), "overfitting", withheld
+    )
+    frequency = or_null(
+        ledger if isinstance(ledger, Unavailable) else sessions_per_year(ledger.date),
+        "sessions_per_year",
+        withheld,
+    )
     groups = None if isinstance(trials, Unavailable) else _trial_groups(trials.returns)
     plain, excess = _returns_measured(ledger, trials, groups)
     daily, weekly = _daily_bands(ledger, seed), _weekly_bands(ic, seed)
-    snooping = _data_snooping(ledger, trials, daily.mean_block, seed)
-    if isinstance(snooping, Unavailable):
-        withheld["data_snooping"] = snooping.text
+    snooping = or_null(_data_snooping(ledger, trials, daily.mean_block, seed), "data_snooping", withheld)
     data = {
         "book": query.book,
         "observations": plain.observations,
         "first_date": _end(ledger, 0),
         "last_date": _end(ledger, -1),
-        "sessions_per_year": None if isinstance(frequency, Unavailable) else frequency,
+        "sessions_per_year": frequency,
         **_ratios(plain.moments, "", withheld),
         "excess": {
             "observations": excess.observations,
             **_ratios(excess.moments, "excess.", withheld),
         },
-        "overfitting": None if isinstance(tested, Unavailable) else asdict(tested),
-        "data_snooping": None if isinstance(snooping, Unavailable) else asdict(snooping),
+        "overfitting": None if tested is None else asdict(tested),
+        "data_snooping": None if snooping is None else asdict(snooping),
         "bands": {
             name: _band(name, band, withheld) for name, band in {**daily.figures, **weekly.figures}.items()
         },
@@ -274,14 +275,12 @@ def _returns_measured(
     )
     if isinstance(ledger, Unavailable):
         return Returns(0, ledger, counted), Returns(0, ledger)
-    returns = _returns(ledger)
+    returns = period_returns(ledger.starting, ledger.ending)
     above = returns - ledger.risk_free
     solvent = solvent_returns(ledger.starting, ledger.ending)
     excess_trials = None
     if groups is not None and not isinstance(trials, Unavailable):
-        rate = _on(trials.date, ledger)
-        known = ~np.isnan(rate)
-        excess_trials = effective_trials(trials.returns[known] - rate[known, None], groups)
+        excess_trials = effective_trials(_excess(trials, ledger), groups)
     moments: SharpeMoments | Unavailable
     excess_moments: SharpeMoments | Unavailable
     if isinstance(solvent, Unavailable):
@@ -294,12 +293,13 @@ def _returns_measured(
     )
 
 
-def _on(days: Dates, ledger: Ledger) -> Floats:
-    """Return the risk-free return of some days; NaN if the ledger lacks the session."""
-    if not ledger.date.size:
-        return np.full(days.size, np.nan)
-    places = np.minimum(np.searchsorted(ledger.date, days), ledger.date.size - 1)
-    return np.where(ledger.date[places] == days, ledger.risk_free[places], np.nan)
+def _excess(trials: TrialReturns, ledger: Ledger) -> Matrix:
+    """Return the excess returns of trials on the days for which the ledger states a risk-free return."""
+    places = np.searchsorted(ledger.date, trials.date)
+    rate = np.append(ledger.risk_free, np.nan)[places]
+    known = (np.append(ledger.date, np.datetime64("NaT"))[places] == trials.date) & ~np.isnan(rate)
+    excess: Matrix = trials.returns[known] - rate[known, None]
+    return excess
 
 
 def _ratios(moments: SharpeMoments | Unavailable, path: str, withheld: dict[str, str]) -> dict[str, Any]:
@@ -312,13 +312,6 @@ def _ratios(moments: SharpeMoments | Unavailable, path: str, withheld: dict[str,
     withheld
         Gets the reason of each figure that is null.
     """
-
-    def or_null(name: str, figure: Figure) -> float | None:
-        if isinstance(figure, Unavailable):
-            withheld[f"{path}{name}"] = figure.text
-            return None
-        return figure
-
     moment_figures = {
         name: moments if isinstance(moments, Unavailable) else getattr(moments, name) * scale
         for name, scale in (("sharpe", ANNUAL), ("skewness", 1.0), ("kurtosis", 1.0))
@@ -331,11 +324,11 @@ def _ratios(moments: SharpeMoments | Unavailable, path: str, withheld: dict[str,
     else:
         probability = probabilistic_sharpe(moments, benchmark)
         needed = minimum_track_record(moments, benchmark, CONFIDENCE)
-    sessions = or_null("minimum_track_record", needed)
+    sessions = or_null(needed, f"{path}minimum_track_record", withheld)
     return {
-        **{name: or_null(name, figure) for name, figure in moment_figures.items()},
+        **{name: or_null(figure, f"{path}{name}", withheld) for name, figure in moment_figures.items()},
         "probabilistic_sharpe": {
-            "probability": or_null("probabilistic_sharpe", probability),
+            "probability": or_null(probability, f"{path}probabilistic_sharpe", withheld),
             "benchmark_sharpe": BENCHMARK_SHARPE,
         },
         "minimum_track_record": {
@@ -385,12 +378,10 @@ def _data_snooping(
         return ledger
     if trials.returns.shape[1] > MAX_TESTED:
         return TOO_MANY_TRIALS
-    rate = _on(trials.date, ledger)
-    known = ~np.isnan(rate)
     if mean_block is None:
         return Unavailable("insufficient_data", "the ledger is too short to choose blocks of days")
     draw = np.random.Generator(np.random.PCG64([seed, 2]))
-    returns = trials.returns[known] - rate[known, None]
+    returns = _excess(trials, ledger)
     return data_snooping(returns, resample(draw, len(returns), mean_block), mean_block)
 
 
@@ -398,10 +389,6 @@ def _closed(source: Source, query: LuckQuery) -> Unavailable | None:
     if source.endpoint in query.may_call:
         return None
     return Unavailable(ACCESS_LIMITED, f"the key may not call {source.endpoint}", source.kind)
-
-
-def _returns(ledger: Ledger) -> Floats:
-    return period_returns(ledger.starting, ledger.ending)
 
 
 def _daily_bands(ledger: Ledger | Unavailable, seed: int) -> Bands:
@@ -418,10 +405,31 @@ def _weekly_bands(ic: Floats | Unavailable, seed: int) -> Bands:
 
 
 def _band(name: str, band: Band | Unavailable, withheld: dict[str, str]) -> dict[str, float] | None:
-    if isinstance(band, Unavailable):
-        withheld[f"bands.{name}"] = band.text
+    known = or_null(band, f"bands.{name}", withheld)
+    return None if known is None else {**asdict(known), "level": LEVEL}
+
+
+def or_null(figure: T | Unavailable, path: str, withheld: dict[str, str]) -> T | None:
+    """Return a figure, or None with its reason recorded by path.
+
+    Parameters
+    ----------
+    figure : object or Unavailable
+        The figure.
+    path : str
+        Its dotted path in the payload.
+    withheld : dict of str to str
+        Receives the reason.
+
+    Returns
+    -------
+    object or None
+        None when the figure is unavailable.
+    """
+    if isinstance(figure, Unavailable):
+        withheld[path] = figure.text
         return None
-    return {**asdict(band), "level": LEVEL}
+    return figure
 
 
 def _end(ledger: Ledger | Unavailable, place: int) -> str | None:

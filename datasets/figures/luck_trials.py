@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from datasets.figures.luck import ANNUAL, MAX_TESTED, Luck, Returns
+from datasets.figures.luck import ANNUAL, MAX_TESTED, Luck, Returns, or_null
 from datasets.figures.series import Floats
 from datasets.figures.sharpe import deflated_sharpe, expected_maximum_sharpe, run_deviation
 from datasets.figures.unavailable import ACCESS_LIMITED, Unavailable
@@ -226,10 +226,8 @@ def _block(
     returns: Returns, trials: Trials, counted: Counted, path: str, withheld: dict[str, str]
 ) -> dict[str, Any]:
     probability, expected = _deflated(returns, counted)
-    if isinstance(probability, Unavailable):
-        withheld[f"{path}deflated_sharpe"] = probability.text
     return {
-        "probability": None if isinstance(probability, Unavailable) else probability,
+        "probability": or_null(probability, f"{path}deflated_sharpe", withheld),
         "expected_maximum_sharpe": expected,
         "trials": trials.nominal,
         "trials_from": trials.source,
