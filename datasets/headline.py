@@ -51,10 +51,10 @@ def make_headline(manifest: Manifest, read_file: Read) -> dict[str, Any]:
     try:
         described = orjson.loads(read_file(DESCRIPTION)) if ("description", None) in paths else None
         cost = _cost_bp(frames) if ("portfolio", BOOK) in paths else _NO_PORTFOLIO
-        return headline_of(read(frames, manifest), described, cost).document()
+        return headline_of(read(frames, manifest), described, cost)
     except Exception:  # noqa: BLE001 - the snapshot is sound and is published without figures
         _log.exception("the figures of %s could not be made; its list entry goes without", manifest.alpha_id)
-        return without_figures().document()
+        return without_figures()
 
 
 def stored_headline(storage: Storage, manifest: Manifest) -> dict[str, Any]:

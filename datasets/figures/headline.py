@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -20,8 +19,8 @@ from datasets.figures.ratios import annualised_return, annualised_volatility
 from datasets.figures.run_figures import Ledger, RunFigures, SealedMetrics, Sources
 from datasets.figures.series import measured
 from datasets.figures.sharpe import probabilistic_sharpe, sharpe_moments
-from datasets.figures.statistics import Entry, Figure, Span, core_statistics
-from datasets.figures.unavailable import Unavailable, Warnings
+from datasets.figures.statistics import Entry, Span, core_statistics
+from datasets.figures.unavailable import Figure, Unavailable, Warnings
 from schemas.metrics.headline import HEADLINE_VERSION, RECORDED, HeadlineFigure
 from schemas.metrics.statistic import DERIVED, INDEX, LEDGER, SOURCES, Checked
 
@@ -43,51 +42,14 @@ _CHECKED: Final = {
 _CODES: Final = {SEALED: "s", **{source.kind: source.kind[0] for source in SOURCES}}
 
 
-@dataclass(frozen=True, slots=True)
-class Headline:
-    """The headline figures of one snapshot.
-
-    Attributes
-    ----------
-    values : Mapping[str, tuple[float, str, Checked]]
-        Figure -> value in the unit of :data:`schemas.metrics.headline.RECORDED`, kind of data it was computed from
-        (:data:`SEALED` for a sealed one), and evidence.
-    withheld : Mapping[str, str]
-        Figure -> why it has no value.
-    tags : tuple of str or None
-        Tags of the written description; None without a description.
-    checked : CheckSummary or None
-        Summary of the checks; None when the snapshot records none.
-    """
-
-    values: Mapping[str, tuple[float, str, Checked]]
-    withheld: Mapping[str, str]
-    tags: tuple[str, ...] | None = None
-    checked: CheckSummary | None = None
-
-    def document(self) -> dict[str, Any]:
-        """Return the record for the pointer; short, because every node holds those of all alphas in memory.
-
-        Returns
-        -------
-        dict
-            JSON-ready; :func:`row_of` and its neighbours read it.
-        """
-        entries = [self.values.get(figure.name) for figure in RECORDED]
-        return {
-            "version": HEADLINE_VERSION,
-            "values": [None if entry is None else entry[0] for entry in entries],
-            "made_of": "".join(_NONE if entry is None else _CODES[entry[1]] for entry in entries),
-            "figures_checked": "".join(_NONE if entry is None else _CHECKED[entry[2]] for entry in entries),
-            "withheld": dict(self.withheld),
-            **({} if self.tags is None else {"tags": list(self.tags)}),
-            **({} if self.checked is None else {"checked": self.checked.document()}),
-        }
+_Figure = tuple[float, str, Checked]
+"""A value in the unit of :data:`schemas.metrics.headline.RECORDED`, the kind of data it was computed from (:data:`SEALED` for a
+sealed one), and its evidence."""
 
 
 @np.errstate(all="ignore")
-def headline_of(run: RunFigures, description: Any, cost_bp: Figure) -> Headline:
-    """Compute the headline figures of a run.
+def headline_of(run: RunFigures, description: Any, cost_bp: Figure) -> dict[str, Any]:
+    """Compute the headline figures of a run, as its pointer records them.
 
     Parameters
     ----------
@@ -100,29 +62,47 @@ def headline_of(run: RunFigures, description: Any, cost_bp: Figure) -> Headline:
 
     Returns
     -------
-    Headline
-        A figure that is not determined, or not in the unit of the list, is withheld with the reason.
+    dict
+        JSON-ready; :func:`row_of` and its neighbours read it. A figure that is not determined, or not in the unit of the list,
+        is withheld with the reason.
     """
     sources = Sources(run, [source.endpoint for source in SOURCES])
     records = run.sealed.of("overall") if isinstance(run.sealed, SealedMetrics) else {}
     span = Span(records, sources, sources, run.equity_basis)
     blocks = {"core": core_statistics(span, Warnings(), "core"), "rank_ic": rank_ic(span, Warnings())}
-    values: dict[str, tuple[float, str, Checked]] = {}
-    withheld: dict[str, str] = {}
     screened = {**_screened(sources), "cost_bp": (cost_bp, LEDGER.kind)}
+    figures: dict[str, _Figure | Unavailable] = {}
     for figure in RECORDED:
-        value: tuple[float, str, Checked] | Unavailable
         if figure.path:
             entry = _entry(blocks, figure)
-            value = entry if isinstance(entry, Unavailable) else _comparable(figure, entry)
+            figures[figure.name] = entry if isinstance(entry, Unavailable) else _comparable(figure, entry)
         else:
-            measure, kind = screened[figure.name]
-            value = measure if isinstance(measure, Unavailable) else (float(measure), kind, Checked.COMPUTED)
-        if isinstance(value, Unavailable):
-            withheld[figure.name] = value.text[:_MAX_REASON_CHARACTERS]
-        else:
-            values[figure.name] = value
-    return Headline(values, withheld, _tags(description), run.checked)
+            value, kind = screened[figure.name]
+            figures[figure.name] = (
+                value if isinstance(value, Unavailable) else (float(value), kind, Checked.COMPUTED)
+            )
+    tags = _tags(description)
+    return {
+        **_record(figures),
+        **({} if tags is None else {"tags": tags}),
+        **({} if run.checked is None else {"checked": run.checked.document()}),
+    }
+
+
+def _record(figures: Mapping[str, _Figure | Unavailable]) -> dict[str, Any]:
+    """Return the record of all figures; short, because every node holds those of all alphas in memory."""
+    entries = [None if isinstance(figure, Unavailable) else figure for figure in figures.values()]
+    return {
+        "version": HEADLINE_VERSION,
+        "values": [None if entry is None else entry[0] for entry in entries],
+        "made_of": "".join(_NONE if entry is None else _CODES[entry[1]] for entry in entries),
+        "figures_checked": "".join(_NONE if entry is None else _CHECKED[entry[2]] for entry in entries),
+        "withheld": {
+            name: figure.text[:_MAX_REASON_CHARACTERS]
+            for name, figure in figures.items()
+            if isinstance(figure, Unavailable)
+        },
+    }
 
 
 def _screened(sources: Sources) -> dict[str, tuple[Figure, str]]:
@@ -174,7 +154,7 @@ def _entry(blocks: Mapping[str, Any], figure: HeadlineFigure) -> Entry | Unavail
     return entry
 
 
-def _comparable(figure: HeadlineFigure, entry: Entry) -> tuple[float, str, Checked] | Unavailable:
+def _comparable(figure: HeadlineFigure, entry: Entry) -> _Figure | Unavailable:
     """Return a value in the unit of the list, its data, and its evidence."""
     value = entry["value"]
     if value is None:
@@ -189,24 +169,25 @@ def _comparable(figure: HeadlineFigure, entry: Entry) -> tuple[float, str, Check
     return value, made_of, Checked(entry["checked"])
 
 
-def _tags(description: Any) -> tuple[str, ...] | None:
+def _tags(description: Any) -> list[str] | None:
     if not isinstance(description, Mapping):
         return None
     classification = description.get("classification")
     tags = classification.get("tags") if isinstance(classification, Mapping) else None
     texts = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
-    return tuple(tag[:_MAX_TAG_CHARACTERS] for tag in texts[:_MAX_TAGS])
+    return [tag[:_MAX_TAG_CHARACTERS] for tag in texts[:_MAX_TAGS]]
 
 
-def without_figures() -> Headline:
-    """Return the headline of a run with unreadable files.
+def without_figures() -> dict[str, Any]:
+    """Return the record of a run with unreadable files.
 
     Returns
     -------
-    Headline
+    dict
         With every figure withheld.
     """
-    return Headline({}, dict.fromkeys((figure.name for figure in RECORDED), _FAILED))
+    reason = Unavailable("insufficient_data", _FAILED)
+    return _record(dict.fromkeys((figure.name for figure in RECORDED), reason))
 
 
 Row = tuple[tuple[float, ...], bytes, bytes]
@@ -257,7 +238,7 @@ def checked_of(code: int) -> Checked | None:
 
 
 Recorded = Mapping[str, Any]
-"""A pointer's record, as written by :meth:`Headline.document`."""
+"""A pointer's record, as :func:`headline_of` returns it."""
 
 
 def has_headline(recorded: Recorded) -> bool:
