@@ -6,6 +6,7 @@ import hashlib
 import os
 import threading
 import time
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from datasets.disk import raise_disk_error
@@ -106,6 +107,12 @@ class FileDigests:
 
 def _version(status: os.stat_result) -> FileVersion:
     return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a local file in hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 DIGESTS: Final = FileDigests(SETTINGS["verify_seconds"].default)

@@ -10,7 +10,6 @@ build killed at any moment leaves published files untouched; the next build remo
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import shutil
 import tempfile
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from datasets.disk import locked, writing
+from datasets.file_digests import file_digest
 from datasets.headline import make_headline
 from datasets.layout import MANIFEST, STAGING, snapshot_path
 from datasets.manifest import FileEntry, Manifest, digest
@@ -30,15 +30,6 @@ from datasets.publication.pointers import Published, publish_pointer
 from datasets.storage import DRAFT_SUFFIX, Storage
 from schemas.errors import SnapshotCorrupt, StorageUnavailable
 from schemas.plurals import counted
-
-__all__ = [
-    "CONCURRENT_WRITES",
-    "Publication",
-    "Published",
-    "file_digest",
-    "remove_snapshot",
-    "sweep_staging",
-]
 
 CONCURRENT_WRITES: Final = 8
 """Files of a snapshot written at a time: enough to hide the latency of a store, few enough that their buffers stay small."""
@@ -179,12 +170,6 @@ class Publication:
             return digest(self._storage.read(target, entry.bytes)) == entry.sha256
         except (FileNotFoundError, SnapshotCorrupt):
             return False
-
-
-def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a local file in hexadecimal."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def sweep_staging(storage: Storage, before: datetime) -> None:

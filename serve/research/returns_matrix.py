@@ -32,6 +32,7 @@ from datasets.comparison import NO_DATA
 from datasets.figures.daily_returns import DailyReturns, Days
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Flags, Floats
+from datasets.file_digests import file_digest
 from datasets.listing import Listing
 from datasets.snapshot import Snapshot
 
@@ -155,7 +156,7 @@ class ReturnsMatrix:
             np.save(part / "rows.npy", self.rows)
             self._save_rows(part / "values.npy", self.values)
             self._save_rows(part / "scaled.npy", self.scaled)
-            digests = {name: _digest(part / f"{name}.npy") for name in _ARRAYS}
+            digests = {name: file_digest(part / f"{name}.npy") for name in _ARRAYS}
             index = orjson.dumps({"keys": self.keys, "sha256": digests})
             (part / _INDEX).write_bytes(index)
             return part.rename(parent / hashlib.sha256(index).hexdigest())
@@ -246,7 +247,7 @@ def load(folder: Path) -> ReturnsMatrix:
             raise MatrixDamaged(f"{folder.name}/{_INDEX} is not what was written")
         index = orjson.loads(data)
         paths = {name: folder / f"{name}.npy" for name in _ARRAYS}
-        damaged = [name for name, path in paths.items() if _digest(path) != index["sha256"][name]]
+        damaged = [name for name, path in paths.items() if file_digest(path) != index["sha256"][name]]
         if damaged:
             raise MatrixDamaged(f"{folder.name}/{damaged[0]}.npy is not what was written")
         arrays = {name: np.load(path, mmap_mode="r") for name, path in paths.items()}
@@ -270,8 +271,3 @@ def _scaled(values: Floats) -> tuple[Floats, float]:
     if deviation <= 0 or not np.isfinite(scaled).all():
         return np.zeros_like(values), 0.0
     return scaled, deviation
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

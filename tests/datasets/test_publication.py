@@ -18,7 +18,8 @@ import datasets
 from datasets.catalogue import Catalogue
 from datasets.layout import CATALOG, MANIFEST, STAGING, pointer_path, snapshot_path
 from datasets.pointer import Pointer
-from datasets.publication.publish import Publication, Published
+from datasets.publication.pointers import Published
+from datasets.publication.publish import Publication
 from datasets.storage import open_storage
 from schemas.errors import (
     AlphaNotPublished,
