@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from datasets.figures import series
 from datasets.figures.equity import period_returns
 from datasets.figures.price import Benchmark, price_curve, price_summary
 from datasets.figures.series import Floats, null_if_nan
@@ -51,12 +52,10 @@ def measure(benchmark: Benchmark, first: dt.date | None, last: dt.date | None) -
         of the window has one, else of the close; an empty window has the basis ``close``. The rows begin at the close of
         the window's first session; what compares them with a book, whose first session counts, is in the summary.
     """
-    start = 0 if first is None else int(np.searchsorted(benchmark.dates, np.datetime64(first), "left"))
-    stop = None if last is None else int(np.searchsorted(benchmark.dates, np.datetime64(last), "right"))
-    window = slice(start, stop)
-    dates, close, adjusted = benchmark.dates[window], benchmark.close[window], benchmark.adjusted[window]
-    basis = _ADJUSTED if dates.size and not np.isnan(adjusted).any() else _CLOSE
-    price = adjusted if basis == _ADJUSTED else close
+    window = series.Window(first, last).rows(benchmark.dates)
+    dates, close = benchmark.dates[window], benchmark.close[window]
+    prices, adjusted = benchmark.prices(window)
+    price = prices[window]
     curve, summary = price_curve(price), price_summary(dates, price)
     columns = {
         "date": dates,
@@ -76,22 +75,21 @@ def measure(benchmark: Benchmark, first: dt.date | None, last: dt.date | None) -
         {
             "symbol": benchmark.symbol,
             "name": benchmark.name,
-            "return_basis": basis,
+            "return_basis": _ADJUSTED if adjusted and dates.size else _CLOSE,
             **asdict(summary),
             # Closes as stored, whatever basis the returns use.
             "first_close": float(close[0]) if close.size else None,
             "last_close": float(close[-1]) if close.size else None,
-            **_from_previous_close(benchmark, start, price, adjusted=basis == _ADJUSTED),
+            **_from_previous_close(benchmark, prices, window),
         },
     )
 
 
-def _from_previous_close(
-    benchmark: Benchmark, start: int, price: Floats, *, adjusted: bool
-) -> dict[str, Any]:
+def _from_previous_close(benchmark: Benchmark, prices: Floats, window: slice) -> dict[str, Any]:
     """Measure the window from the close of the previous session; null if there is none on the window's basis."""
-    before = slice(max(0, start - 1), start if price.size else 0)
-    previous = (benchmark.adjusted if adjusted else benchmark.close)[before]
+    price = prices[window]
+    before = slice(max(0, window.start - 1), window.start if price.size else 0)
+    previous = prices[before]
     known = previous.size == 1 and not np.isnan(previous[0])
     return {
         "previous_date": str(benchmark.dates[before][0].astype("datetime64[D]")) if known else None,
