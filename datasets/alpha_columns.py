@@ -208,12 +208,12 @@ class Columns:
     @cached_property
     def started(self) -> npt.NDArray[np.object_]:
         """Start day of each run as text."""
-        return self._column(lambda x: x.started_at[_DAY])
+        return np.array([x.started_at[_DAY] for x in self._pointers], dtype=object)
 
     @cached_property
     def published(self) -> npt.NDArray[np.object_]:
         """Day of the first publication of each snapshot as text."""
-        return self._column(lambda x: x.first_published_at[_DAY])
+        return np.array([x.first_published_at[_DAY] for x in self._pointers], dtype=object)
 
     @cached_property
     def _by_address(self) -> Places:
@@ -239,9 +239,6 @@ class Columns:
         by_address = self._by_address
         keys = -values[by_address] if descending else values[by_address]
         return by_address[np.argsort(keys, kind="stable")]
-
-    def _column(self, key: Callable[[Pointer], str]) -> npt.NDArray[np.object_]:
-        return np.array([key(x) for x in self._pointers], dtype=object)
 
 
 def _rank(texts: list[str]) -> Floats:

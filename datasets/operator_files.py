@@ -151,20 +151,8 @@ def _texts(values: pl.Series) -> pl.Series | None:
     return values.cast(pl.String) if values.dtype in (pl.String, pl.Categorical, pl.Enum) else None
 
 
-def _not_null(values: pl.Series) -> pl.Series:
-    return values.is_not_null()
-
-
-def _positive(values: pl.Series) -> pl.Series:
-    return values.is_finite() & (values > 0)
-
-
-def _ticker(values: pl.Series) -> pl.Series:
-    return values.str.contains(f"^{PATTERNS[Bound.TICKER]}$") & ~values.str.contains("/", literal=True)
-
-
-def _name(values: pl.Series) -> pl.Series:
-    return values.str.contains(f"^{PATTERNS[Bound.NAME]}$") & (values.str.strip_chars().str.len_bytes() > 0)
+def _fits(values: pl.Series, bound: Bound) -> pl.Series:
+    return values.str.contains(f"^{PATTERNS[bound]}$")
 
 
 _CASTS: Final[dict[Type, Callable[[pl.Series], pl.Series | None]]] = {
@@ -179,10 +167,10 @@ _TYPE_NAMES: Final = {
     Type.STR: "text",
 }
 _BOUNDS: Final[dict[Bound, Callable[[pl.Series], pl.Series]]] = {
-    Bound.ANY: _not_null,
-    Bound.POSITIVE: _positive,
-    Bound.TICKER: _ticker,
-    Bound.NAME: _name,
+    Bound.ANY: lambda values: values.is_not_null(),
+    Bound.POSITIVE: lambda values: values.is_finite() & (values > 0),
+    Bound.TICKER: lambda values: _fits(values, Bound.TICKER) & ~values.str.contains("/", literal=True),
+    Bound.NAME: lambda values: _fits(values, Bound.NAME) & (values.str.strip_chars().str.len_bytes() > 0),
 }
 _BOUND_NAMES: Final = {
     Bound.ANY: "anything",
