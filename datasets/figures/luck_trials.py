@@ -113,7 +113,7 @@ def known_trials(
         With a count that is Unavailable when no source gives one.
     """
     if stated is not None:
-        return _nominal(stated, "request", deviation)
+        return _alike(stated, "request", deviation, {})
     passed_over: dict[str, str] = {}
     if luck.sealed > 1 and luck.distinct != 1:
         return _sealed(luck, deviation)
@@ -125,20 +125,20 @@ def known_trials(
         )
     if not described:
         reason = f"the key may not call {DESCRIPTION} for the search values of this alpha; `trials` states their number"
-        return _unknown(Unavailable(ACCESS_LIMITED, reason, "description"), deviation, passed_over)
+        return _alike(Unavailable(ACCESS_LIMITED, reason, "description"), None, deviation, passed_over)
     if luck.searched is not None and luck.searched > MAX_TRIALS:
         reason = (
             f"the search values have more than {MAX_TRIALS} combinations; `trials` states how many were tried"
         )
-        return _unknown(Unavailable("insufficient_data", reason), deviation, passed_over)
+        return _alike(Unavailable("insufficient_data", reason), None, deviation, passed_over)
     if luck.searched is not None and luck.searched > 1:
-        return _nominal(luck.searched, "seal", deviation, passed_over)
+        return _alike(luck.searched, "seal", deviation, passed_over)
     if luck.searched is not None:
         passed_over[SEARCH_VALUES] = (
             "the description names a single combination of search values, which is no search"
         )
     if isinstance(readable, Unavailable):
-        return _unknown(readable, deviation, passed_over)
+        return _alike(readable, None, deviation, passed_over)
     return _of_catalogue(luck, readable, deviation, passed_over)
 
 
@@ -167,17 +167,13 @@ def with_deflated_sharpe(luck: Luck, trials: Trials) -> dict[str, Any]:
     return {**data, "excess": _with_block(luck.data["excess"], excess), "withheld": withheld}
 
 
-def _nominal(
-    count: int, source: str, deviation: float | None, passed_over: Mapping[str, str] | None = None
+def _alike(
+    count: int | Unavailable, source: str | None, deviation: float | None, passed_over: Mapping[str, str]
 ) -> Trials:
-    """Return trials of which only the number is known, the same for returns and excess returns."""
-    counted = Counted(count, NOMINAL, deviation)
-    return Trials(count, source, counted, counted, passed_over or {})
-
-
-def _unknown(reason: Unavailable, deviation: float | None, passed_over: Mapping[str, str]) -> Trials:
-    counted = Counted(reason, None, deviation)
-    return Trials(None, None, counted, counted, passed_over)
+    """Return trials of which only the number is known, or why it is not, the same for returns and excess returns."""
+    nominal = None if isinstance(count, Unavailable) else count
+    counted = Counted(count, None if nominal is None else NOMINAL, deviation)
+    return Trials(nominal, source, counted, counted, passed_over)
 
 
 def _sealed(luck: Luck, stated: float | None) -> Trials:
