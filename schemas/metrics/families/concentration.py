@@ -14,6 +14,11 @@ _PER_YEAR: Final = "per year"
 _SHARES: Final = "Herfindahl (1950) and Hirschman (1945): the inverse of the sum of squared shares"
 
 
+_NAMES: Final = figure(
+    "names", Unit.COUNT, "Names held at the close.", "mean over sessions with positions", minimum=0
+)
+
+
 def _leg(name: str, side: str) -> Field:
     return record(
         name,
@@ -51,9 +56,7 @@ def _leg(name: str, side: str) -> Field:
             "mean of sum of |signed_notional| / ending_equity",
             minimum=0,
         ),
-        figure(
-            "names", Unit.COUNT, "Names held at the close.", "mean over sessions with positions", minimum=0
-        ),
+        _NAMES,
         nullable=True,
     )
 
@@ -88,9 +91,7 @@ CONCENTRATION: Final = Family(
             f"Sharpe ratio without the {BEST} days with the highest returns.",
             "mean / deviation (ddof 1) x sqrt(252) of the other daily returns",
         ),
-        figure(
-            "names", Unit.COUNT, "Names held at the close.", "mean over sessions with positions", minimum=0
-        ),
+        _NAMES,
         figure(
             "effective_names",
             Unit.COUNT,

@@ -26,6 +26,10 @@ _MONOTONE: Final = (
 )
 
 
+def _in_errors(name: str, meaning: str, formula: str) -> Field:
+    return figure(name, Unit.NONE, meaning, formula, _HAC, unit_text="standard errors")
+
+
 def _side(name: str, which: str) -> Field:
     return record(
         name,
@@ -36,14 +40,7 @@ def _side(name: str, which: str) -> Field:
             "Mean over the weeks.",
             f"mean of Spearman(score, forward_return) of the {which} half",
         ),
-        figure(
-            "t_stat",
-            Unit.NONE,
-            "Mean in HAC standard errors.",
-            "mean / HAC error",
-            _HAC,
-            unit_text="standard errors",
-        ),
+        _in_errors("t_stat", "Mean in HAC standard errors.", "mean / HAC error"),
         count("weeks", "Weeks measured."),
         nullable=True,
     )
@@ -69,14 +66,7 @@ def _deciles(name: str, meaning: str, score: str, **rules: bool) -> Field:
             "Weekly return of the highest tenth less that of the lowest.",
             f"mean of ({bucket_name(BUCKETS)} - {bucket_name(1)})",
         ),
-        figure(
-            "spread_t_stat",
-            Unit.NONE,
-            "The spread in HAC standard errors.",
-            "spread / HAC error",
-            _HAC,
-            unit_text="standard errors",
-        ),
+        _in_errors("spread_t_stat", "The spread in HAC standard errors.", "spread / HAC error"),
         record(
             "monotonicity",
             "Test whether mean returns rise from each tenth to the next.",
