@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from schemas.errors import AlphaResultsError
+from schemas.errors import AlphaResultsError, DiskUnavailable, SettingsError
 from schemas.limits import RATE_EXAMPLE, WITHOUT_LIMIT
 from schemas.settings.options import options
 from schemas.settings.readers import duration
@@ -97,11 +98,18 @@ def issue(
         issued = await a.keys.issue(account, name, like=like, **grants)
         return a.keys.to_json(issued.record), issued.token
 
-    row, token = session.administer(act)
-    if profile is not None and url is not None:
-        _write_profile(profile, make_profile(url, token, row["expires_at"]))
+    with _new_file(profile):
+        row, token = session.administer(act)
+        _warn_of_ceiling(row, endpoints=grants["endpoints"])
+        # The token first: the key works already, and nothing else shows it again.
+        _print_token(session, row, token)
+        if profile is not None and url is not None:
+            _write_profile(profile, make_profile(url, token, row["expires_at"]))
+
+
+def _warn_of_ceiling(row: dict[str, Any], *, endpoints: str | None) -> None:
     granted = dict(row["granted"])
-    if grants["endpoints"] is None and granted["endpoints"] == {"mode": "all"}:
+    if endpoints is None and granted["endpoints"] == {"mode": "all"}:
         granted["endpoints"] = row["allow"]["endpoints"]  # the ceiling
     if granted != row["allow"]:
         echo(
@@ -109,7 +117,6 @@ def issue(
             " `accounts set` with --ceiling-endpoints, --ceiling-alphas and --ceiling-runs opens more.",
             err=True,
         )
-    _print_token(session, row, token)
 
 
 def _require_profile(path: Path | None, url: str | None) -> None:
@@ -121,10 +128,33 @@ def _require_profile(path: Path | None, url: str | None) -> None:
         raise click.UsageError(f"--profile: {path} exists; name a new file.")
 
 
+@contextlib.contextmanager
+def _new_file(path: Path | None) -> Iterator[None]:
+    """Create a file that only this user may read, and remove it if the block fails."""
+    if path is None:
+        yield
+        return
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except OSError as error:
+        raise SettingsError(
+            f"--profile: {path} cannot be written: {error.strerror}; name a new file in a folder that you may write to."
+            " No key was issued"
+        ) from error
+    try:
+        yield
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
 def _write_profile(path: Path, text: str) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(text)
+    try:
+        path.write_text(text)
+    except OSError as error:
+        raise DiskUnavailable(
+            f"--profile: {path} cannot be written: {error.strerror}. The key is issued, and its token is shown above"
+        ) from error
 
 
 def _print_token(session: Session, row: dict[str, Any], token: str, **extra: Any) -> None:

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from serve.cli.group import serve
+from tests.support.small_disk import small_disk
 
 Run = Callable[..., tuple[int, str]]
 
@@ -58,9 +59,33 @@ def test_no_key_is_issued_where_the_profile_cannot_be_written(run: Run, tmp_path
     for flags, word in [
         (["--profile", str(there), "--url", "https://x.example.org"], "name a new file"),
         (["--profile", str(tmp_path / "new.share")], "--url"),
+        (
+            ["--profile", str(tmp_path / "no/such/new.share"), "--url", "https://x.example.org"],
+            "No such file",
+        ),
     ]:
         code, output = run(*issue(*flags))
         assert code == 2
         assert word in output
     assert there.read_text() == "mine"
     assert json.loads(run("keys", "list", "--json")[1]) == []
+
+
+def test_a_refused_key_leaves_no_profile(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "profile.share"
+    code, output = run(
+        *issue("--profile", str(path), "--url", "https://x.example.org", "--expires", "2020-01-01")
+    )
+    assert code == 2, output
+    assert not path.exists()
+
+
+def test_a_token_is_shown_although_its_profile_finds_no_space(run: Run, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as disk, disk.full():
+        path = disk.folder / "profile.share"
+        code, output = run(*issue("--profile", str(path), "--url", "https://x.example.org"))
+        assert code == 5, output
+        assert f"{path} cannot be written: No space left on device. The key is issued" in output
+        assert not path.exists()
+    [key] = json.loads(run("keys", "list", "--json")[1])
+    assert f"ar_live_{key['key_id']}." in output
