@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from examples.reference_engine.alpha import DEFAULT_ALPHAS, FEWEST_NAMES, FEWEST_WEEKS
-from schemas.errors import AlphaResultsError
+from schemas.errors import AlphaResultsError, DiskUnavailable
 from schemas.screen import Screen, make_table
 from schemas.terminal import echo
 
@@ -51,6 +51,9 @@ def simulate(*, out: Path, seed: int, names: int, weeks: int, replace: bool, as_
     except AlphaResultsError as refusal:
         echo(f"Error: {refusal}", err=True)
         sys.exit(refusal.exit_code)
+    except OSError as error:
+        echo(f"Error: {error.filename or out} cannot be written: {error.strerror}", err=True)
+        sys.exit(DiskUnavailable.exit_code)
     outcome = "written" if reused is None else "reused"
     if as_json:
         echo(json.dumps({"status": outcome, "out": str(out), "seals": [str(seal) for seal in seals]}))

@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -223,6 +224,7 @@ def _parameters(seed: int, names: int, weeks: int, alphas: Sequence[AlphaSpec]) 
 
 def _write_benchmark(folder: Path, market: Market) -> None:
     folder.mkdir()
+    file = BytesIO()
     pl.DataFrame(
         {
             "date": market.schedule[: market.observed],
@@ -230,9 +232,5 @@ def _write_benchmark(folder: Path, market: Market) -> None:
             "close": market.benchmark,
             "adj_close": market.benchmark_adjusted,
         }
-    ).write_parquet(
-        folder / f"{BENCHMARK_SYMBOL}.parquet",
-        compression="zstd",
-        compression_level=3,
-        metadata={SIMULATED_KEY: "true"},
-    )
+    ).write_parquet(file, compression="zstd", compression_level=3, metadata={SIMULATED_KEY: "true"})
+    (folder / f"{BENCHMARK_SYMBOL}.parquet").write_bytes(file.getvalue())

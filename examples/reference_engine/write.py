@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,9 @@ def entry(path: Path, relative: str) -> dict[str, Any]:
 
 def _write_table(folder: Path, kind: str, table: pl.DataFrame) -> dict[str, Any]:
     name = f"{kind}.parquet"
-    table.write_parquet(folder / name, compression="zstd", compression_level=3, statistics=True)
+    file = BytesIO()  # Polars reports a full disk as a damaged file
+    table.write_parquet(file, compression="zstd", compression_level=3, statistics=True)
+    (folder / name).write_bytes(file.getvalue())
     return {**entry(folder / name, name), "rows": table.height}
 
 

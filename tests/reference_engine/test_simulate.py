@@ -19,6 +19,7 @@ from examples.reference_engine.record import RunRecord
 from schemas.errors import SettingsError
 from schemas.market_data import SIMULATED_KEY
 from tests.support.processes import REPOSITORY
+from tests.support.small_disk import small_disk
 
 
 class Size(TypedDict):
@@ -269,6 +270,17 @@ def test_the_command_prints_json(tmp_path: Path) -> None:
         answer = json.loads(run("--out", str(target), *OPTIONS, "--json").stdout)
         assert answer["status"] == status
         assert answer["seals"] == [str(target / spec.alpha_id) for spec in DEFAULT_ALPHAS]
+
+
+def test_the_command_on_a_full_disk_names_it_and_works_once_space_is_freed(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        target = disk.folder / "demo"
+        with disk.full():
+            refused = run("--out", str(target), *OPTIONS)
+            assert refused.exit_code == 5
+            assert refused.stderr == f"Error: {target} cannot be written: No space left on device\n"
+            assert already_simulated(target, **SIZE) is None
+        assert run("--out", str(target), *OPTIONS).exit_code == 0
 
 
 def test_the_command_explains_itself_and_its_bounds(tmp_path: Path) -> None:
