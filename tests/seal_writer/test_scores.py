@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import subprocess
 import sys
 from datetime import date
@@ -22,6 +23,7 @@ import datasets
 from pipeline.rules.checking import check
 from pipeline.seal import Seal
 from schemas.kinds import REQUIRED_KINDS
+from tests.support.small_disk import small_disk
 
 NAMES = [f"N{at}" for at in range(10)]
 DAYS = np.arange(np.datetime64("2024-01-01"), np.datetime64("2024-04-06"))
@@ -231,6 +233,18 @@ def test_the_command_writes_the_same_seal_and_prints_its_assumptions(tmp_path: P
     )
     assert json.loads(other.stdout)["rows"]["rebalances"] == 14
     assert not any("no calendar" in note for note in json.loads(other.stdout)["notes"])
+
+
+def test_the_command_names_the_file_that_finds_no_space_and_leaves_none(tmp_path: Path) -> None:
+    long(SCORES, "score").write_csv(tmp_path / "scores.csv")
+    long(market(5)["close"], "close").write_parquet(tmp_path / "prices.parquet")
+    with small_disk(tmp_path / "disk") as disk:
+        with disk.full():
+            done = run(tmp_path, "scores.csv", "prices.parquet", "--out", "disk/seal")
+            assert (done.returncode, done.stdout) == (5, "")
+            assert re.fullmatch(r"error: disk/\S+\.parquet: No space left on device\n", done.stderr)
+            assert [path.name for path in disk.folder.iterdir()] == ["filler"]
+        assert run(tmp_path, "scores.csv", "prices.parquet", "--out", "disk/seal").returncode == 0
 
 
 def test_an_unstated_rate_is_null_and_dependent_figures_withheld(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """``alpha-results-seal``: commands to write, check and sign seals.
 
-Exit code: 0 when done, 1 when a seal is refused, 2 when an argument cannot be used, 130 when interrupted.
+Exit code: 0 when done, 1 when a seal is refused, 2 when an argument cannot be used, 5 when a file cannot be read or written, for
+instance on a full disk, 130 when interrupted.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from alpha_results_seal.conformance import write_conformance
 from alpha_results_seal.plurals import counted
 from alpha_results_seal.signing import make_key, sign, verify
 
-REFUSED, UNUSABLE, INTERRUPTED = 1, 2, 130
+REFUSED, UNUSABLE, DISK, INTERRUPTED = 1, 2, 5, 130
 
 
 def main(arguments: Sequence[str] | None = None, *, program: str = "alpha-results-seal") -> None:
@@ -29,11 +30,12 @@ def main(arguments: Sequence[str] | None = None, *, program: str = "alpha-result
         answer: dict[str, Any] = options.run(options)
     except SealError as error:
         problems = error.problems if isinstance(error, SealRefused) else (str(error),)
-        if options.as_json:
-            _print(json.dumps({"error": type(error).__name__, "problems": problems}))
-        else:
-            sys.stderr.write(f"error: {error}\n")
+        _report(error, str(error), problems, as_json=options.as_json)
         sys.exit(REFUSED if isinstance(error, SealRefused) else UNUSABLE)
+    except OSError as error:
+        text = f"{error.filename or 'a file'}: {error.strerror or error}"
+        _report(error, text, (text,), as_json=options.as_json)
+        sys.exit(DISK)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     lines, exit_code = answer.pop("lines"), answer.pop("exit_code", 0)
@@ -194,6 +196,13 @@ def verify_receipt(options: argparse.Namespace) -> dict[str, Any]:
         "seal_digest": verified.seal_digest,
         "lines": [line],
     }
+
+
+def _report(error: Exception, text: str, problems: Sequence[str], *, as_json: bool) -> None:
+    if as_json:
+        _print(json.dumps({"error": type(error).__name__, "problems": problems}))
+    else:
+        sys.stderr.write(f"error: {text}\n")
 
 
 def _print(text: str) -> None:

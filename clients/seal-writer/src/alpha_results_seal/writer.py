@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -171,6 +172,8 @@ class SealWriter:
             When a rule of the format is broken, where the rules are installed.
         SealError
             When the folder is not empty, or no table was added.
+        OSError
+            When the disk is full, read-only or failing; nothing is left in the folder.
         """
         folder = self._folder
         if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
@@ -191,10 +194,11 @@ class SealWriter:
             refused = pipeline_problems(unfinished, manifest, strict=strict)
             if refused:
                 raise SealRefused(refused)
+            # Before the move, so that a full disk leaves nothing behind.
+            _put(unfinished / "seal.json.unfinished", manifest)
             os.replace(unfinished, folder)  # noqa: PTH105 -- over an empty folder, in one step
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
-        _put(folder / "seal.json.unfinished", manifest)
         os.replace(folder / "seal.json.unfinished", folder / "seal.json")  # noqa: PTH105 -- as above
         return folder
 
@@ -203,7 +207,9 @@ class SealWriter:
         kinds: dict[str, Any] = {}
         for kind, frame in tables.items():
             path = folder / f"{kind}.parquet"
-            frame.write_parquet(path, compression="zstd", statistics=True)
+            file = BytesIO()  # Polars reports a full disk as a damaged file
+            frame.write_parquet(file, compression="zstd", statistics=True)
+            _put(path, file.getvalue())
             kinds[kind] = {**_entry(path), "rows": frame.height}
         documents = {
             "metrics": {"records": self._metrics},
@@ -243,10 +249,13 @@ def _json(document: Any, label: str) -> bytes:
 
 
 def _put(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with path.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error  # a failed write names no file
 
 
 def _instant(name: str, moment: dt.datetime) -> str:
