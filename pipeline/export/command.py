@@ -48,9 +48,10 @@ def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
     One query then reads all alphas: `alpha_id` and `book` are columns. No file is copied: the catalogue names those of the root, raw
     columns and books among them, so it is for those who may read the root.
 
-    Exit code: 0, 2 for a folder that cannot be used, 4 when a manifest is damaged, 5 when the store is unavailable.
+    Exit code: 0, 2 for a folder that cannot be used, 4 when a manifest is damaged, 5 when the store is unavailable or the folder cannot be written.
     """
     from datasets.catalogue import Catalogue
+    from datasets.disk import writing
     from datasets.publication.leases import write_lease
 
     with extra("export", "export"):
@@ -67,12 +68,13 @@ def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
     catalogue.refresh()
     resolved = (catalogue.resolve(pointer.alpha_id) for pointer in catalogue.pointers())
     served = [snapshot for snapshot in resolved if snapshot is not None]
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        rows = write_catalogue(folder, _files(storage, served))
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            rows = write_catalogue(folder, _files(storage, served))
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
     if as_json:
         print_json(
             {"catalogue": str(folder / CATALOGUE), "alphas": len(served), "rows": rows, "lease": lease.reader}

@@ -30,8 +30,10 @@ from pyiceberg.types import (
     StringType,
     TimestamptzType,
 )
+from sqlalchemy.exc import OperationalError
 
 from datasets.manifest import FileEntry
+from schemas.errors import DiskUnavailable
 from schemas.table import Table
 from schemas.tables import PUBLISHED_TABLES
 from schemas.units import Type
@@ -76,21 +78,29 @@ def write_catalogue(folder: Path, files: Iterable[PublishedFile]) -> dict[str, i
     -------
     dict of str to int
         Table -> rows.
+
+    Raises
+    ------
+    DiskUnavailable
+        When the database cannot be written, for instance on a full disk.
     """
     by_table: dict[str, list[PublishedFile]] = {}
     for file in files:
         by_table.setdefault(file.entry.dataset, []).append(file)
     unfinished = folder / f"{CATALOGUE}.unfinished"
-    catalogue = SqlCatalog(NAMESPACE, uri=f"sqlite:///{unfinished}", warehouse=folder.as_uri())
     try:
-        catalogue.create_namespace(NAMESPACE)
-        rows = {
-            name: _write_table(catalogue, table, by_table[name])
-            for name, table in PUBLISHED_TABLES.items()
-            if name in by_table
-        }
-    finally:
-        catalogue.close()
+        catalogue = SqlCatalog(NAMESPACE, uri=f"sqlite:///{unfinished}", warehouse=folder.as_uri())
+        with catalogue:
+            catalogue.create_namespace(NAMESPACE)
+            rows = {
+                name: _write_table(catalogue, table, by_table[name])
+                for name, table in PUBLISHED_TABLES.items()
+                if name in by_table
+            }
+    except OperationalError as error:
+        raise DiskUnavailable(
+            f"{folder} cannot be written: {error.orig}; free space or permit it, then try again"
+        ) from error
     unfinished.rename(folder / CATALOGUE)
     return rows
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from pipeline.snapshot_builder import build_seal
 from tests.support import contract_app
 from tests.support.contract_app import FULL, HIDDEN, PLAIN
 from tests.support.seals import make_seal
+from tests.support.small_disk import small_disk
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +112,21 @@ def test_a_failed_export_leaves_no_partial_catalogue(
     monkeypatch.setattr("pipeline.export.iceberg._data_file", lambda *_: 1 / 0)
     assert export(root, tmp_path / "new").exit_code != 0
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("free", [0, 64 << 10])
+def test_a_full_disk_is_named_and_an_export_works_once_space_is_freed(
+    root: Path, tmp_path: Path, free: int
+) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        folder = disk.folder / "new"
+        with disk.full():
+            os.truncate(disk.folder / "filler", (disk.folder / "filler").stat().st_size - free)
+            result = export(root, folder)
+            assert result.exit_code == 5, result.output
+            assert f"{folder} cannot be written" in result.output
+            assert not folder.exists()
+        assert export(root, folder).exit_code == 0
 
 
 def test_a_missing_extra_is_named_before_writing(
