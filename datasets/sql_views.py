@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from datasets.layout import snapshot_path
@@ -68,6 +69,7 @@ def write(root: Root, file: str) -> list[str]:
     """
     import duckdb  # noqa: PLC0415 - readers that only want Polars need not load the engine
 
+    is_new = not Path(file).exists()
     try:
         with duckdb.connect(file) as connection:
             for statement in ["BEGIN TRANSACTION", *statements(root), "COMMIT"]:
@@ -75,6 +77,9 @@ def write(root: Root, file: str) -> list[str]:
             views = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY ALL")
             return [name for (name,) in views.fetchall()]
     except duckdb.Error as error:
+        if is_new:  # empty or unfinished, which the next attempt would refuse
+            for name in (file, f"{file}.wal"):
+                Path(name).unlink(missing_ok=True)
         raise SettingsError(f"{file}: {error}") from error
 
 

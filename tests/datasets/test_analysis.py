@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +31,7 @@ from tests.support import contract_app
 from tests.support.application import running
 from tests.support.processes import REPOSITORY, environment
 from tests.support.seals import make_seal
+from tests.support.small_disk import small_disk
 
 ONE, OTHER = "Test_one", "Test_other"
 
@@ -290,6 +292,19 @@ def test_a_locked_file_or_another_format_is_refused_unchanged(root: Path, tmp_pa
     assert command("sql", str(root), "--into", str(tmp_path / "own.duckdb")).exit_code == 2
     with duckdb.connect(str(tmp_path / "own.duckdb")) as connection:
         assert connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall() == []
+
+
+@pytest.mark.parametrize("free", [0, 32 << 10])
+def test_views_that_find_no_space_leave_no_file(root: Path, tmp_path: Path, free: int) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        arguments = ["sql", str(root), "--into", str(disk.folder / "alphas.duckdb")]
+        with disk.full():
+            os.truncate(disk.folder / "filler", (disk.folder / "filler").stat().st_size - free)
+            done = command(*arguments)
+            assert done.exit_code == 2
+            assert "No space left on device" in done.stderr
+            assert [path.name for path in disk.folder.iterdir()] == ["filler"]
+        assert command(*arguments).exit_code == 0
 
 
 def test_the_commands_list_alphas_and_units(root: Path) -> None:
