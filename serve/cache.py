@@ -41,12 +41,6 @@ class SizedLRUCache(Generic[V]):
         """Return the number of entries."""
         return len(self._values)
 
-    @property
-    def owners(self) -> set[SnapshotKey]:
-        """The snapshots that have entries."""
-        with self._lock:
-            return {owner for owner, _ in self._values}
-
     def get(self, owner: SnapshotKey, name: Hashable) -> V | None:
         """Return an entry and mark it as used; None on a miss."""
         key = (owner, name)
