@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
+import scipy.special  # noqa: F401 - figures load it on demand, and the first answer would wait 0.2 s for it
+
 from datasets.audit import Reader, audit
 from datasets.figure_data import read, read_check_summary
 from datasets.figures.checks import named_alphas
