@@ -17,7 +17,7 @@ from pipeline.housekeeping.command_line import (
     root_option,
     size_text,
 )
-from schemas.errors import AlphaNotPublished, SnapshotCorrupt
+from schemas.errors import SnapshotCorrupt
 from schemas.plurals import counted
 from schemas.screen import Screen, make_table
 from schemas.terminal import echo
@@ -47,13 +47,14 @@ def verify_command(
     Exit code: 0 when all files are intact, 4 when a check fails (the file is named), 5 when the store is unavailable,
     9 when an ALPHA is not published.
     """
+    from datasets.publication.pointers import not_published
     from pipeline.housekeeping.verify import verify
 
     storage = opened(root)
     there = published_alphas(storage)
     for alpha in alphas:
         if alpha not in there:
-            raise AlphaNotPublished(f"{storage.address} publishes no alpha {alpha!r}")
+            raise not_published(storage, alpha)
     screen = Screen(stderr=True)
     with Progress(
         TextColumn("{task.description}"),

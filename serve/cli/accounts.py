@@ -85,7 +85,10 @@ def show(session: Session, account: str) -> None:
 @_ceiling
 @on_store
 def change(session: Session, /, account: str, unpublished: bool, **values: Any) -> None:
-    """Change address, role or ceiling of an account; its keys follow at their next call."""
+    """Change address, role or ceiling of an account.
+
+    Its keys follow at their next call.
+    """
     _require_published(session, values, unpublished=unpublished)
     _print(session, lambda a: a.accounts.change(account, **values))
 
@@ -94,7 +97,10 @@ def change(session: Session, /, account: str, unpublished: bool, **values: Any) 
 @click.argument("account")
 @on_store
 def deactivate(session: Session, account: str) -> None:
-    """Close an account: its keys answer 403 account_inactive from their next call on."""
+    """Close an account.
+
+    Its keys answer 403 account_inactive from their next call on.
+    """
     _print(session, lambda a: a.accounts.deactivate(account))
 
 

@@ -176,9 +176,9 @@ def _print_token(session: Session, row: dict[str, Any], token: str, **extra: Any
 )
 @on_store
 def rotate(session: Session, key_id: str, grace: str | None) -> None:
-    """Issue another token with the rights of a key, and show it, once.
+    """Issue another token with the rights of a key.
 
-    The new token belongs to a new key with its own id and counts; `keys list` shows when the old one was last
+    The token is shown once. It belongs to a new key with its own id and counts; `keys list` shows when the old one was last
     used.
     """
     seconds = None if grace is None else _seconds(grace)
@@ -227,9 +227,9 @@ async def _with_last_use(session: Session, rows: list[dict[str, Any]]) -> list[d
 @click.option("--revoked", is_flag=True, help="Also show revoked keys.")
 @on_store
 def list_all(session: Session, account: str | None, revoked: bool) -> None:
-    """List keys, newest first, with their last use and the calls counted this month.
+    """List keys, newest first, with their use.
 
-    Both may be half a second old, and leave out refused calls. `-` means no call yet, or none in the last month.
+    It shows when each was last used and the calls counted this month. Both may be half a second old, and leave out refused calls. `-` means no call yet, or none in the last month.
     """
 
     async def act(a: Administration) -> list[dict[str, Any]]:
@@ -267,7 +267,10 @@ def _print(
 @click.argument("key_id")
 @on_store
 def show(session: Session, key_id: str) -> None:
-    """Show one key: its grants, and those in force under its account's ceiling."""
+    """Show one key and its grants.
+
+    Both those of the key and those in force under its account's ceiling.
+    """
     _print(session, lambda a: a.keys.find(key_id), writable=False)
 
 
@@ -278,7 +281,10 @@ def show(session: Session, key_id: str) -> None:
 @unpublished_option
 @on_store
 def change(session: Session, /, key_id: str, unpublished: bool, **values: Any) -> None:
-    """Widen or narrow a key from its next call on; other grants stay."""
+    """Widen or narrow a key from its next call on.
+
+    Other grants stay.
+    """
     require_published(
         session.datasets, {name: values[name] for name in _ALPHA_OPTIONS}, unpublished=unpublished
     )
@@ -289,7 +295,10 @@ def change(session: Session, /, key_id: str, unpublished: bool, **values: Any) -
 @click.argument("key_id")
 @on_store
 def suspend(session: Session, key_id: str) -> None:
-    """Stop a key until it is reactivated: it answers 401 key_suspended."""
+    """Stop a key until it is reactivated.
+
+    It answers 401 key_suspended.
+    """
     _print(session, lambda a: a.keys.suspend(key_id))
 
 

@@ -45,6 +45,15 @@ def shell(
     return Shell(settings, capsys)
 
 
+@pytest.mark.parametrize("group", ["keys", "accounts", "access"])
+def test_the_help_shows_what_each_command_does_uncut(group: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        serve([group, "--help"])
+    commands = capsys.readouterr().out.partition("Commands:\n")[2].splitlines()
+    assert len(commands) > 1
+    assert [line for line in commands if not line.endswith(".") or line.endswith("...")] == []
+
+
 def test_the_commands_create_use_and_revoke_a_key(shell: Shell) -> None:
     account = shell.json(
         "accounts create --email A@Example.org --ceiling-endpoints all --ceiling-runs prefix:Test_"
