@@ -142,9 +142,13 @@ class Snapshot:
             return self._entries[dataset, book]
         except KeyError:
             described = dataset if book is None else f"{dataset} of book {book}"
-            raise KindNotPublished(
-                f"{self.alpha_id} has no {described}; it holds {', '.join(self.datasets()) or 'no tables'}"
-            ) from None
+            if books := self.books(dataset):
+                held = f"it is stored by book: name one of {', '.join(books)}"
+            elif self.has(dataset):
+                held = "it is not stored by book: name none"
+            else:
+                held = f"it holds {', '.join(self.datasets()) or 'no tables'}"
+            raise KindNotPublished(f"{self.alpha_id} has no {described}; {held}") from None
 
     def file(self, dataset: str, book: str | None = None) -> str:
         """Return the local path of one file, for DuckDB, Polars and Arrow.

@@ -177,8 +177,12 @@ def test_an_absent_dataset_is_refused_with_the_available_ones(root: Path, publis
     snapshot = datasets.open(root)["Test_tiny"]
     with pytest.raises(KindNotPublished, match="rebalances, positions"):
         snapshot.scan("trades")
-    with pytest.raises(KindNotPublished, match="long_short_settlements"):
+    with pytest.raises(
+        KindNotPublished, match="positions of book long_short_settlements; .* one of long_short"
+    ):
         snapshot.scan("positions", "long_short_settlements")
+    with pytest.raises(KindNotPublished, match=r"rebalances of book long_short; .*: name none$"):
+        snapshot.scan("rebalances", "long_short")
 
 
 @given(
