@@ -158,6 +158,9 @@ class BaseClient(Generic[H]):
             raise AlphaResultsClientError(
                 f"there is no endpoint {endpoint!r}{did_you_mean(endpoint, ENDPOINTS)}"
             )
+        missing = [name for name in ENDPOINTS[endpoint].in_path if name not in parameters]
+        if missing:
+            raise AlphaResultsClientError(f"{endpoint} needs {' and '.join(missing)}: pass {missing[0]}=…")
         path = {name: str(parameters[name]) for name in ENDPOINTS[endpoint].in_path}
         query = {name: value for name, value in parameters.items() if name not in path}
         plan = collect(self._settings, endpoint, path, query)
