@@ -178,7 +178,7 @@ def test_an_absent_dataset_is_refused_with_the_available_ones(root: Path, publis
     with pytest.raises(KindNotPublished, match="rebalances, positions"):
         snapshot.scan("trades")
     with pytest.raises(
-        KindNotPublished, match="positions of book long_short_settlements; .* one of long_short"
+        KindNotPublished, match=r"positions of book long_short_settlements; .* one of long_short"
     ):
         snapshot.scan("positions", "long_short_settlements")
     with pytest.raises(KindNotPublished, match=r"rebalances of book long_short; .*: name none$"):
