@@ -269,16 +269,15 @@ def names(run: Snapshot, book: str, window: Window) -> Content:
     if not run.has_rows("pnl", book):
         return withheld("the run sealed no profit and loss by name of this book")
     money = ("net_pnl", "market_pnl", "execution_cost", "borrow_cashflow")
-    by_name = (
-        run.scan("pnl", book)
-        .filter(analysis.within(window))
-        .group_by("symbol")
-        .agg(*(pl.col(name).sum() for name in money), sessions=pl.len())
-        .sort("net_pnl", "symbol", descending=[True, False])
-        .collect()
-    )
-    if by_name.is_empty():
+    rows = run.scan("pnl", book).filter(analysis.within(window)).select("symbol", *money).collect()
+    if rows.is_empty():
         return withheld(NO_SESSION)
+    # One name after the other, because the last digits of sums by group vary from call to call.
+    sums = [
+        {"symbol": part["symbol"][0], **{name: part[name].sum() for name in money}, "sessions": part.height}
+        for part in rows.partition_by("symbol")
+    ]
+    by_name = pl.DataFrame(sums).sort("net_pnl", "symbol", descending=[True, False])
     return {
         "columns": columns(by_name),
         "best": by_name.filter(pl.col("net_pnl") > 0).head(TOP_NAMES).to_dicts(),

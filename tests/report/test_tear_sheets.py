@@ -11,17 +11,22 @@ import shutil
 from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
+import numpy as np
+import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
 import datasets
 from datasets.__main__ import cli
-from datasets.report.content import content
+from datasets.figures.series import FULL_HISTORY
+from datasets.report.content import content, names
 from datasets.report.figures import _LABELS, dated, day, of_equity, significant
 from datasets.report.figures import entry as shown_entry
 from datasets.report.page import render
+from datasets.snapshot import Snapshot
 from tests.support import contract_app
 from tests.support.application import running
 from tests.support.client import ApiClient
@@ -520,3 +525,19 @@ def test_sheet_and_explorer_use_the_same_labels() -> None:
     assert {name for name, _ in shown} >= {"ic", "icir", "pnl", "sharpe", "volatility", "hit_rate"}
     for name, title in shown:
         assert title == _LABELS[name], name
+
+
+def test_each_sheet_of_a_snapshot_has_the_same_digits() -> None:
+    rows, names_held = 200_000, 100
+    values = np.random.default_rng(1).normal(size=(4, rows))
+    money = ("net_pnl", "market_pnl", "execution_cost", "borrow_cashflow")
+    pnl = pl.DataFrame(
+        {
+            "date": pl.Series(np.arange(rows, dtype=np.int32) // names_held).cast(pl.Date),
+            "symbol": [f"S{row % names_held}" for row in range(rows)],
+            **dict(zip(money, values, strict=True)),
+        }
+    )
+    run = SimpleNamespace(has_rows=lambda *_: True, scan=lambda *_: pnl.lazy())
+    first, *others = (names(cast("Snapshot", run), "long_short", FULL_HISTORY) for _ in range(30))
+    assert all(other == first for other in others)
