@@ -173,13 +173,8 @@ def panel(sources: Sources, deciles: Block | Unavailable) -> Block | Unavailable
     assert not isinstance(raw, Unavailable)
     return {
         "signal": Signal.RAW.value,
-        "ic_weekly": [
-            {"date": week.isoformat(), "ic": ic} for week, ic in weekly_series(sections.date, sections.ic)
-        ],
-        "decile_spread_weekly": [
-            {"date": week.isoformat(), "spread": spread}
-            for week, spread in weekly_series(sections.date, raw.decile_spread)
-        ],
+        "ic_weekly": weekly_series(sections.date, sections.ic, "ic"),
+        "decile_spread_weekly": weekly_series(sections.date, raw.decile_spread, "spread"),
         "ic_term_structure": weekly_means(raw.ic_by_horizon, "horizon_weeks", "mean_ic"),
         "rank_autocorrelation": weekly_means(raw.rho_by_lag, "lag_weeks", "rho"),
         "coverage": panel_coverage(sections.n_symbols, raw.cohort_size, raw.n_return_obs, sections.traded),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +26,7 @@ from schemas.metrics.statistic import FORWARD_RETURNS_PRESENT
 from schemas.tables.weekly_signal import BUCKETS
 
 
-def weekly_series(dates: Dates, values: Floats) -> list[tuple[dt.date, float]]:
+def weekly_series(dates: Dates, values: Floats, figure: str) -> list[dict[str, Any]]:
     """Return the measured weeks with their values.
 
     Parameters
@@ -36,14 +35,19 @@ def weekly_series(dates: Dates, values: Floats) -> list[tuple[dt.date, float]]:
         Rebalance dates, ascending.
     values : Floats, shape (n_weeks,)
         One value per week; NaN stands for null.
+    figure : str
+        Key of the value in an entry.
 
     Returns
     -------
-    list of (datetime.date, float)
-        In order of date. A week without a finite value has no entry, so the mean of the values is the figure
-        reported elsewhere for the same series.
+    list of dict
+        ``date`` (ISO 8601) and the value, in order of date. A week without a finite value has no entry, so the mean of the
+        values is the figure reported elsewhere for the same series.
     """
-    return [(day(dates, week), float(values[week])) for week in np.flatnonzero(np.isfinite(values)).tolist()]
+    return [
+        {"date": day(dates, week).isoformat(), figure: float(values[week])}
+        for week in np.flatnonzero(np.isfinite(values)).tolist()
+    ]
 
 
 def weekly_means(series: Mapping[int, Floats], step: str, mean: str) -> list[dict[str, Any]]:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import datetime as dt
 from typing import Any
 
 import numpy as np
@@ -150,11 +149,11 @@ def test_the_correlation_of_ten_buckets_matches_scipy() -> None:
 
 
 def test_a_weekly_series_has_only_measured_weeks() -> None:
-    assert weekly_series(DAYS, np.array([0.5, NULL, -0.25])) == [
-        (dt.date(2020, 1, 3), 0.5),
-        (dt.date(2021, 1, 8), -0.25),
+    assert weekly_series(DAYS, np.array([0.5, NULL, -0.25]), "ic") == [
+        {"date": "2020-01-03", "ic": 0.5},
+        {"date": "2021-01-08", "ic": -0.25},
     ]
-    assert weekly_series(DAYS[:0], np.array([])) == []
+    assert weekly_series(DAYS[:0], np.array([]), "ic") == []
 
 
 def test_means_by_step_are_ordered_with_their_weeks() -> None:
@@ -206,5 +205,5 @@ def test_tenure_from_a_ledger_has_no_weeks() -> None:
 
 def test_a_week_without_bounds_is_omitted_from_a_series() -> None:
     days = np.array(["2020-01-03", "2020-01-10", "2020-01-17", "2020-01-24"], dtype="datetime64[D]")
-    series = weekly_series(days, np.array([0.1, np.inf, np.nan, -np.inf]))
-    assert series == [(dt.date(2020, 1, 3), 0.1)]
+    series = weekly_series(days, np.array([0.1, np.inf, np.nan, -np.inf]), "ic")
+    assert series == [{"date": "2020-01-03", "ic": 0.1}]
