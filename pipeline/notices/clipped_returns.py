@@ -19,6 +19,24 @@ _BOUNDS: Final = 2
 """Most values that a lower and an upper bound make common."""
 
 
+def by_frequency(values: Floats) -> tuple[Integers, Floats]:
+    """Count equal values, to seven decimals.
+
+    Parameters
+    ----------
+    values
+        Returns or moves, shape (n,).
+
+    Returns
+    -------
+    counts, sizes : shape (different,)
+        How often each value occurs, and the value; most common first, the smaller of equally common ones first.
+    """
+    sizes, counts = np.unique(np.round(values, _DECIMALS), return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    return counts[order], sizes[order]
+
+
 def judge_repeated_returns(returns: Floats) -> NoticeOutcome:
     """Judge how often one large forward return occurs.
 
@@ -33,11 +51,9 @@ def judge_repeated_returns(returns: Floats) -> NoticeOutcome:
             notice,
             f"{counted(number, 'forward return is', 'forward returns are')} known; {MIN_MOVES} are needed",
         )
-    large = returns[np.abs(returns) > CLIPPED_FROM]
-    sizes, counts = np.unique(np.round(large, _DECIMALS), return_counts=True)
-    common = np.argsort(-counts, kind="stable")
-    most, usual = (int(counts[common[place]]) if counts.size > place else 0 for place in (0, _BOUNDS))
-    size = float(sizes[common[0]]) if most else 0.0
+    counts, sizes = by_frequency(returns[np.abs(returns) > CLIPPED_FROM])
+    most, usual = (int(counts[place]) if counts.size > place else 0 for place in (0, _BOUNDS))
+    size = float(sizes[0]) if most else 0.0
     return judged(
         notice,
         most / max(usual, MIN_CLIPPED),

@@ -9,6 +9,7 @@ import numpy as np
 
 from datasets.figures.series import Floats
 from pipeline.maths.weekly_digests import rounded
+from pipeline.notices.clipped_returns import by_frequency
 from pipeline.notices.correlations import judge_mean
 from pipeline.notices.held_names import Holdings
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
@@ -33,8 +34,6 @@ from schemas.notices.moves import (
 from schemas.notices.signal import COPIED_SHARE, MIN_COPIED_NAMES
 from schemas.plurals import counted
 
-_DECIMALS: Final = 7
-"""Digits by which moves of one size agree."""
 _BOTH_MOVED: Final = f"{MIN_MOVED_NAMES} names with a move in both sessions"
 
 
@@ -161,12 +160,8 @@ def _judge_clipped_losses(moves: Floats, sides: Floats) -> NoticeOutcome:
 
 def _most_common(values: Floats) -> tuple[int, float]:
     """Return how often the most common value above a bound occurs, and the value."""
-    large = values[values > CLIPPED_FROM]
-    if not large.size:
-        return 0, 0.0
-    different, counts = np.unique(np.round(large, _DECIMALS), return_counts=True)
-    place = int(counts.argmax())
-    return int(counts[place]), float(different[place])
+    counts, sizes = by_frequency(values[values > CLIPPED_FROM])
+    return (int(counts[0]), float(sizes[0])) if counts.size else (0, 0.0)
 
 
 def _judge_stale_marks(moves: Floats) -> NoticeOutcome:
