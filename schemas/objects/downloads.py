@@ -14,18 +14,18 @@ PARQUET: Final = r"\.parquet$"
 SHA256: Final = "^[0-9a-f]{64}$"
 _TABLE: Final = text("table", "The published table.", vocabulary=tuple(PUBLISHED_TABLES))
 _BOOK: Final = text("book", "Book of the rows; null if the table is not stored by book.", nullable=True)
-_ROWS: Final = count("rows", "Rows in the file.")
-_BYTES: Final = integer("size_bytes", Unit.BYTES, "Size of the file.")
-_DIGEST: Final = text("sha256", "SHA-256 of the file in hexadecimal; also its entity tag.", pattern=SHA256)
+_CONTENT: Final = (
+    count("rows", "Rows in the file."),
+    integer("size_bytes", Unit.BYTES, "Size of the file."),
+    text("sha256", "SHA-256 of the file in hexadecimal; also its entity tag.", pattern=SHA256),
+)
 
 TABLE_FILE: Final = record(
     "table_file",
     "One Parquet file that the key may download.",
     _TABLE,
     _BOOK,
-    _ROWS,
-    _BYTES,
-    _DIGEST,
+    *_CONTENT,
     day("from", "First day with a row; null without rows.", nullable=True),
     day("to", "Last day with a row; null without rows.", nullable=True),
     array(
@@ -59,8 +59,6 @@ TABLE_DOWNLOAD: Final = record(
     ),
     instant("expires_at", "When the URL expires."),
     text("filename", "Suggested file name.", pattern=PARQUET),
-    _ROWS,
-    _BYTES,
-    _DIGEST,
+    *_CONTENT,
     model="TableDownload",
 )

@@ -91,9 +91,16 @@ _OWNER: Final = (
     text("email", "E-mail address of the owner."),
     text("role", "Current role of the owner."),
 )
-_EXPIRES_AT: Final = instant("expires_at", "When the key expires; null for never.", nullable=True)
-_CREATED_AT: Final = instant("created_at", "When the key was issued.")
-_DISPLAY_PREFIX: Final = text("display_prefix", "Masked token: its first two words and the start of its id.")
+_GRANTS: Final = (ALLOW, FIELD_POLICY, RATE_LIMIT, USAGE)
+_TIMES: Final = (
+    instant("expires_at", "When the key expires; null for never.", nullable=True),
+    instant("created_at", "When the key was issued."),
+)
+_LABELS: Final = (
+    _EXACT_KEY_ID,
+    text("display_prefix", "Masked token: its first two words and the start of its id."),
+    text("name", "Label given when the key was issued."),
+)
 
 ME: Final = record(
     "me",
@@ -102,10 +109,7 @@ ME: Final = record(
     text("key_name", "Label given when the key was issued."),
     *_OWNER,
     flag("is_admin", "Whether the owner is an administrator."),
-    ALLOW,
-    FIELD_POLICY,
-    RATE_LIMIT,
-    USAGE,
+    *_GRANTS,
     texts(
         "callable_endpoints",
         "Registry ids of the endpoints that the key may call, in the order of the registry.",
@@ -118,25 +122,17 @@ ME: Final = record(
 KEY: Final = record(
     "key",
     "One key of the caller's account. Revoked keys are not listed.",
-    _EXACT_KEY_ID,
-    _DISPLAY_PREFIX,
-    text("name", "Label given when the key was issued."),
+    *_LABELS,
     text("status", "Whether the key is active; for expiry see `expires_at`.", vocabulary=KEY_STATUSES),
-    ALLOW,
-    FIELD_POLICY,
-    RATE_LIMIT,
-    USAGE,
-    _EXPIRES_AT,
-    _CREATED_AT,
+    *_GRANTS,
+    *_TIMES,
     model="Key",
 )
 
 KEY_USAGE: Final = record(
     "key_usage",
     "One key in the administrators' view, which includes revoked keys.",
-    _EXACT_KEY_ID,
-    _DISPLAY_PREFIX,
-    text("name", "Label given when the key was issued."),
+    *_LABELS,
     text("status", "Whether the key is active.", vocabulary=ALL_KEY_STATUSES),
     record(
         "owner",
@@ -144,11 +140,7 @@ KEY_USAGE: Final = record(
         *_OWNER,
         flag("active", "Whether the account is active; keys of an inactive account are refused."),
     ),
-    ALLOW,
-    FIELD_POLICY,
-    RATE_LIMIT,
-    USAGE,
-    _EXPIRES_AT,
-    _CREATED_AT,
+    *_GRANTS,
+    *_TIMES,
     model="KeyUsage",
 )
