@@ -185,13 +185,12 @@ def exposures(ledger: Ledger, factors: Matrix, window: int, *, less_risk_free: b
     Jensen (1968), "The Performance of Mutual Funds in the Period 1945-1964", Journal of Finance 23.
     """
     returns = solvent_returns(ledger.starting, ledger.ending)
-    if isinstance(returns, Unavailable):
-        return Exposures(returns, returns, returns, np.zeros(ledger.date.size, np.bool_))
-    if ledger.date.size and np.isnan(ledger.risk_free).all():
-        unstated = Unavailable(
+    if not isinstance(returns, Unavailable) and ledger.date.size and np.isnan(ledger.risk_free).all():
+        returns = Unavailable(
             "insufficient_data", "the ledger states no risk-free return, which is to be taken off"
         )
-        return Exposures(unstated, unstated, unstated, np.zeros(ledger.date.size, np.bool_))
+    if isinstance(returns, Unavailable):
+        return Exposures(returns, returns, returns, np.zeros(ledger.date.size, np.bool_))
     explained = factors - ledger.risk_free[:, None] if less_risk_free else factors
     excess = returns - ledger.risk_free
     measured = ~(np.isnan(excess) | np.isnan(explained).any(axis=1))
