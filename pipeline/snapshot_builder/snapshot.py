@@ -55,6 +55,7 @@ from pipeline.snapshot_builder.write import SnapshotWriter
 from schemas.errors import OtherFormat, SealRefused
 from schemas.kinds import KINDS, REQUIRED_KINDS
 from schemas.notices import NOTICE, NOTICES
+from schemas.plurals import counted
 from schemas.tables import TABLES
 from schemas.version import schema_version
 
@@ -187,7 +188,7 @@ def _require_sound(seal: Seal, violations: Sequence[Violation], warnings: Sequen
     broken += [warning.to_dict() | {"strict": True} for warning in warnings]
     if broken:
         raise SealRefused(
-            f"{seal.address} breaks {len(broken)} rule(s); nothing was published", tuple(broken)
+            f"{seal.address} breaks {counted(len(broken), 'rule')}; nothing was published", tuple(broken)
         )
 
 
