@@ -19,6 +19,7 @@ from datasets.layout import ALPHAS, CATALOG, REFUSED
 from datasets.publication.pointers import not_published
 from datasets.storage import Storage, open_storage
 from schemas.errors import AlphaNotPublished, SettingsError
+from schemas.plurals import counted
 
 _NAMES_SHOWN: Final = 3
 """Maximum alphas in a message."""
@@ -37,6 +38,9 @@ class Root:
         self.storage = storage
         self.catalogue = Catalogue(storage)
         self.catalogue.refresh()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.storage.address!r}, {counted(len(self), 'alpha')})"
 
     def __getitem__(self, alpha_id: str) -> Alpha:
         """Return the served snapshot of an alpha; raises AlphaNotPublished with similar names."""

@@ -57,6 +57,9 @@ class Snapshot:
         self.published_at: Final = pointer.first_published_at
         """First publication, ISO-8601 UTC; a rollback to it does not change it."""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.alpha_id!r}, snapshot={self.pointer.snapshot!r})"
+
     @cached_property
     def _folder(self) -> str:
         return snapshot_path(self.pointer.alpha_id, self.pointer.snapshot)

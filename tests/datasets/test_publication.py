@@ -172,6 +172,13 @@ def test_a_table_sealed_without_rows_has_its_declared_columns(root: Path, publis
     assert run.relation("positions").fetchall() == []
 
 
+def test_a_root_and_an_alpha_show_in_a_notebook_what_they_are(root: Path, publish: Publish) -> None:
+    published = publish()
+    opened = datasets.open(root)
+    assert repr(opened) == f"Root({str(root)!r}, 1 alpha)"
+    assert repr(opened["Test_tiny"]) == f"Alpha('Test_tiny', snapshot={published.snapshot!r})"
+
+
 def test_an_absent_dataset_is_refused_with_the_available_ones(root: Path, publish: Publish) -> None:
     publish()
     snapshot = datasets.open(root)["Test_tiny"]
