@@ -138,6 +138,17 @@ def test_a_receipt_is_small_and_verifiable_with_the_keys(place: Path, tmp_path: 
     other = writer("verify", str(receipt), *keys, "--seal", str(place / "Test_plain"))
     assert other.returncode == 2
     assert "is not of" in other.stderr
+    folder = writer("verify", str(place / "Test_signed"), *keys)
+    assert folder.returncode == 2
+    assert folder.stderr.endswith(
+        "Test_signed cannot be read: Is a directory; a receipt is the seal.dsse.json of a seal.\n"
+    )
+
+
+def test_a_missing_key_is_reported_as_missing(place: Path, tmp_path: Path) -> None:
+    signed = writer("sign", str(place / "Test_plain"), "--key", str(tmp_path / "no.pem"))
+    assert signed.returncode == 2
+    assert signed.stderr == f"error: the key {tmp_path}/no.pem cannot be read: No such file or directory.\n"
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,9 @@ def sign_manifest(manifest: bytes, key_file: Any) -> bytes:
 
     try:
         key = load_pem_private_key(Path(key_file).read_bytes(), None)
-    except (OSError, ValueError, TypeError) as error:
+    except OSError as error:
+        raise SealError(f"the key {key_file} cannot be read: {error.strerror}.") from error
+    except (ValueError, TypeError) as error:
         raise SealError(f"{key_file} is not a private key in PEM without a password: {error}") from error
     if not isinstance(key, Ed25519PrivateKey):
         raise SealError(f"{key_file} is not an Ed25519 key: make one with `alpha-results-seal make-key`.")
@@ -74,8 +76,14 @@ def verify(receipt: Path, key_file: Path, folder: Path | None) -> Any:
     from schemas.errors import SettingsError  # noqa: PLC0415 -- with the rules
 
     try:
-        verified = signature.verify(receipt.read_bytes(), signature.read_keys(str(key_file)))
-    except (OSError, signature.Unsigned, SettingsError) as error:
+        envelope = receipt.read_bytes()
+    except OSError as error:
+        raise SealError(
+            f"{receipt} cannot be read: {error.strerror}; a receipt is the {signature.SIGNATURE_FILE} of a seal."
+        ) from error
+    try:
+        verified = signature.verify(envelope, signature.read_keys(str(key_file)))
+    except (signature.Unsigned, SettingsError) as error:
         raise SealError(f"{receipt}: {error}") from error
     if folder is not None and hashlib.sha256(_manifest(folder)).hexdigest() != verified.seal_digest:
         raise SealError(f"{receipt} is not of {folder}: its seal.json has another digest.")
