@@ -19,6 +19,7 @@ from schemas.notices.signal import (
     FLIPPED_CORRELATION,
     MIN_COPIED_NAMES,
     MIN_NAME_SPANS,
+    MIN_PROVABLE_RETURNS,
     MIN_RANKED_NAMES,
     NEAR_COPY,
     STEADY_CORRELATION,
@@ -32,12 +33,13 @@ NO_FORWARD_RETURN: Final = "the run sealed no forward return"
 """Reason that a notice on forward returns is not checked."""
 _TOLERANCE: Final = 1e-6
 """Of a return compounded over a week, and of weights that are the same."""
+_BESIDE_MARKS: Final = ("signal.returns_beyond_marks", "signal.return_size")
 _ON_RETURNS: Final = (
     "signal.copied_forward_returns",
     "universe.gaps",
     "signal.innovation_ic",
     "signal.weight_ic",
-    "signal.returns_beyond_marks",
+    *_BESIDE_MARKS,
     "signal.chained_returns",
     "signal.unproven_weeks",
 )
@@ -109,9 +111,13 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
     else:
         yield judge_weights(panel.weights, panel.scores, returns)
     if panel.marks is None:
-        yield not_checked("signal.returns_beyond_marks", "the run sealed no positions")
+        for notice in _BESIDE_MARKS:
+            yield not_checked(notice, "the run sealed no positions")
     else:
-        yield judge_returns_beyond_marks(panel.scores, returns, panel.marks)
+        returns_of_marks = np.full(returns.shape, np.nan)
+        returns_of_marks[:, :-1] = panel.marks[:, 1:] / panel.marks[:, :-1] - 1
+        yield judge_returns_beyond_marks(panel.scores, returns, returns_of_marks)
+        yield judge_return_size(returns, returns_of_marks)
     if panel.span is None:
         for notice in ("signal.chained_returns", "signal.unproven_weeks"):
             yield not_checked(notice, "the run sealed no fills")
@@ -201,16 +207,35 @@ def judge_innovation(scores: Floats, returns: Floats) -> NoticeOutcome:
     )
 
 
-def judge_returns_beyond_marks(scores: Floats, returns: Floats, marks: Floats) -> NoticeOutcome:
+def judge_returns_beyond_marks(scores: Floats, returns: Floats, returns_of_marks: Floats) -> NoticeOutcome:
     """Judge whether the score predicts the difference between forward returns and those of the marks of held names."""
-    beyond = np.full(returns.shape, np.nan)
-    beyond[:, :-1] = returns[:, :-1] - (marks[:, 1:] / marks[:, :-1] - 1)
-    weekly = rank_correlations(scores, beyond)
     return judge_mean(
         "signal.returns_beyond_marks",
-        weekly,
+        rank_correlations(scores, returns - returns_of_marks),
         "What forward returns have beyond the run's own marks has a rank correlation of {mean:.3f} with the score over {number} weeks.",
         "names with two marks",
+    )
+
+
+def judge_return_size(returns: Floats, returns_of_marks: Floats) -> NoticeOutcome:
+    """Judge the size of forward returns beside that of the moves of the marks, which ranks do not show.
+
+    Both are of the same length, a night apart. Medians hold against splits and against news in that night.
+    """
+    notice = "signal.return_size"
+    both = np.isfinite(returns + returns_of_marks)
+    number = int(both.sum())
+    if number < MIN_PROVABLE_RETURNS:
+        return not_checked(
+            notice,
+            f"{counted(number, 'forward return is', 'forward returns are')} of a name with two marks; {MIN_PROVABLE_RETURNS} are needed",
+        )
+    size, of_marks = (float(np.median(np.abs(values[both]))) for values in (returns, returns_of_marks))
+    return judged(
+        notice,
+        size / of_marks if of_marks else np.nan,
+        f"The median size of {number} forward returns is {size:.4f}, and {of_marks:.4f} between the marks of the same names.",
+        returns=number,
     )
 
 

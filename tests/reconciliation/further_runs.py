@@ -349,6 +349,11 @@ FURTHER: dict[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
         lambda: without_fills(RETURN.clip(-0.06, 0.06)),
         said_by("signal.repeated_returns"),
     ),
+    "forward returns half as large again": (
+        lambda: without_fills(RETURN * 1.5),
+        said_by("signal.return_size"),
+    ),
+    "forward returns of half a week": (lambda: without_fills(RETURN / 2), said_by("signal.return_size")),
     "losses of what the score likes cut off": (
         lambda: without_fills(pl.when(SCORE > 0).then(RETURN.clip(lower_bound=-0.03)).otherwise(RETURN)),
         said_by("signal.repeated_returns"),
