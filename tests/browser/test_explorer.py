@@ -960,6 +960,20 @@ def test_on_a_phone_the_figures_of_the_catalogue_keep_their_units(visit: Visit) 
         assert re.search(rf'cell "{title} -?\d', rows), rows
 
 
+def test_on_a_phone_a_figure_and_its_standing_stay_within_their_row(visit: Visit) -> None:
+    visit.page.set_viewport_size({"width": 390, "height": 844})
+    page = visit.open("/")
+    right = "all => all.map(one => one.getBoundingClientRect().right)"
+    standings = page.locator(".catalogue .standing").evaluate_all(right)
+    assert standings
+    assert max(standings) <= min(page.locator("tr[data-alpha]").evaluate_all(right)) - 12, "the padding"
+
+
+def test_a_run_without_a_ledger_is_not_said_to_lack_it_in_this_window(visit: Visit) -> None:
+    said = visit.open(f"/alphas/{EMPTY}").locator("#equity").inner_text()
+    assert "Not available: the run holds no data of this." in said
+
+
 def test_on_a_phone_the_first_column_stays_while_a_table_is_scrolled(visit: Visit) -> None:
     visit.page.set_viewport_size({"width": 390, "height": 844})
     page = visit.open(f"/alphas/{FULL}")

@@ -68,7 +68,7 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
   }
 
   const some = (list) => {
-    if (list.length === 0) throw new Unavailable("there are no data in this window; widen it.");
+    if (list.length === 0) throw new Unavailable(state.from || state.to ? "there are no data in this window; widen it." : "the run holds no data of this.");
     return list;
   };
 
