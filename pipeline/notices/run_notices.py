@@ -18,7 +18,7 @@ from pipeline.notices.outcome import NoticeOutcome, in_declared_order, judged, n
 from pipeline.notices.panel import NO_FORWARD_RETURN
 from pipeline.reconciliation.figures import Figure
 from pipeline.rule import Coverage
-from schemas.notices import NOTICES
+from schemas.notices import MIN_CORRELATED_WEEKS, NOTICES
 from schemas.notices.moves import MOVE_NOTICES
 from schemas.notices.signal import MIN_OUTLYING_NAMES, MIN_PROVABLE_RETURNS
 from schemas.plurals import counted
@@ -124,6 +124,27 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
     yield universe.judge_twins(sections.twins, sections.compared)
     yield from panel.judge_panel(sections.panel)
     yield from _judge_clipped_returns(sections)
+    book = _long_short(ledgers)
+    if book is not None and sections.panel.weights is not None:
+        yield _judge_target_size(sections.panel.weights, book["gross_notional"] / book["ending_equity"])
+
+
+def _judge_target_size(weights: Floats, exposure: Floats) -> NoticeOutcome:
+    """Judge target weights, shape (names, weeks), beside the gross exposure of their book by session."""
+    notice, targets = "book.target_size", np.nansum(np.abs(weights), axis=0)
+    targets, exposure = targets[targets > 0], exposure[exposure > 0]
+    if targets.size < MIN_CORRELATED_WEEKS or not exposure.size:
+        return not_checked(
+            notice,
+            f"{counted(targets.size, 'week has', 'weeks have')} target weights; {MIN_CORRELATED_WEEKS} and positions are needed",
+        )
+    target, held = float(np.median(targets)), float(np.median(exposure))
+    return judged(
+        notice,
+        target / held,
+        f"Target weights sum to {target:.3g} of the equity in the median week, and the positions to {held:.3g} in the median session.",
+        weeks=targets.size,
+    )
 
 
 def _judge_clipped_returns(sections: CrossSections) -> Iterator[NoticeOutcome]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.notices.notice import GRINOLD, SIGNIFICANT, Notice
+from schemas.notices.notice import GRINOLD, MIN_CORRELATED_WEEKS, SIGNIFICANT, Notice
 
 MIN_FILLS: Final = 50
 """Fewest fills, with the prices they are compared with, that are judged."""
@@ -58,6 +58,15 @@ BOOK_NOTICES: Final = (
         "highest 90th percentile of gross_notional / ending_equity of a book, over sessions that end with equity above 0",
         "Federal Reserve, Regulation T (12 CFR 220): positions of at most twice the equity; measured: 2.0 to 2.3 in dollar-neutral "
         "runs",
+    ),
+    Notice(
+        "book.target_size",
+        "Target weights are larger than the book that follows them: they are of another unit, or were scaled afterwards.",
+        "target_size",
+        1.5,
+        "median over weeks of the sum of absolute long_short_target_weight, of up to 64 names, / median of gross_notional / ending_equity "
+        f"of long_short over sessions with positions; over {MIN_CORRELATED_WEEKS} weeks with targets or more",
+        "the rule decisions.target allows smaller positions in weeks with untradeable names; measured: 0.1 to 1.05 in honest runs",
     ),
     Notice(
         "book.execution_cost",

@@ -349,6 +349,10 @@ FURTHER: dict[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
         lambda: without_fills(RETURN.clip(-0.06, 0.06)),
         said_by("signal.repeated_returns"),
     ),
+    "target weights in per cent, and no fills are sealed": (
+        lambda: without(of("decisions", pl.col("long_short_target_weight") * 100), "trades"),
+        said_by("book.target_size"),
+    ),
     "forward returns half as large again": (
         lambda: without_fills(RETURN * 1.5),
         said_by("signal.return_size"),
