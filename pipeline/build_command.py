@@ -61,7 +61,7 @@ def build(
     published without its source archive, 7 crashed); 130 when the batch was ended before every seal was built and none
     failed; 8 when the only failures are seals that an earlier command refused.
     """
-    from pipeline.batch.batch import make_batch
+    from pipeline.batch.batch import Batch
     from pipeline.batch.command_line import build_once, follow
     from pipeline.batch.output import Output
     from schemas.errors import AlphaResultsError, StorageUnavailable
@@ -82,7 +82,7 @@ def build(
         metrics = MetricsFile(metrics_file)
     try:
         # Before a seal is read or a process started, because no seal could be published there.
-        batch = make_batch(root, "--datasets", seals=seals, searched=searched, **options)
+        batch = Batch(root=root, root_option="--datasets", seals=seals, searched=searched, **options)
         output = Output(batch, as_json=as_json, metrics=metrics, endless=watch)
         context.exit(follow(batch, output, interval) if watch else build_once(batch, output))
     except AlphaResultsError as error:

@@ -8,22 +8,14 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Final
+from typing import Final
 
 POLL_SECONDS: Final = 0.25
 """Seconds within which a batch notices a cancellation."""
 
 
 class Cancellation:
-    """Stops a batch; usable from any thread and from signal handlers, before, during and after it.
-
-    Attributes
-    ----------
-    stopping
-        Whether no further build is to begin.
-    aborted
-        Whether builds at work are to be killed.
-    """
+    """Stops a batch; usable from any thread and from signal handlers, before, during and after it."""
 
     def __init__(self) -> None:
         # No events: a signal handler that sets one could wait for a lock that the interrupted thread holds.
@@ -51,14 +43,8 @@ class Cancellation:
         finally:
             self._interrupts = False
 
-    def on_signal(self, number: int) -> None:
-        """React to a signal: SIGTERM lets running builds finish; Ctrl-C and a second signal kill them.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            Within :meth:`interruptible`.
-        """
+    def on_signal(self, number: int, _: object) -> None:
+        """Let running builds finish after SIGTERM, kill them after Ctrl-C or a second signal; end an interruptible block."""
         if self._interrupts:
             self.abort()
             raise KeyboardInterrupt
@@ -82,11 +68,8 @@ def stoppable(cancellation: Cancellation) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-
-    def end(number: int, _: Any) -> None:
-        cancellation.on_signal(number)
-
-    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, cancellation.on_signal) for number in numbers}
     try:
         with suppress(KeyboardInterrupt):
             yield

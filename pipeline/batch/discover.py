@@ -19,41 +19,22 @@ from schemas.objects.seal import FOLDER_KIND
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredSeal:
-    """A finished seal, as of a scan.
-
-    Attributes
-    ----------
-    address
-        Where it is.
-    digest
-        Of its manifest, which stands for all of it; of address and listing if the manifest cannot be read.
-    alpha_id, sealed_at
-        As the manifest has them; None when it is not valid, which the build will report.
-    has_source
-        Whether the run sealed its source.
-    nested
-        Address -> digest of its source files with the name of a manifest: they are no seals of their own.
-    unread
-        Whether its manifest could not be read.
-    """
+    """A finished seal, as of a scan; without alpha and time when its manifest is not valid, which the build will report."""
 
     address: str
     digest: str
+    """Of its manifest, which stands for all of it; of address and listing if the manifest cannot be read."""
     alpha_id: str | None = None
     sealed_at: datetime | None = None
     has_source: bool = False
     nested: Mapping[str, str] = field(default_factory=dict)
-    unread: bool = False
+    """Address -> digest of its source files with the name of a manifest: they are no seals of their own."""
 
 
 class Seals:
     """The finished seals below a folder or prefix; a manifest is read again only if its listing changed.
 
-    Parameters
-    ----------
-    address
-        A folder or the URL of a supported store. Seals may lie at any depth, below another one too; a file that a seal
-        declares as its own source is not a seal.
+    Seals may lie at any depth, below another one too; a file that a seal declares as its own source is not a seal.
 
     Raises
     ------
@@ -89,20 +70,19 @@ class Seals:
                 raise
             raise SettingsError(f"--from: {error}") from error
         self._scanned = True
-        # What could not be read is tried again: permitting it changes no signature.
-        self._known = {
-            path: (signature, seal)
-            for path, (signature, seal) in self._known.items()
-            if listed.get(path) == signature and not seal.unread
-        }
-        changed = [path for path in listed if path not in self._known]
-        for path, raw in self._read(changed, listed).items():
-            if raw is not None:  # otherwise it was removed since the listing
-                folder = path.removesuffix(MANIFEST_FILE).rstrip("/")
-                address = f"{self._address}/{folder}".rstrip("/")
-                seal = read_manifest(address, raw) if raw else _unreadable(address, listed[path])
-                self._known[path] = listed[path], seal
-        seen = [self._known[path][1] for path in sorted(listed) if path in self._known]
+        self._known = {path: known for path, known in self._known.items() if listed.get(path) == known[0]}
+        unread = {}
+        for path, raw in self._read([path for path in listed if path not in self._known], listed).items():
+            folder = path.removesuffix(MANIFEST_FILE).rstrip("/")
+            address = f"{self._address}/{folder}".rstrip("/")
+            if raw:
+                self._known[path] = listed[path], read_manifest(address, raw)
+            elif raw is not None:  # otherwise it was removed since the listing
+                # Not kept, but tried again: permitting it changes no signature.
+                text = f"{address} {listed[path]}".encode("utf-8", "replace")
+                unread[path] = DiscoveredSeal(address, hashlib.sha256(text).hexdigest())
+        by_path = {path: seal for path, (_, seal) in self._known.items()} | unread
+        seen = [by_path[path] for path in sorted(by_path)]
         nested = {address: digest for one in seen for address, digest in one.nested.items()}
         return [one for one in seen if nested.get(one.address) != one.digest]
 
@@ -131,13 +111,8 @@ class Seals:
         return manifests
 
 
-def _unreadable(address: str, listed: Signature) -> DiscoveredSeal:
-    digest = hashlib.sha256(f"{address} {listed}".encode("utf-8", "replace")).hexdigest()
-    return DiscoveredSeal(address, digest, unread=True)
-
-
 def read_manifest(address: str, raw: bytes) -> DiscoveredSeal:
-    """Describe a seal from the bytes of its manifest. Pure."""
+    """Describe a seal from the bytes of its manifest."""
     digest = hashlib.sha256(raw).hexdigest()
     manifest, _ = parse_manifest(raw)
     if manifest is None:

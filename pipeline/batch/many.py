@@ -10,25 +10,15 @@ import os
 from collections.abc import Generator, Iterable
 from typing import TypedDict, Unpack
 
-from pipeline.batch.batch import Address, Batch, make_batch
+from pipeline.batch.batch import Address, Batch
 from pipeline.batch.cancellation import Cancellation
 from pipeline.batch.result import SealResult
-from pipeline.batch.run import OnStage, Run
+from pipeline.batch.run import Run
 from schemas.errors import SettingsError
 
 
 class BuildOptions(TypedDict, total=False):
-    """Options of a batch, by keyword.
-
-    Attributes
-    ----------
-    jobs
-        Builds at a time; by default one on this machine, and as many as there are places on a cluster.
-    cluster, cluster_seconds
-        Address of a Dask scheduler to build on, and how long it may be silent; 60 seconds by default.
-    force, strict, seal_keys, prices, archives, exclude, single_writer
-        As the flags of ``build``; `exclude` are patterns separated by commas.
-    """
+    """Options of :class:`pipeline.batch.batch.Batch`, by keyword."""
 
     jobs: int | None
     cluster: str | None
@@ -47,7 +37,6 @@ def build_many(
     root: Address,
     *,
     cancellation: Cancellation | None = None,
-    on_stage: OnStage | None = None,
     **options: Unpack[BuildOptions],
 ) -> Generator[SealResult]:
     """Check and publish the given seals in parallel; yield each result as soon as it is known.
@@ -64,11 +53,8 @@ def build_many(
         Of the datasets.
     cancellation
         Ends the builds from another thread.
-    on_stage
-        Called with a seal's address and the stage of its build, from another thread; with None when it is done. It
-        must not raise.
     **options
-        See :class:`BuildOptions`.
+        See :class:`pipeline.batch.batch.Batch`.
 
     Yields
     ------
@@ -85,8 +71,8 @@ def build_many(
     """
     if isinstance(seals, str | os.PathLike):
         raise SettingsError("seals: give a list of addresses, or build_from for a folder that holds some")
-    batch = make_batch(root, "root", seals=tuple(os.fspath(seal) for seal in seals), **options)
-    return _results(batch, cancellation, on_stage)
+    batch = Batch(root=root, seals=tuple(os.fspath(seal) for seal in seals), **options)
+    return _results(batch, cancellation)
 
 
 def build_from(
@@ -95,44 +81,31 @@ def build_from(
     *,
     recheck: bool = False,
     cancellation: Cancellation | None = None,
-    on_stage: OnStage | None = None,
     **options: Unpack[BuildOptions],
 ) -> Generator[SealResult]:
     """Publish the latest seal of each alpha below a folder or prefix; yield a result for every seal that is there.
 
-    As ``build --from``: what is served already, older or known to be refused is not built, and is reported so.
+    As ``build --from``: what is served already, older or known to be refused is not built, and is reported so, after the
+    others. All else is as of :func:`build_many`.
 
     Parameters
     ----------
     folder
         Where engines write their seals, at any depth.
-    root
-        Of the datasets.
     recheck
         Whether seals are checked again that an earlier batch refused.
-    cancellation, on_stage, **options
-        As of :func:`build_many`.
-
-    Yields
-    ------
-    SealResult
-        As of :func:`build_many`; results of seals that needed no build come last.
 
     Raises
     ------
     SettingsError
-        When an address or an option is invalid, or the folder does not exist.
-    StorageUnavailable
-        When a store or the scheduler does not answer at the beginning.
+        Also when the folder does not exist.
     """
-    batch = make_batch(root, "root", searched=os.fspath(folder), recheck=recheck, **options)
-    return _results(batch, cancellation, on_stage)
+    batch = Batch(root=root, searched=os.fspath(folder), recheck=recheck, **options)
+    return _results(batch, cancellation)
 
 
-def _results(
-    batch: Batch, cancellation: Cancellation | None, on_stage: OnStage | None
-) -> Generator[SealResult]:
-    with Run(batch, cancellation or Cancellation(), on_stage) as run:
+def _results(batch: Batch, cancellation: Cancellation | None) -> Generator[SealResult]:
+    with Run(batch, cancellation or Cancellation()) as run:
         run.scan()
         for step in run.steps():
             yield step.result

@@ -14,11 +14,11 @@ from prometheus_client import (
     write_to_textfile,
 )
 
-from pipeline.batch.result import NOT_STARTED, SUCCESSES, SealResult
+from pipeline.batch.result import NOT_STARTED, STILL_REFUSED, SUCCESSES, SealResult
 from schemas.errors import ArchiveNotDelivered, SettingsError
 from schemas.terminal import echo
 
-OUTCOMES: Final = (*SUCCESSES, "refused", "still refused", "failed", "crashed", NOT_STARTED)
+OUTCOMES: Final = (*SUCCESSES, "refused", STILL_REFUSED, "failed", "crashed", NOT_STARTED)
 """All outcomes; each has a series from the start, as alerts on increases need."""
 _SECONDS: Final = (1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800)
 
@@ -36,11 +36,6 @@ class MetricsFile:
 
     No series names an alpha or a seal: there are as many of those as runs, and the file is read by whoever may read
     the metrics of the machine.
-
-    Parameters
-    ----------
-    path
-        The file.
 
     Raises
     ------
@@ -78,13 +73,13 @@ class MetricsFile:
     def add(self, result: SealResult) -> None:
         """Count the outcome of one seal."""
         self._builds.labels(result.outcome).inc()
-        entry = result.entry
         if result.outcome == "built":
-            self._seconds.observe(sum(entry["seconds"].values()))
-            for stage, spent in entry["seconds"].items():
+            seconds = result.details["seconds"]
+            self._seconds.observe(sum(seconds.values()))
+            for stage, spent in seconds.items():
                 self._stages.labels(stage).inc(spent)
-            self._bytes.inc(entry["bytes"])
-        if result.exit_code == ArchiveNotDelivered.exit_code:
+            self._bytes.inc(result.details["bytes"])
+        if isinstance(result.error, ArchiveNotDelivered):
             self._undelivered.inc()
         self._save()
 
@@ -109,5 +104,3 @@ class MetricsFile:
             if not self._warned:
                 echo(f"--metrics-file: {self._path} cannot be written: {error.strerror}", err=True)
             self._warned = True
-        else:
-            self._warned = False

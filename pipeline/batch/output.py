@@ -15,7 +15,7 @@ from rich.text import Text
 
 from datasets.archives import FAILED
 from pipeline.batch.batch import Batch
-from pipeline.batch.result import NOT_STARTED, SUCCESSES, SealResult, stamp
+from pipeline.batch.result import NOT_STARTED, STILL_REFUSED, SUCCESSES, SealResult, stamp
 from pipeline.batch.run import Step
 from pipeline.progress import Display
 from pipeline.rules.layout import Lines, notice_lines, violation_lines
@@ -34,19 +34,7 @@ SHOWN_FAILURES = 50
 
 
 class Output:
-    """Prints and counts results, as text or JSON.
-
-    Parameters
-    ----------
-    batch
-        Whose results.
-    as_json
-        Whether a program reads the output.
-    metrics
-        Where results are counted for the monitoring; None for nowhere.
-    endless
-        Whether the batch has no end, so that no list is made of its failures.
-    """
+    """Prints and counts results, as text or JSON; no list is made of the failures of an `endless` batch."""
 
     def __init__(
         self, batch: Batch, *, as_json: bool, metrics: MetricsFile | None, endless: bool = False
@@ -88,10 +76,7 @@ class Output:
     def end(self, exit_code: int | None = None, *, interrupted: bool = False) -> int:
         """Print the counts, and return the exit code: the given one, or that of the results.
 
-        Parameters
-        ----------
-        interrupted
-            Whether the batch ended before all its seals were known.
+        A batch that was `interrupted` ended before all its seals were known.
         """
         code = self._exit_code(interrupted=interrupted) if exit_code is None else exit_code
         if self._as_json:
@@ -136,7 +121,7 @@ class Output:
         headings = ("seal", "outcome", "what is wrong, and the fix")
         failures = make_table(*headings, title="Failures", title_justify="left", show_lines=True)
         for _, result in self._failures[:SHOWN_FAILURES]:
-            failures.add_row(Text(result.seal), result.outcome, Text(_reason(result.entry)))
+            failures.add_row(Text(result.seal), result.outcome, Text(_reason(result)))
         console.print(failures)
         if len(self._failures) > SHOWN_FAILURES:
             echo(f"… and {len(self._failures) - SHOWN_FAILURES} more; --json lists them all")
@@ -148,7 +133,7 @@ def print_result(screen: Screen, result: SealResult) -> None:
     if result.outcome not in SUCCESSES:
         seal, message = entry["seal"], entry["message"]
         echo(message if message.startswith(seal) else f"{seal}: {message}", err=True)
-        if entry.get("violations") and result.outcome != "still refused":
+        if entry.get("violations") and result.outcome != STILL_REFUSED:
             screen.print(Lines(violation_lines(entry["violations"])), soft_wrap=True)
         return
     if entry.get("archive"):
@@ -190,14 +175,10 @@ def _print_line(line: Mapping[str, Any]) -> None:
     sys.stdout.buffer.flush()
 
 
-def _reason(entry: Mapping[str, Any]) -> str:
-    if entry.get("violations"):
-        heads = [
-            text for text, _, style in violation_lines(entry["violations"]) if style in {"red", "yellow"}
-        ]
-        more = len(heads) - SHOWN_RULES
-        return "\n".join(heads[:SHOWN_RULES] + ([f"… and {more} more rules"] if more > 0 else []))
-    if entry.get("message"):
-        return str(entry["message"])
-    archive = entry.get("archive") or {}
-    return f"published, but its source archive was not delivered: {archive.get('reason')}"
+def _reason(result: SealResult) -> str:
+    violations = result.entry.get("violations")
+    if not violations:
+        return str(result.error)
+    heads = [text for text, _, style in violation_lines(violations) if style in {"red", "yellow"}]
+    more = len(heads) - SHOWN_RULES
+    return "\n".join(heads[:SHOWN_RULES] + ([f"… and {more} more rules"] if more > 0 else []))

@@ -8,12 +8,11 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from multiprocessing.connection import Pipe
 from typing import Any, Final
 
 from pipeline.batch import worker
-from pipeline.batch.batch import Request
 from pipeline.batch.result import SealResult, crashed, not_started
 from schemas.errors import AlphaResultsError
 from schemas.project import LOCATION
@@ -31,25 +30,16 @@ class WorkerProcess:
     """A Python process with the libraries loaded.
 
     It is a program of its own rather than one of :mod:`multiprocessing`, which would import the caller's main module:
-    that may be a script that builds seals on import.
-
-    Parameters
-    ----------
-    threads
-        Threads it may compute with, unless an operator set their number; builds side by side would otherwise fight
-        over all cores.
-
-    Attributes
-    ----------
-    retired
-        Whether it ended, or takes no more calls.
+    that may be a script that builds seals on import. It computes with a few `threads`, unless an operator set their number:
+    builds side by side would otherwise fight over all cores.
     """
 
     def __init__(self, threads: int = len(os.sched_getaffinity(0))) -> None:
         # Without a backtrace the last line of an abort gives the reason. Threads of OpenBLAS spin between products as
         # small as those of the figures.
         defaults = {"POLARS_MAX_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}
-        environment = {**defaults, **os.environ, "PYTHONPATH": _search_path()}
+        paths = [str(LOCATION), os.environ.get("PYTHONPATH")]
+        environment = {**defaults, **os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
         self._connection, theirs = Pipe()
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         with theirs:
@@ -62,12 +52,11 @@ class WorkerProcess:
                 stderr=self._stderr,
                 start_new_session=True,  # Ctrl-C is for the parent
             )
-        self.retired = False
 
     def call(
         self, function: Callable[..., Any], *arguments: Any, on_step: Callable[[str], None] | None = None
     ) -> Any:
-        """Call a module-level function in the process and return its result; its last argument is a callback for its steps.
+        """Call a module-level function, whose last argument is a callback for its steps, and return its result.
 
         Raises
         ------
@@ -77,13 +66,12 @@ class WorkerProcess:
         try:
             self._connection.send((function, arguments))
             while True:
-                step, result, self.retired = self._connection.recv()
+                step, result = self._connection.recv()
                 if step is None:
                     return result
                 if on_step is not None:
                     on_step(step)
         except (EOFError, OSError) as error:
-            self.retired = True
             raise ProcessDied(self._last_words()) from error
 
     def kill(self) -> None:
@@ -98,50 +86,44 @@ class WorkerProcess:
         self._stderr.close()
 
     def _last_words(self) -> str:
-        how = _describe_exit(self._process.wait())
+        """Return how it ended, and the last line of its log."""
+        code = self._process.wait()
+        how = f"ended with code {code}" if code >= 0 else f"was killed by {signal.Signals(-code).name}"
+        if code == -signal.SIGKILL:
+            how += " (the system may have run out of memory)"
         self._stderr.seek(0)
         lines = self._stderr.read()[-_TAIL:].decode(errors="replace").strip().splitlines()
         return how + (f" ({lines[-1].strip()})" if lines else "")
 
 
 class LocalExecutor:
-    """Builds on this machine, each process one seal at a time; safe to use from several threads.
+    """Up to `jobs` builds at a time on this machine, which share its cores; safe to use from several threads."""
 
-    Parameters
-    ----------
-    jobs
-        Builds at a time.
-    threads
-        Threads each may compute with; None shares the cores among them.
+    lost: AlphaResultsError | None = None
 
-    Attributes
-    ----------
-    lost
-        None: this machine is there.
-    """
-
-    def __init__(self, jobs: int, threads: int | None = None) -> None:
+    def __init__(self, jobs: int) -> None:
         self.jobs = jobs
-        self.lost: AlphaResultsError | None = None
-        self._threads = threads or max(1, len(os.sched_getaffinity(0)) // jobs)
+        self._threads = max(1, len(os.sched_getaffinity(0)) // jobs)
         self._processes: set[WorkerProcess] = set()
         self._idle: list[WorkerProcess] = []
         self._lock = threading.Lock()
         self._ending = False
 
-    def build(self, request: Request, on_stage: Callable[[str], None] | None = None) -> SealResult:
+    def build(
+        self, seal: str, options: Mapping[str, Any], on_stage: Callable[[str], None] | None = None
+    ) -> SealResult:
         """Build one seal; if its process crashes, try once more."""
         how = ""
         for _ in range(ATTEMPTS):
             try:
-                result: SealResult = self.call(worker.build, request, on_step=on_stage)
+                result: SealResult = self.call(worker.build, seal, options, on_step=on_stage)
             except ProcessDied as death:
                 how = str(death)
             else:
                 return result
         if self._ending:
-            return not_started(request.shown, begun=True)
-        return crashed(request.shown, how, ATTEMPTS)
+            return not_started(seal, "its build was ended with the batch")
+        return crashed(seal, how, ATTEMPTS)
 
     def call(
         self, function: Callable[..., Any], *arguments: Any, on_step: Callable[[str], None] | None = None
@@ -153,14 +135,15 @@ class LocalExecutor:
             process = self._idle.pop() if self._idle else WorkerProcess(self._threads)
             self._processes.add(process)
         try:
-            return process.call(function, *arguments, on_step=on_step)
-        finally:
+            result = process.call(function, *arguments, on_step=on_step)
+        except ProcessDied:
             with self._lock:
-                if process.retired:
-                    self._processes.discard(process)
-                    process.close()
-                else:
-                    self._idle.append(process)
+                self._processes.discard(process)
+            process.close()
+            raise
+        with self._lock:
+            self._idle.append(process)
+        return result
 
     def poll(self) -> None:
         """Do nothing: a dead process fails its own build."""
@@ -176,20 +159,3 @@ class LocalExecutor:
         """Kill the processes and release their pipes and logs; no call may be pending."""
         for process in self._processes:
             process.close()
-
-
-def _search_path() -> str:
-    further = os.environ.get("PYTHONPATH")
-    return os.pathsep.join([str(LOCATION), *([further] if further else [])])
-
-
-def _describe_exit(returncode: int) -> str:
-    """Describe the signal or exit code of a process."""
-    if returncode >= 0:
-        return f"ended with code {returncode}"
-    try:
-        name = signal.Signals(-returncode).name
-    except ValueError:
-        name = f"signal {-returncode}"
-    hint = " (the system may have run out of memory)" if name == "SIGKILL" else ""
-    return f"was killed by {name}{hint}"

@@ -19,17 +19,14 @@ import orjson
 from datasets.layout import REFUSED
 from datasets.storage import Storage, open_storage
 from pipeline.batch.discover import DiscoveredSeal
-from pipeline.batch.result import SealResult
+from pipeline.batch.result import STILL_REFUSED, SealResult
 from pipeline.release import rules_version
 from pipeline.seal.store import without_secrets
-from schemas.errors import AlphaResultsError
-from schemas.exit_codes import ExitCode
+from schemas.errors import AlphaResultsError, SealRefused
 from schemas.terminal import echo
 
 _FILE_RULES: Final = frozenset({"seal.digest", "seal.path", "seal.size"})
 """Rules that depend on the files, and not on the manifest alone."""
-_CLOCK_RULES: Final = frozenset({"seal.clock"})
-"""Rules that depend on the time of the check, whose refusals are not stored."""
 
 
 class Refusal(TypedDict):
@@ -41,7 +38,7 @@ class Refusal(TypedDict):
     rules: str
     refused_at: str
     files: str | None
-    violations: list[dict[str, Any]]
+    violations: list[Mapping[str, Any]]
 
 
 def read_refusals(root: Storage) -> dict[str, Refusal]:
@@ -62,17 +59,7 @@ def read_refusals(root: Storage) -> dict[str, Refusal]:
 
 
 class Refusals:
-    """Stored refusals.
-
-    Parameters
-    ----------
-    root
-        The datasets root.
-    searched
-        Where seals are searched; refusals of seals that are not there any more are forgotten.
-    recheck
-        Whether what earlier commands remembered is checked again.
-    """
+    """Refusals of seals below one folder or prefix, which are not checked again unless `recheck`."""
 
     def __init__(self, root: Storage, searched: str, *, recheck: bool) -> None:
         self._root = root
@@ -80,10 +67,9 @@ class Refusals:
         self._recheck = recheck
         self._known: dict[str, Refusal] = {}
         self._is_read = False
-        self._warned = False
 
     def refresh(self, seen: Iterable[DiscoveredSeal]) -> None:
-        """Read the refusals of earlier commands once, and forget removed ones.
+        """Read the refusals of earlier commands once, and forget those of seals that are not there any more.
 
         Raises
         ------
@@ -92,17 +78,11 @@ class Refusals:
         """
         if self._is_read:
             return
-        recorded = read_refusals(self._root)
-        digests = {one.digest for one in seen}
-        gone = [
-            digest
-            for digest, entry in recorded.items()
-            if digest not in digests and entry["searched"] == self._searched
-        ]
-        with contextlib.suppress(AlphaResultsError, OSError):
-            self._root.remove_files([_path(digest) for digest in gone])
-        if not self._recheck:
-            self._known = {digest: entry for digest, entry in recorded.items() if digest not in gone}
+        self._known = read_refusals(self._root)
+        gone = self._known.keys() - {one.digest for one in seen}
+        self._forget([digest for digest in gone if self._known[digest]["searched"] == self._searched])
+        if self._recheck:
+            self._known = {}
         self._is_read = True
 
     def known(self, one: DiscoveredSeal) -> SealResult | None:
@@ -113,31 +93,26 @@ class Refusals:
         if entry["files"] is not None and entry["files"] != file_digests_at(one.address):
             return None
         rules = ", ".join(dict.fromkeys(violation["rule"] for violation in entry["violations"]))
+        message = f"still refused ({rules}), as on {entry['refused_at']}; --recheck checks it again"
         return SealResult(
-            {
-                "seal": without_secrets(one.address),
-                "outcome": "still refused",
-                "alpha_id": one.alpha_id,
-                "refused_at": entry["refused_at"],
-                "message": f"still refused ({rules}), as on {entry['refused_at']}; --recheck checks it again",
-                "violations": entry["violations"],
-            },
-            ExitCode.STILL_REFUSED,
+            without_secrets(one.address),
+            STILL_REFUSED,
+            SealRefused(message, entry["violations"]),
+            {"alpha_id": one.alpha_id, "refused_at": entry["refused_at"]},
         )
 
     def record(self, one: DiscoveredSeal, result: SealResult) -> None:
         """Store a refusal, and remove an obsolete one."""
-        if result.outcome != "refused":
-            if result.exit_code == 0 and self._known.pop(one.digest, None) is not None:
-                with contextlib.suppress(AlphaResultsError, OSError):
-                    self._root.remove_files([_path(one.digest)])
+        if not isinstance(result.error, SealRefused):
+            if result.error is None and one.digest in self._known:
+                self._forget([one.digest])
             return
-        violations = result.entry["violations"]
+        violations = list(result.error.violations)
         if any(violation.get("strict") for violation in violations):
             return  # refused for a warning: a build without --strict would publish it
         rules = {violation["rule"] for violation in violations}
-        if rules & _CLOCK_RULES or (rules & _FILE_RULES and not result.files):
-            return
+        if "seal.clock" in rules or (rules & _FILE_RULES and not result.files):
+            return  # refused only for now, or for files whose change could not be noticed
         entry: Refusal = {
             "seal": without_secrets(one.address),
             "searched": self._searched,
@@ -151,9 +126,13 @@ class Refusals:
         try:
             self._root.put(_path(one.digest), orjson.dumps(entry))
         except (AlphaResultsError, OSError) as error:
-            if not self._warned:
-                echo(f"a refusal could not be remembered, it will be checked again: {error}", err=True)
-            self._warned = True
+            echo(f"a refusal could not be remembered, it will be checked again: {error}", err=True)
+
+    def _forget(self, digests: list[str]) -> None:
+        for digest in digests:
+            del self._known[digest]
+        with contextlib.suppress(AlphaResultsError, OSError):
+            self._root.remove_files([_path(digest) for digest in digests])
 
 
 def file_digests_at(address: str) -> str:
@@ -162,10 +141,8 @@ def file_digests_at(address: str) -> str:
         listed = open_storage(address).files_below("")
     except (AlphaResultsError, OSError, ValueError):
         return ""
-    state: Mapping[str, tuple[int, str]] = {
-        path: (entry.size, str(entry.modified)) for path, entry in listed.items()
-    }
-    return hashlib.sha256(repr(sorted(state.items())).encode("utf-8", "replace")).hexdigest()
+    state = sorted((path, (entry.size, str(entry.modified))) for path, entry in listed.items())
+    return hashlib.sha256(repr(state).encode("utf-8", "replace")).hexdigest()
 
 
 def _path(digest: str) -> str:

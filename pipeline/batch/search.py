@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterable
-from datetime import datetime
-from typing import NamedTuple
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
 
 from datasets.archives import DELIVERED, ArchiveState, archive_state_path
 from datasets.catalogue import Catalogue
@@ -15,10 +15,12 @@ from datasets.storage import Storage
 from pipeline.batch.batch import Batch
 from pipeline.batch.discover import DiscoveredSeal, Seals
 from pipeline.batch.refusals import Refusals
-from pipeline.batch.result import SealResult, skipped
+from pipeline.batch.result import SealResult
 from pipeline.seal.store import without_secrets
 from schemas.errors import SnapshotCorrupt
 from schemas.version import schema_version
+
+_LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class WorkPlan(NamedTuple):
@@ -31,15 +33,6 @@ class WorkPlan(NamedTuple):
 class Search:
     """Finds seals, selects the due ones, and stores refusals.
 
-    Parameters
-    ----------
-    batch
-        The options of the batch.
-    searched
-        Folder or prefix in which seals are looked for.
-    storage
-        The datasets root.
-
     Raises
     ------
     SettingsError
@@ -48,8 +41,8 @@ class Search:
 
     def __init__(self, batch: Batch, searched: str, storage: Storage) -> None:
         self._storage = storage
-        self._force = batch.options.get("force", False)
-        self._archives = batch.options.get("archives")
+        self._force = batch.force
+        self._archives = batch.archives
         self._catalogue = Catalogue(storage)
         self._delivered: set[str] = set()  # digests of seals whose source archive is delivered
         self._seals = Seals(searched)
@@ -75,16 +68,10 @@ class Search:
         return self._seen
 
     def choose(self, failed: Collection[str] = ()) -> WorkPlan:
-        """Split the seals of the last scan into due ones and those that need no build.
+        """Split the seals of the last scan into due ones and those that need no build; leave out `failed` addresses.
 
         Only the latest seal of an alpha is built, and neither one older than what is served nor one that was rolled back
         is a failure.
-
-        Parameters
-        ----------
-        failed
-            Addresses of seals that were tried and cannot be published: they are left out, and the latest of the others is
-            built in their place.
         """
         plan = WorkPlan([], [])
         candidates: list[tuple[DiscoveredSeal, str | None, str]] = []
@@ -110,8 +97,9 @@ class Search:
             if reason is None or (reason == "unchanged" and self._is_undelivered(one)):
                 plan.due.append(one)
             else:
-                shown = without_secrets(one.address)
-                plan.skipped.append((one, skipped(shown, reason, str(one.alpha_id), snapshot)))
+                details = {"alpha_id": one.alpha_id, "snapshot": snapshot, "changed": False}
+                result = SealResult(without_secrets(one.address), reason, details=details)
+                plan.skipped.append((one, result))
         if plan.due:
             self._storage.require_safe_writers()  # before a process is started for a seal
         return plan
@@ -139,14 +127,11 @@ class Search:
         return snapshot.pointer if snapshot else None
 
 
-def _latest(seen: Iterable[DiscoveredSeal]) -> dict[str, DiscoveredSeal]:
+def _latest(seen: Iterable[DiscoveredSeal]) -> dict[str | None, DiscoveredSeal]:
     """Return the latest seal of each alpha, the first of several with the same time."""
-    latest: dict[str, DiscoveredSeal] = {}
-    for one in seen:
-        if one.alpha_id is not None and one.sealed_at is not None:
-            best = latest.get(one.alpha_id)
-            if best is None or best.sealed_at is None or one.sealed_at > best.sealed_at:
-                latest[one.alpha_id] = one
+    latest: dict[str | None, DiscoveredSeal] = {}
+    for one in sorted(seen, key=lambda one: one.sealed_at or _LONG_AGO, reverse=True):
+        latest.setdefault(one.alpha_id, one)
     return latest
 
 

@@ -9,20 +9,16 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 import datasets
-from pipeline.batch import worker
-from pipeline.batch.batch import Batch, Request
+from pipeline.batch.batch import Batch
 from pipeline.batch.cancellation import Cancellation
-from pipeline.batch.process import WorkerProcess
 from pipeline.batch.result import SealResult
 from pipeline.batch.run import Run
 from schemas.errors import AlphaResultsError
-from tests.support.harmful_calls import take_memory
 from tests.support.pipeline_command import build, report
 from tests.support.processes import builds, tasks
 from tests.support.seals import rewrite
@@ -130,26 +126,6 @@ def test_builds_end_when_their_batch_is_killed(tmp_path: Path, seal: Seal, progr
     eventually(lambda: not Path(f"/proc/{build_}").exists(), "the end of the build")
 
 
-def test_a_process_that_used_much_memory_is_replaced(tmp_path: Path, seal: Seal) -> None:
-    with closing(WorkerProcess()) as process:
-        assert (
-            process.call(worker.build, Request(str(seal("Test_a")), str(tmp_path / "root"))).outcome
-            == "built"
-        )
-        assert not process.retired
-        process.call(take_memory, worker.LARGE_BYTES)
-        assert process.retired
-
-
-def test_the_parents_memory_is_not_counted_for_a_build(tmp_path: Path, seal: Seal) -> None:
-    mine = bytearray(worker.LARGE_BYTES + (64 << 20))
-    with closing(WorkerProcess()) as process:
-        request = Request(str(seal("Test_a")), str(tmp_path / "root"))
-        assert process.call(worker.build, request).outcome == "built"
-        assert not process.retired
-    assert mine
-
-
 def test_a_build_uses_its_share_of_the_cores(
     tmp_path: Path, seal: Seal, program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,8 +185,7 @@ class _Counting:
         self._lock = threading.Lock()
         self._fails_at = fails_at
 
-    def build(self, request: Request, on_stage: object = None) -> SealResult:
-        del on_stage
+    def build(self, seal: str, *_: object) -> SealResult:
         with self._lock:
             self.begun += 1
             self._at_work += 1
@@ -218,9 +193,9 @@ class _Counting:
         time.sleep(0.01)
         with self._lock:
             self._at_work -= 1
-        if request.seal == self._fails_at:
+        if seal == self._fails_at:
             raise RuntimeError("a mistake of the program")
-        return SealResult({"seal": request.seal, "outcome": "built"})
+        return SealResult(seal, "built")
 
     def poll(self) -> None:
         """No build can be lost."""
@@ -231,8 +206,8 @@ class _Counting:
 def _run(
     monkeypatch: pytest.MonkeyPatch, folder: Path, executor: _Counting, seals: int, cancellation: Cancellation
 ) -> Run:
-    monkeypatch.setattr("pipeline.batch.run._executor", lambda *_: executor)
-    return Run(Batch(str(folder), seals=tuple(map(str, range(seals)))), cancellation)
+    monkeypatch.setattr("pipeline.batch.run.LocalExecutor", lambda _: executor)
+    return Run(Batch(root=folder, seals=tuple(map(str, range(seals)))), cancellation)
 
 
 def test_the_requested_number_of_builds_run_at_once_and_each_is_reported_once(

@@ -15,7 +15,6 @@ import pytest
 
 import datasets
 from pipeline import Cancellation, build_from, build_many
-from pipeline.batch.batch import Request
 from pipeline.batch.process import WorkerProcess
 from pipeline.batch.result import failed
 from schemas import errors
@@ -53,12 +52,12 @@ def test_retryable_failures_are_marked(tmp_path: Path, seal: Seal, monkeypatch: 
     away, killed = seal("Test_away"), seal("Test_killed")
     in_its_process = WorkerProcess.call
 
-    def call(self: WorkerProcess, function: Any, request: Request, on_step: Any = None) -> Any:
-        if request.seal == str(away):
-            return failed(request.shown, StorageUnavailable("the store did not answer"))
-        if request.seal == str(killed):
+    def call(self: WorkerProcess, function: Any, seal: str, *arguments: Any, **options: Any) -> Any:
+        if seal == str(away):
+            return failed(seal, StorageUnavailable("the store did not answer"))
+        if seal == str(killed):
             return in_its_process(self, die, "words of its own")
-        return in_its_process(self, function, request, on_step=on_step)
+        return in_its_process(self, function, seal, *arguments, **options)
 
     monkeypatch.setattr(WorkerProcess, "call", call)
     results = {
@@ -127,19 +126,17 @@ def test_an_exception_in_the_loop_ends_running_builds(tmp_path: Path, seal: Seal
 
 def test_an_abort_kills_the_builds_and_reports_every_seal_as_retryable(tmp_path: Path, seal: Seal) -> None:
     seals, cancellation = [seal("Test_a", weeks=120, names=200), seal("Test_b")], Cancellation()
-    reported: list[str | None] = []
 
-    def on_stage(address: str, stage: str | None) -> None:
-        reported.append(stage)
-        if address == str(seals[0]) and stage is not None:
-            threading.Thread(target=cancellation.abort).start()
+    def abort_the_first() -> None:
+        eventually(lambda: list((tmp_path / "root/.staging").glob("build-*")), "a build")
+        cancellation.abort()
 
-    results = list(build_many(seals, tmp_path / "root", cancellation=cancellation, on_stage=on_stage))
+    threading.Thread(target=abort_the_first).start()
+    results = list(build_many(seals, tmp_path / "root", cancellation=cancellation))
     assert [(result.outcome, result.retryable) for result in results] == [
         ("not started", True),
         ("not started", True),
     ]
-    assert reported[-1] is None
     assert [each.outcome for each in build_many(seals, tmp_path / "root")] == ["built", "built"]
 
 

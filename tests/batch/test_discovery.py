@@ -85,7 +85,7 @@ def test_a_served_seal_starts_no_process(tmp_path: Path, seal: Seal, monkeypatch
 
 def _chosen(tmp_path: Path, **options: Any) -> dict[str, str]:
     searched = str(tmp_path / "seals")
-    batch = Batch(str(tmp_path / "root"), options, searched=searched)
+    batch = Batch(root=tmp_path / "root", searched=searched, **options)
     search = Search(batch, searched, open_storage(tmp_path / "root"))
     search.scan()
     plan = search.choose()

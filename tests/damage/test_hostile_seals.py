@@ -22,7 +22,6 @@ from click.testing import CliRunner
 from datasets.disk import NotRegular, TooLarge, read_regular
 from pipeline.__main__ import cli
 from pipeline.batch import worker
-from pipeline.batch.batch import Request
 from pipeline.batch.discover import Seals
 from pipeline.batch.process import WorkerProcess
 from pipeline.check_command import check_seal
@@ -349,7 +348,7 @@ def test_an_unexpected_error_is_reported_with_its_location(
     monkeypatch.setattr(Seal, "files", fail)
     seal = str(make_seal(tmp_path))
     if command == "build":
-        outcome = worker.build(Request(seal, str(tmp_path / "root")), lambda _: None)
+        outcome = worker.build(seal, {"root": str(tmp_path / "root")}, lambda _: None)
         entry, code = outcome.entry, outcome.exit_code
     else:
         checked = check_seal(seal, False, None, None, lambda _: None)

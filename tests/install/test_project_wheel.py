@@ -212,8 +212,8 @@ def test_a_batch_of_the_installed_project_hides_no_other_package(programs: Path,
         result.stdout == "unchanged False\n" * 3 + "<class 'alpha_results.schemas.errors.SealUnreadable'>\n"
     )
     code = (
-        "from alpha_results.pipeline.batch import process; import os, sys;"
-        "sys.path[:0] = process._search_path().split(os.pathsep);"
+        "from alpha_results.schemas.project import LOCATION; import sys;"
+        "sys.path.insert(0, str(LOCATION));"
         "import importlib.util; print([importlib.util.find_spec(n) for n in ('datasets', 'schemas', 'serve')])"
     )
     result = subprocess.run(
