@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from datasets.disk import writing
 from datasets.report.pdf import find_browser, print_page
 from schemas.errors import SettingsError
 from schemas.settings.options import option
@@ -91,9 +92,11 @@ def write(page: str, out: Path, browser: str | None) -> list[Path]:
     ------
     SettingsError
         When the folder is not there or takes no file.
+    DiskUnavailable
+        When the disk is full.
     """
     try:
-        with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as folder:
+        with writing(out), tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as folder:
             drafts = {out: Path(folder, "page.html")}
             drafts[out].write_text(page, "utf-8")
             if browser is not None:

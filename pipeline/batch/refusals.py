@@ -66,7 +66,7 @@ class Refusals:
         self._searched = without_secrets(searched)
         self._recheck = recheck
         self._known: dict[str, Refusal] = {}
-        self._is_read = False
+        self._is_read = self._warned = False
 
     def refresh(self, seen: Iterable[DiscoveredSeal]) -> None:
         """Read the refusals of earlier commands once, and forget those of seals that are not there any more.
@@ -126,7 +126,9 @@ class Refusals:
         try:
             self._root.put(_path(one.digest), orjson.dumps(entry))
         except (AlphaResultsError, OSError) as error:
-            echo(f"a refusal could not be remembered, it will be checked again: {error}", err=True)
+            if not self._warned:
+                echo(f"a refusal could not be remembered, it will be checked again: {error}", err=True)
+            self._warned = True
 
     def _forget(self, digests: list[str]) -> None:
         for digest in digests:

@@ -33,6 +33,7 @@ from tests.support.client import ApiClient
 from tests.support.contract_app import BARE, EMPTY, FULL, HIDDEN, PLAIN, UNDECIDED
 from tests.support.prices import write_prices
 from tests.support.processes import REPOSITORY
+from tests.support.small_disk import small_disk
 
 ALL = (FULL, PLAIN, UNDECIDED, EMPTY, BARE)
 
@@ -541,3 +542,11 @@ def test_each_sheet_of_a_snapshot_has_the_same_digits() -> None:
     run = SimpleNamespace(has_rows=lambda *_: True, scan=lambda *_: pnl.lazy())
     first, *others = (names(cast("Snapshot", run), "long_short", FULL_HISTORY) for _ in range(30))
     assert all(other == first for other in others)
+
+
+def test_no_part_of_a_sheet_is_left_on_a_full_disk(root: Path, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as disk, disk.full():
+        done = report("--datasets", root, "--out", "sheet.html", FULL, folder=disk.folder)
+        assert done.exit_code == 5, done.stderr
+        assert "sheet.html cannot be written: " in done.stderr
+        assert [file.name for file in disk.folder.iterdir()] == ["filler"]
