@@ -12,8 +12,6 @@ BEST: Final = 10
 """Number of best days, weeks and names."""
 _PER_YEAR: Final = "per year"
 _SHARES: Final = "Herfindahl (1950) and Hirschman (1945): the inverse of the sum of squared shares"
-
-
 _NAMES: Final = figure(
     "names", Unit.COUNT, "Names held at the close.", "mean over sessions with positions", minimum=0
 )
