@@ -110,9 +110,9 @@ class Seal:
                 raise SealUnreadable(
                     f"{store.name}: this is a file; a seal is the folder that holds a {MANIFEST_FILE}, so give that"
                 )
-            if seals := store.folders_holding(MANIFEST_FILE):
+            if (seal := store.first_folder_with(MANIFEST_FILE)) is not None:
                 raise SealUnreadable(
-                    f"{store.name}: this folder is no seal but holds some, such as {visible(repr(seals[0]))}; name each, "
+                    f"{store.name}: this folder is no seal but holds some, such as {visible(repr(seal))}; name each, "
                     f"or publish them all with `alpha-results build --from {store.name}`"
                 )
             raise SealUnreadable(

@@ -62,13 +62,12 @@ class SealStore:
         except OSError:
             return False
 
-    def folders_holding(self, name: str) -> list[str]:
-        """Return which folders directly below have a file of this name, ascending; empty if they cannot be listed."""
+    def first_folder_with(self, name: str) -> str | None:
+        """Return the first folder directly below that has a file of this name; None if they cannot be listed."""
         with contextlib.suppress(StorageUnavailable):
-            return [
-                folder for folder in self._storage.folders("") if self._storage.signature(f"{folder}/{name}")
-            ]
-        return []
+            folders = self._storage.folders("")
+            return next((x for x in folders if self._storage.signature(f"{x}/{name}")), None)
+        return None
 
     def link_fault(self, path: str) -> str | None:
         """Return why a lexically valid path must not be followed because of links; object stores have none."""

@@ -33,9 +33,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 def suggesting(
     settings: Settings, path: Mapping[str, str], query: Mapping[str, Value], plan: Plan[T]
 ) -> Plan[T]:
-    """Run a plan; for an unknown alpha or listed value, add similar ones to the error, and for a list that is too long the way out.
+    """Run a plan, and add to its error what may help: similar names for an unknown one, the length of a list that is too long.
 
-    For an alpha this takes one more call.
+    Similar alphas take one more call.
     """
     try:
         return (yield from plan)
