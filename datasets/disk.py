@@ -55,7 +55,7 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
         if reason is None:
             raise
         raise DiskUnavailable(
-            f"{os.fspath(path)} cannot be written: {reason}, then try again. What was published is unchanged"
+            f"{os.fspath(path)} cannot be written: {reason}, then try again. Published snapshots stay as they are"
         ) from error
 
 

@@ -17,6 +17,7 @@ from pipeline.seal import Seal
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt
 from tests.support.pipeline_command import build
 from tests.support.seals import make_seal, resign
+from tests.support.small_disk import small_disk
 
 LITTER = {
     ".env",
@@ -141,6 +142,16 @@ def test_a_failed_delivery_is_recorded_and_retried(
     assert read_archive_state(storage, "Test_small", opened(seal_folder).digest) == state
     blocked.unlink()
     delivered(package(opened(seal_folder), storage, str(blocked)))
+
+
+def test_an_archive_that_finds_no_space_is_not_said_to_undo_the_publication(
+    seal_folder: Path, tmp_path: Path
+) -> None:
+    with small_disk(tmp_path / "disk") as disk, disk.full():
+        result = build(tmp_path / "root", "--archives", str(disk.folder / "archives"), str(seal_folder))
+    assert result.exit_code == 6
+    assert "no space is left on its disk" in result.output
+    assert "is unchanged" not in result.output
 
 
 def test_a_failure_keeps_the_archive_that_was_delivered_before(
