@@ -88,12 +88,17 @@ class WorkerProcess:
     def _last_words(self) -> str:
         """Return how it ended, and the last line of its log."""
         code = self._process.wait()
-        how = f"ended with code {code}" if code >= 0 else f"was killed by {signal.Signals(-code).name}"
+        how = f"ended with code {code}" if code >= 0 else f"was killed by {_signal_name(-code)}"
         if code == -signal.SIGKILL:
             how += " (the system may have run out of memory)"
         self._stderr.seek(0)
         lines = self._stderr.read()[-_TAIL:].decode(errors="replace").strip().splitlines()
         return how + (f" ({lines[-1].strip()})" if lines else "")
+
+
+def _signal_name(number: int) -> str:
+    # Most real-time signals have no name.
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
 
 
 class LocalExecutor:

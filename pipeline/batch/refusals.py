@@ -66,6 +66,8 @@ class Refusals:
         self._searched = without_secrets(searched)
         self._recheck = recheck
         self._known: dict[str, Refusal] = {}
+        self._stored: set[str] = set()
+        """Digests with a file, also of refusals that `recheck` disregards."""
         self._is_read = self._warned = False
 
     def refresh(self, seen: Iterable[DiscoveredSeal]) -> None:
@@ -79,6 +81,7 @@ class Refusals:
         if self._is_read:
             return
         self._known = read_refusals(self._root)
+        self._stored = {*self._known}
         gone = self._known.keys() - {one.digest for one in seen}
         self._forget([digest for digest in gone if self._known[digest]["searched"] == self._searched])
         if self._recheck:
@@ -104,7 +107,7 @@ class Refusals:
     def record(self, one: DiscoveredSeal, result: SealResult) -> None:
         """Store a refusal, and remove an obsolete one."""
         if not isinstance(result.error, SealRefused):
-            if result.error is None and one.digest in self._known:
+            if result.error is None and one.digest in self._stored:
                 self._forget([one.digest])
             return
         violations = list(result.error.violations)
@@ -132,7 +135,7 @@ class Refusals:
 
     def _forget(self, digests: list[str]) -> None:
         for digest in digests:
-            del self._known[digest]
+            self._known.pop(digest, None)
         with contextlib.suppress(AlphaResultsError, OSError):
             self._root.remove_files([_path(digest) for digest in digests])
 

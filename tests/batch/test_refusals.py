@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import signal
 import subprocess
@@ -10,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import datasets
 from datasets.layout import CATALOG
@@ -107,6 +109,17 @@ def test_resealed_runs_are_checked_again_and_removed_ones_forgotten(tmp_path: Pa
         (made / name).write_bytes(content[name])
     result = cron(tmp_path)
     assert (result.exit_code, outcomes(result)) == (0, {"v1": "built"})
+    assert list((tmp_path / "root/refused").iterdir()) == []
+
+
+def test_a_seal_published_by_recheck_is_no_longer_among_the_refused(tmp_path: Path, seal: Seal) -> None:
+    seal("Test_a", "v1")
+    keys = tmp_path / "keys.json"
+    public = Ed25519PrivateKey.generate().public_key().public_bytes_raw()
+    keys.write_text(json.dumps({"desk": [base64.b64encode(public).decode()]}))
+    assert outcomes(cron(tmp_path, "--seal-keys", str(keys))) == {"v1": "refused"}
+    assert len(list((tmp_path / "root/refused").iterdir())) == 1
+    assert outcomes(cron(tmp_path, "--recheck")) == {"v1": "built"}
     assert list((tmp_path / "root/refused").iterdir()) == []
 
 
