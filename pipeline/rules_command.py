@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from typing import Final
 
 import click
 
 from schemas.screen import Screen, make_table
 from schemas.terminal import echo
+
+_PIPED_WIDTH: Final = 120
+"""Columns off a terminal: unfolded, the longest meaning and fix have some thousand."""
 
 
 @click.command()
@@ -39,4 +43,5 @@ def rules(as_json: bool, manifest_schema: bool) -> None:
         table.add_column("fix", style="dim")
         for rule in RULES.values():
             table.add_row(rule.id, rule.meaning, rule.remedy)
-        Screen().print(table)
+        screen = Screen()
+        screen.print(table, width=None if screen.is_terminal else _PIPED_WIDTH)

@@ -115,8 +115,9 @@ class Seal:
                     f"{store.name}: this folder is no seal but holds some, such as {visible(repr(seal))}; name each, "
                     f"or publish them all with `alpha-results build --from {store.name}`"
                 )
+            lacking = "such folder" if store.missing else MANIFEST_FILE
             raise SealUnreadable(
-                f"{store.name}: there is no {MANIFEST_FILE}, so there is no finished seal here; "
+                f"{store.name}: there is no {lacking}, so there is no finished seal here; "
                 "check the address, or wait until the engine has written it"
             )
         manifest, problems = parse_manifest(raw)

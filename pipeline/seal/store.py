@@ -55,6 +55,11 @@ class SealStore:
         """Whether it is a local folder."""
         return self._storage.folder is not None
 
+    @property
+    def missing(self) -> bool:
+        """Whether it is a local folder that does not exist."""
+        return self._storage.missing
+
     def is_file(self) -> bool:
         """Return whether the address is a local file rather than a folder."""
         try:

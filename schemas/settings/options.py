@@ -13,6 +13,14 @@ from schemas.settings.readers import SWITCH
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+class SettingOption(click.Option):
+    """An option whose errors also name its environment variable."""
+
+    def get_error_hint(self, ctx: click.Context | None) -> str:
+        """Return the option's name in error messages."""
+        return f"{super().get_error_hint(ctx)} or {self.envvar}"
+
+
 def options(*added: Callable[[Any], Any]) -> Callable[[Command], Command]:
     """Return a decorator that adds several options to a command, in the order that its help lists them."""
 
@@ -44,7 +52,13 @@ def switch_option(name: str) -> Callable[[Command], Command]:
     """Return a decorator that adds a switch to a command, from flag or variable."""
     setting = SETTINGS[name]
     return click.option(
-        setting.flag, name, is_flag=True, default=setting.default, envvar=setting.variable, help=setting.help
+        setting.flag,
+        name,
+        cls=SettingOption,
+        is_flag=True,
+        default=setting.default,
+        envvar=setting.variable,
+        help=setting.help,
     )
 
 
@@ -75,6 +89,7 @@ def option(
     return click.option(
         setting.flag,
         parameter or name,
+        cls=SettingOption,
         envvar=setting.variable,
         required=required or setting.required,
         callback=read,

@@ -46,7 +46,7 @@ def test_several_seals_and_the_worst_exit_code(tmp_path: Path) -> None:
     assert result.stderr == ""
     result = run("check", str(good), str(tmp_path / "none"), str(bad))
     assert result.returncode == 2
-    assert result.stderr.startswith("error: ")
+    assert result.stderr.startswith(f"error: {tmp_path}/none: there is no such folder")
     assert result.stderr.count("\n") == 1
     assert "bad  refused" in result.stdout
 
@@ -196,7 +196,19 @@ def test_the_rules_are_listed() -> None:
     listed = json.loads(CliRunner().invoke(program.cli, ["rules", "--json"]).stdout)
     assert [rule["id"] for rule in listed] == list(RULES)
     assert all(rule["meaning"] and rule["remedy"] for rule in listed)
-    assert "portfolio.continuity" in CliRunner().invoke(program.cli, ["rules"]).stdout
+    table = CliRunner().invoke(program.cli, ["rules"]).stdout
+    assert "portfolio.continuity" in table
+    assert max(map(len, table.splitlines())) <= 120, "through a pipe it can be read"
+
+
+def test_a_missing_or_invalid_option_names_its_variable_too() -> None:
+    result = CliRunner().invoke(program.cli, ["list"], env={"ALPHA_RESULTS_DATASETS": None})
+    assert result.exit_code == 2
+    assert "Missing option '--datasets' or ALPHA_RESULTS_DATASETS." in result.stderr
+    result = CliRunner().invoke(
+        program.cli, ["build", "x", "--datasets", "y"], env={"ALPHA_RESULTS_JOBS": "two"}
+    )
+    assert "Invalid value for '--jobs' or ALPHA_RESULTS_JOBS: 'two'" in result.stderr
 
 
 def test_the_document_of_the_rules_is_up_to_date() -> None:
