@@ -141,7 +141,7 @@ def _entry(name: str, accepted: list[str]) -> dict[str, str]:
 
 def refusal(broken: Sequence[Mapping[str, str]]) -> ApiError:
     """Return the one 400 that names every broken parameter."""
-    names = ", ".join(dict.fromkeys(entry["name"] for entry in broken))
+    names = ", ".join(dict.fromkeys(entry["name"] or "one without a name" for entry in broken))
     plural = "s" if len(broken) > 1 else ""
     return ApiError("bad_request", f"Invalid parameter{plural}: {names}.", {"parameters": list(broken)})
 

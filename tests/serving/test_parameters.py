@@ -184,6 +184,13 @@ def test_unknown_names_are_refused_once_each_after_the_declared_ones() -> None:
     )
 
 
+def test_a_parameter_without_a_name_is_described() -> None:
+    with pytest.raises(ApiError, match=r"^Invalid parameters: limit, one without a name\.$") as caught:
+        read("=1&limit=0")
+    assert caught.value.details is not None
+    assert [entry["name"] for entry in caught.value.details["parameters"]] == ["limit", ""]
+
+
 def test_suggestions_exclude_refused_parameters() -> None:
     assert "takes book" in broken("symbols=A", "portfolio.ledger")["symbols"]
 
