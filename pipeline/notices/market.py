@@ -41,6 +41,7 @@ _NO_DAY: Final = 0
 _NEEDED: Final = {
     "market.forward_returns": "forward returns",
     "market.forward_bias": "forward returns",
+    "market.forward_drift": "forward returns",
     "market.fills": "trades, positions and portfolio",
     "market.sessions": "portfolio",
 }
@@ -316,7 +317,7 @@ def _judge_jumps(compared: pl.DataFrame) -> NoticeOutcome:
 
 def _judge_forward_returns(forward: pl.DataFrame, market: MarketPrices) -> Iterator[NoticeOutcome]:
     """Judge the forward returns of all names between opens of the market, or between closes."""
-    notices = ("market.forward_returns", "market.forward_bias")
+    notices = ("market.forward_returns", "market.forward_bias", "market.forward_drift")
     rows = forward
     for day, after, suffix in (("entry", "date", "_before"), ("maturity", "following", "")):
         # Where no day is sealed, it is the first session after the decision.
@@ -339,6 +340,14 @@ def _judge_forward_returns(forward: pl.DataFrame, market: MarketPrices) -> Itera
         "week and downwards where it is below.",
         _PRICED,
         period="return",
+    )
+    yield judge_mean(
+        notices[2],
+        compared.select(_LIMITED).to_series().to_numpy(),
+        "{number:,} forward returns differ from the market by {mean:.1f} bp on average.",
+        _PRICED,
+        period="return",
+        either_sign=True,
     )
 
 
