@@ -536,6 +536,16 @@ def test_no_element_is_wider_than_the_screen(visit: Visit, width: int) -> None:
         assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), view
 
 
+def test_the_catalogue_fits_a_laptop_beside_stated_and_withheld_figures(visit: Visit) -> None:
+    visit.page.set_viewport_size({"width": 1280, "height": 800})
+    page = visit.open("/")
+    assert page.locator("#results .standing").count()
+    assert page.locator("#results .withheld").count()
+    assert page.evaluate(
+        "(() => { const list = document.querySelector('#results .scroll'); return list.scrollWidth <= list.clientWidth; })()"
+    )
+
+
 def test_every_control_is_reachable_by_keyboard(visit: Visit) -> None:
     page = visit.open("/")
     page.keyboard.press("Tab")
