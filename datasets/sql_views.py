@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from datasets.layout import snapshot_path
-from schemas.errors import SettingsError
+from schemas.errors import DiskUnavailable, SettingsError
 from schemas.tables import PUBLISHED_TABLES
 
 if TYPE_CHECKING:
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
 ALPHAS: Final = "alphas"
 """Name of the view that lists the alphas."""
+_FULL: Final = [os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT, errno.EROFS)]
 
 
 def statements(root: Root) -> list[str]:
@@ -66,6 +69,8 @@ def write(root: Root, file: str) -> list[str]:
     ------
     SettingsError
         When the file is not a DuckDB file, is in use by another process, holds a table of a view's name, or cannot be written.
+    DiskUnavailable
+        When its disk is full or read-only.
     """
     import duckdb  # noqa: PLC0415 - readers that only want Polars need not load the engine
 
@@ -80,7 +85,9 @@ def write(root: Root, file: str) -> list[str]:
         if is_new:  # empty or unfinished, which the next attempt would refuse
             for name in (file, f"{file}.wal"):
                 Path(name).unlink(missing_ok=True)
-        raise SettingsError(f"{file}: {error}") from error
+        # The engine's error has no number, only the system's words.
+        kind = DiskUnavailable if any(words in str(error) for words in _FULL) else SettingsError
+        raise kind(f"{file}: {error}") from error
 
 
 def _listing(root: Root) -> str:

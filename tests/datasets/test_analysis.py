@@ -301,7 +301,7 @@ def test_views_that_find_no_space_leave_no_file(root: Path, tmp_path: Path, free
         with disk.full():
             os.truncate(disk.folder / "filler", (disk.folder / "filler").stat().st_size - free)
             done = command(*arguments)
-            assert done.exit_code == 2
+            assert done.exit_code == 5
             assert "No space left on device" in done.stderr
             assert [path.name for path in disk.folder.iterdir()] == ["filler"]
         assert command(*arguments).exit_code == 0
