@@ -152,10 +152,9 @@ class Cache:
             As :meth:`file`.
         """
         path = self._path(storage, relative)
-        try:
+        data = None
+        with contextlib.suppress(OSError):  # no copy, or one that this user may not read
             data = path.read_bytes()
-        except FileNotFoundError:
-            data = None
         if data is not None and hashlib.sha256(data).hexdigest() == sha256:
             self._count(hits=1)
             self._use(path)
@@ -190,11 +189,12 @@ class Cache:
 
     def _use(self, path: Path) -> None:
         """Mark a copy as used."""
-        if not _recently_used(path, _FRESH_SECONDS):
-            # The lock of evictions: either the eviction sees the copy in use, or the caller sees it removed. A disk that
-            # turned read-only has neither.
-            with contextlib.suppress(OSError), locked(self._locks / "use"):
-                _mark_used(path)
+        # The lock of evictions: either the eviction sees the copy in use, or the caller sees it removed. A disk that
+        # turned read-only has neither, nor has a folder that this user may not open.
+        with contextlib.suppress(OSError):
+            if not _recently_used(path, _FRESH_SECONDS):
+                with locked(self._locks / "use"):
+                    _mark_used(path)
 
     @contextlib.contextmanager
     def _exclusive_draft(self, path: Path, size: int) -> Iterator[Path]:

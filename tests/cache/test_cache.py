@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -20,9 +22,23 @@ from datasets.file_digests import FileDigests
 from datasets.manifest import digest
 from datasets.storage import open_storage
 from schemas.errors import SettingsError, SnapshotCorrupt, StorageUnavailable
+from tests.support.processes import REPOSITORY, WITHOUT_RIGHTS
 from tests.support.remote_root import ALPHA, Remote, cached_bytes, copies
 
 TABLES = [("decisions", None), ("rebalances", None), ("positions", "long_only"), ("positions", "long_short")]
+READER = """
+import sys
+import datasets
+from schemas.errors import StorageUnavailable
+from tests.support.web_storage import register
+register()
+run = datasets.open(sys.argv[1], cache=sys.argv[2])["Test_far"]
+print(run.manifest.alpha_id)
+try:
+    run.scan("decisions")
+except StorageUnavailable as error:
+    print(type(error).__name__, error)
+"""
 
 
 def test_a_file_is_copied_once_and_then_read_from_the_cache(remote: Remote, cache: Cache) -> None:
@@ -335,6 +351,21 @@ def test_an_unusable_cache_folder_is_refused(tmp_path: Path) -> None:
         Cache(tmp_path / "file" / "cache", 1000)
     with pytest.raises(SettingsError, match="above 0"):
         Cache(tmp_path / "cache", 0)
+
+
+def test_copies_that_may_not_be_read_are_refused_by_name_and_documents_are_read_from_the_store(
+    remote: Remote, cache: Cache
+) -> None:
+    remote.snapshot(cache).scan("decisions").collect()
+    (closed,) = cache.folder.glob("[!.]*")
+    closed.chmod(0)
+    done = subprocess.run([*WITHOUT_RIGHTS, sys.executable, "-c", READER, remote.url, str(cache.folder)],
+                          cwd=REPOSITORY, capture_output=True, text=True, check=False)  # fmt: skip
+    closed.chmod(0o755)
+    manifest, error = done.stdout.splitlines()
+    assert manifest == ALPHA, done.stderr
+    assert error.startswith(f"DiskUnavailable {closed}")
+    assert error.endswith("this user may not read it; permit it, then try again")
 
 
 def test_a_full_cache_evicts_the_catalogue_last(
