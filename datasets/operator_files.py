@@ -86,7 +86,7 @@ def read_columns(table: Table, kind: str, file: str, data: bytes, *, types_only:
         frame = pl.from_arrow(rows.select(present))
         metadata = parquet.metadata.metadata or {}
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise refused(kind, file, "it is a Parquet file", str(error).splitlines()[0]) from error
+        raise refused(kind, file, "it is a Parquet file", str(error).splitlines()[0].rstrip(".")) from error
     assert isinstance(frame, pl.DataFrame)
     required = [column.name for column in table if not column.optional]
     missing = [name for name in required if name not in present]

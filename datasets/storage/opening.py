@@ -57,8 +57,10 @@ def require_supported(address: str) -> ModuleType:
     Raises
     ------
     SettingsError
-        When none does.
+        When none does, or it is empty.
     """
+    if not address:  # from a variable of the shell that is not set: it would be the current folder
+        raise SettingsError("an address is empty; give a folder or the URL of a supported store")
     match = _SCHEME.match(address)
     scheme = "file" if match is None else match[1].lower()
     supported = sorted(module.name for module in pkgutil.iter_modules(backends.__path__))

@@ -60,6 +60,16 @@ def test_json_of_several_seals(tmp_path: Path) -> None:
     assert result.stderr == ""
 
 
+def test_an_empty_address_is_refused_and_is_not_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(make_seal(tmp_path))
+    for command in (["check", ""], ["build", "--datasets", str(tmp_path / "root"), ""]):
+        result = CliRunner().invoke(program.cli, command)
+        assert result.exit_code == 2
+        assert "an address is empty; give a folder or the URL of a supported store" in result.output
+
+
 def test_a_broken_manifest_is_shown_as_a_refusal(tmp_path: Path) -> None:
     seal = make_seal(tmp_path)
     rewrite(seal, "seal", lambda manifest: manifest | {"started_at": "yesterday"})
