@@ -136,13 +136,15 @@ def read_keys(path: str) -> TeamKeys:
         )
     try:
         teams = json.loads(Path(path).read_text("utf-8"))
+        if not isinstance(teams, dict) or not all(isinstance(own, list) for own in teams.values()):
+            raise TypeError("it is no object of lists")
         keys = {
             team: tuple(
                 Ed25519PublicKey.from_public_bytes(base64.b64decode(key, validate=True)) for key in own
             )
             for team, own in teams.items()
         }
-    except (OSError, ValueError, AttributeError, TypeError, binascii.Error) as error:
+    except (OSError, ValueError, TypeError, binascii.Error) as error:
         raise SettingsError(
             f"seal_keys: {path} is not a file of keys ({error}); write a JSON object, team to a list of public keys in base64"
         ) from error

@@ -137,7 +137,10 @@ def test_midnight_timestamps_integers_and_categories_are_accepted(market_file: F
 
 @pytest.mark.parametrize("cut", [slice(0, -20), slice(0, 0), slice(4, None), slice(0, 30)])
 def test_an_invalid_parquet_file_is_named(market_file: File, cut: slice) -> None:
-    with pytest.raises(SettingsError, match=r"prices\.parquet: the rule is that it is a Parquet file"):
+    with pytest.raises(
+        SettingsError,
+        match=r"prices\.parquet: the rule is that it is a Parquet file, .*[^.]; correct the file",
+    ):
         read_benchmarks({"prices.parquet": market_file()[cut]})
 
 

@@ -160,6 +160,17 @@ def test_an_invalid_file_of_keys_is_refused_before_reading_seals(tmp_path: Path,
         read_keys(str(tmp_path / "keys.json"))
 
 
+@pytest.mark.parametrize("text", ["[]", '"a"', '{"a": "AAAA"}', '{"a": {"b": 1}}'])
+def test_a_file_of_keys_of_another_shape_is_described_without_words_of_python(
+    tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "keys.json").write_text(text)
+    with pytest.raises(
+        SettingsError, match=r"is not a file of keys \(it is no object of lists\); write a JSON object"
+    ):
+        read_keys(str(tmp_path / "keys.json"))
+
+
 def test_a_private_key_is_private_and_never_overwritten(tmp_path: Path) -> None:
     key = tmp_path / "key.pem"
     assert writer("make-key", str(key)).returncode == 0
