@@ -135,14 +135,11 @@ def read_keys(path: str) -> TeamKeys:
             Ed25519PublicKey,
         )
     try:
-        teams = json.loads(Path(path).read_text("utf-8"))
-        if not isinstance(teams, dict) or not all(isinstance(own, list) for own in teams.values()):
-            raise TypeError("it is no object of lists")
         keys = {
             team: tuple(
                 Ed25519PublicKey.from_public_bytes(base64.b64decode(key, validate=True)) for key in own
             )
-            for team, own in teams.items()
+            for team, own in _teams(path).items()
         }
     except (OSError, ValueError, TypeError, binascii.Error) as error:
         raise SettingsError(
@@ -151,6 +148,13 @@ def read_keys(path: str) -> TeamKeys:
     if not any(keys.values()):
         raise SettingsError(f"seal_keys: {path} names no key, so that no seal could be built")
     return keys
+
+
+def _teams(path: str) -> dict[str, list[Any]]:
+    teams = json.loads(Path(path).read_text("utf-8"))
+    if not isinstance(teams, dict) or not all(isinstance(own, list) for own in teams.values()):
+        raise TypeError("it is no object of lists")
+    return teams
 
 
 def key_id(key: Ed25519PublicKey) -> str:
