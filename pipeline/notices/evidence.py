@@ -43,6 +43,8 @@ class CrossSections:
         Names of some weeks that have score and forward return of another name, and all that were looked at.
     shared_extremes, measured_weeks
         Of some weeks: those whose highest or lowest forward return several names share, and those in which that is known.
+    targets
+        Sum of the absolute target weights of long_short in each week; None where the run sealed none.
     panel
         Up to 64 names, week by week.
     """
@@ -54,6 +56,7 @@ class CrossSections:
     compared: int
     shared_extremes: int
     measured_weeks: int
+    targets: Floats | None
     panel: Panel
 
     @property
@@ -149,7 +152,7 @@ def _cross_sections(
     """Count the names of each week, and sample the rows of some names."""
     values = ("score", *(name for name in ("forward_return", _WEIGHT) if name in columns))
     instants = tuple(name for name in _INSTANTS if name in columns)
-    seen, sizes, kept = np.zeros(0, np.bool_), [], []
+    seen, sizes, targets, kept = np.zeros(0, np.bool_), [], [], []
     seen_days, measured = np.empty(0, np.int64), []
     for part in read("decisions", ("date", "symbol", *values, *instants)):
         rows, runs = part["decisions"], part.runs("decisions", ("date",))
@@ -158,6 +161,8 @@ def _cross_sections(
         seen[own] = True
         sizes.append((days_of_runs, runs.lengths))
         by_name = {name: rows[name].to_numpy() for name in values}
+        if _WEIGHT in by_name:
+            targets.append(np.add.reduceat(np.nan_to_num(np.abs(by_name[_WEIGHT])), runs.starts))
         by_name |= {name: rows[name].cast(pl.Int64).fill_null(NEVER).to_numpy() for name in instants}
         # A name that is first among all was first among those seen so far.
         first = np.zeros(seen.size, np.bool_)
@@ -181,6 +186,7 @@ def _cross_sections(
     if not days.size:
         return None, _NO_PANEL, NO_SAMPLE
     size = np.bincount(place, weights=np.concatenate([size for _, size in sizes]))
+    target = np.bincount(place, weights=np.concatenate(targets)) if targets else None
     codes = symbols.first(seen)
     day, code, *cells = (np.concatenate(column) for column in zip(*kept, strict=True))
     order = np.argsort(codes)
@@ -208,6 +214,7 @@ def _cross_sections(
         compared,
         shared_weeks,
         measured_weeks,
+        target,
         panel,
     )
     sample = NO_SAMPLE if returns is None else _sampled_weeks(symbols.names(codes), days, returns)

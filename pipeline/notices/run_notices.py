@@ -125,13 +125,13 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
     yield from panel.judge_panel(sections.panel)
     yield from _judge_clipped_returns(sections)
     book = _long_short(ledgers)
-    if book is not None and sections.panel.weights is not None:
-        yield _judge_target_size(sections.panel.weights, book["gross_notional"] / book["ending_equity"])
+    if book is not None and sections.targets is not None:
+        yield _judge_target_size(sections.targets, book["gross_notional"] / book["ending_equity"])
 
 
-def _judge_target_size(weights: Floats, exposure: Floats) -> NoticeOutcome:
-    """Judge target weights, shape (names, weeks), beside the gross exposure of their book by session."""
-    notice, targets = "book.target_size", np.nansum(np.abs(weights), axis=0)
+def _judge_target_size(targets: Floats, exposure: Floats) -> NoticeOutcome:
+    """Judge the sum of absolute target weights by week beside the gross exposure of their book by session."""
+    notice = "book.target_size"
     targets, exposure = targets[targets > 0], exposure[exposure > 0]
     if targets.size < MIN_CORRELATED_WEEKS or not exposure.size:
         return not_checked(

@@ -61,12 +61,13 @@ BOOK_NOTICES: Final = (
     ),
     Notice(
         "book.target_size",
-        "Target weights are larger than the book that follows them: they are of another unit, or were scaled afterwards.",
+        "Target weights are larger or smaller than the book that follows them: they are of another unit, or were scaled afterwards.",
         "target_size",
-        1.5,
-        "median over weeks of the sum of absolute long_short_target_weight, of up to 64 names, / median of gross_notional / ending_equity "
-        f"of long_short over sessions with positions; over {MIN_CORRELATED_WEEKS} weeks with targets or more",
-        "the rule decisions.target allows smaller positions in weeks with untradeable names; measured: 0.1 to 1.05 in honest runs",
+        1.25,
+        "median over weeks of the sum of absolute long_short_target_weight / median of gross_notional / ending_equity of long_short over "
+        f"sessions with positions; over {MIN_CORRELATED_WEEKS} weeks with targets or more",
+        "the rule decisions.target allows smaller positions in weeks with untradeable names; measured: 0.99 to 1.01 in honest runs",
+        least=0.8,
     ),
     Notice(
         "book.execution_cost",

@@ -353,6 +353,10 @@ FURTHER: dict[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
         lambda: without(of("decisions", pl.col("long_short_target_weight") * 100), "trades"),
         said_by("book.target_size"),
     ),
+    "target weights three quarters of the book, and no fills are sealed": (
+        lambda: without(of("decisions", pl.col("long_short_target_weight") * 0.75), "trades"),
+        said_by("book.target_size"),
+    ),
     "forward returns half as large again": (
         lambda: without_fills(RETURN * 1.5),
         said_by("signal.return_size"),
