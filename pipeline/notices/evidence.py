@@ -186,7 +186,7 @@ def _cross_sections(
     if not days.size:
         return None, _NO_PANEL, NO_SAMPLE
     size = np.bincount(place, weights=np.concatenate([size for _, size in sizes]))
-    target = np.bincount(place, weights=np.concatenate(targets)) if targets else None
+    target = np.bincount(place, weights=np.concatenate(targets)).astype(np.float64) if targets else None
     codes = symbols.first(seen)
     day, code, *cells = (np.concatenate(column) for column in zip(*kept, strict=True))
     order = np.argsort(codes)
