@@ -1,4 +1,4 @@
-"""Sums of positions and P&L by session and side, computed while the tables are written in parts."""
+"""Sums of positions and P&L by session and side, computed while the tables are written."""
 
 from __future__ import annotations
 
