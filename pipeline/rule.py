@@ -102,6 +102,17 @@ class Coverage:
     finding: Finding | None = None
     reason: str | None = None
 
+    def __add__(self, other: Coverage) -> Coverage:
+        """Return the coverage of two parts of a run."""
+        checked = self.checked + other.checked
+        return Coverage(
+            checked,
+            self.of + other.of,
+            self.checked_without_raw + other.checked_without_raw,
+            self.finding or other.finding,
+            None if checked else self.reason or other.reason,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Violation:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -20,9 +20,8 @@ from pipeline.notices.outcome import NoticeOutcome
 from pipeline.notices.panel import NEVER, Panel
 from pipeline.notices.prices import PanelRows, sample_prices
 from pipeline.notices.probe import MAX_DAYS, NO_SAMPLE, Probe, Sample, days_by_digest, period
-from pipeline.notices.rows import Symbols, to_days
-from pipeline.reconciliation.grid import Codes, totals
-from pipeline.reconciliation.tables import Tables
+from pipeline.notices.rows import ReadColumns, Symbols, expanded, place_in, to_days
+from pipeline.reconciliation.grid import Codes
 from schemas.notices.universe import MIN_TWIN_WEEKS
 
 _INSTANTS: Final = ("entry_at", "maturity_at")
@@ -102,13 +101,17 @@ class Evidence:
     market: tuple[NoticeOutcome, ...] = ()
 
 
-def gather(tables: Tables, market_prices: str | None = None) -> Evidence:
+def gather(
+    tables: Mapping[str, Collection[str]], read: ReadColumns, market_prices: str | None = None
+) -> Evidence:
     """Sample the rows for the notices.
 
     Parameters
     ----------
     tables
-        Those that the run sealed; they keep every rule.
+        Kind -> columns, of the tables that the run sealed and that keep every rule.
+    read
+        Reads some columns of one of them.
     market_prices
         Address of market prices to compare the rows with; None compares them with none.
 
@@ -118,60 +121,91 @@ def gather(tables: Tables, market_prices: str | None = None) -> Evidence:
         When the market prices cannot be used.
     """
     with np.errstate(all="ignore"):  # infinite returns are discarded
-        evidence = _gathered(tables)
+        evidence = _gathered(tables, read)
         if market_prices is None:
             return evidence
-        return replace(evidence, market=market_notices(tables, market_prices))
+        return replace(evidence, market=market_notices(tables, read, market_prices))
 
 
-def _gathered(tables: Tables) -> Evidence:
-    symbols = Symbols(tables)
-    sections, panel_rows, forward_returns = _cross_sections(tables, symbols)
-    prices = sample_prices(tables, symbols, panel_rows)
+def _gathered(tables: Mapping[str, Collection[str]], read: ReadColumns) -> Evidence:
+    symbols = Symbols()
+    sections, panel_rows, forward_returns = None, _NO_PANEL, NO_SAMPLE
+    if "decisions" in tables:
+        sections, panel_rows, forward_returns = _cross_sections(tables["decisions"], read, symbols)
+    prices = sample_prices(tables, read, symbols, panel_rows)
     if sections is not None:
         panel = replace(sections.panel, span=prices.span, marks=prices.at_weeks)
         sections = replace(sections, panel=panel)
     trials = {}
-    if tables.has("trials"):
-        deviations = tables["trials"].group_by("trial").agg(pl.col("period_return").std())
-        trials = dict(deviations.drop_nulls().iter_rows())
+    if "trials" in tables:
+        (rows,) = read("trials", ("trial", "period_return"))
+        trials = dict(
+            rows["trials"].group_by("trial").agg(pl.col("period_return").std()).drop_nulls().iter_rows()
+        )
     probe = Probe(prices.marks, prices.mids, forward_returns)
     return Evidence(sections, prices.fills, prices.closes, prices.holdings, prices.flows, trials, probe)
 
 
-def _cross_sections(tables: Tables, symbols: Symbols) -> tuple[CrossSections | None, PanelRows, Sample]:
+def _cross_sections(
+    columns: Collection[str], read: ReadColumns, symbols: Symbols
+) -> tuple[CrossSections | None, PanelRows, Sample]:
     """Count the names of each week, and sample the rows of some names."""
-    if not tables.has("decisions") or tables["decisions"].is_empty():
+    values = ("score", *(name for name in ("forward_return", _WEIGHT) if name in columns))
+    instants = tuple(name for name in _INSTANTS if name in columns)
+    seen, sizes, targets, kept = np.zeros(0, np.bool_), [], [], []
+    seen_days, measured = np.empty(0, np.int64), []
+    for part in read("decisions", ("date", "symbol", *values, *instants)):
+        rows, runs = part["decisions"], part.runs("decisions", ("date",))
+        own, days_of_runs = symbols.codes(part.symbols("decisions")), to_days(runs.heads["date"])
+        seen = np.concatenate([seen, np.zeros(max(0, symbols.width - seen.size), np.bool_)])
+        seen[own] = True
+        sizes.append((days_of_runs, runs.lengths))
+        by_name = {name: rows[name].to_numpy() for name in values}
+        if _WEIGHT in by_name:
+            targets.append(np.add.reduceat(np.nan_to_num(np.abs(by_name[_WEIGHT])), runs.starts))
+        by_name |= {name: rows[name].cast(pl.Int64).fill_null(NEVER).to_numpy() for name in instants}
+        # A name that is first among all was first among those seen so far.
+        first = np.zeros(seen.size, np.bool_)
+        first[symbols.first(seen)] = True
+        chosen = np.flatnonzero(first[own])
+        day_of_row = np.repeat(days_of_runs, runs.lengths)
+        kept.append([day_of_row[chosen], own[chosen], *(column[chosen] for column in by_name.values())])
+        if "forward_return" in values:
+            # Likewise a day.
+            seen_days = np.union1d(seen_days, days_of_runs)
+            some = expanded(runs, np.flatnonzero(np.isin(days_of_runs, _first_days(seen_days))))[1]
+            measured.append(
+                [
+                    day_of_row[some],
+                    own[some].astype(np.int64),
+                    by_name["score"][some],
+                    by_name["forward_return"][some],
+                ]
+            )
+    days, place = np.unique(np.concatenate([days for days, _ in sizes]), return_inverse=True)
+    if not days.size:
         return None, _NO_PANEL, NO_SAMPLE
-    rows, runs = tables["decisions"], tables.runs("decisions", ("date",))
-    own = tables.symbols("decisions").codes.astype(np.int64)
-    days, place = np.unique(to_days(runs.heads["date"]), return_inverse=True)
-    week, size = np.repeat(place, runs.lengths), np.bincount(place, weights=runs.lengths)
-    seen = np.bincount(own, minlength=symbols.width) > 0
-    targets: Floats | None = None
-    if tables.has("decisions", _WEIGHT):
-        sizes = np.nan_to_num(np.abs(rows[_WEIGHT].to_numpy()))
-        targets = totals(place, np.add.reduceat(sizes, runs.starts), days.size)
+    size = np.bincount(place, weights=np.concatenate([size for _, size in sizes]))
+    target = np.bincount(place, weights=np.concatenate(targets)).astype(np.float64) if targets else None
     codes = symbols.first(seen)
-    name = symbols.places(codes)[own]
-    chosen = np.flatnonzero(name >= 0)
+    day, code, *cells = (np.concatenate(column) for column in zip(*kept, strict=True))
+    order = np.argsort(codes)
+    place, among = place_in(code, codes[order])
+    at = order[place[among]], np.searchsorted(days, day[among])
     table: dict[str, Any] = {}
-    for column in tables.present("decisions", ("score", "forward_return", _WEIGHT, *_INSTANTS)):
-        empty, values = np.nan, rows[column]
-        if column in _INSTANTS:
-            empty, values = NEVER, values.cast(pl.Int64).fill_null(NEVER)
-        cells = values.to_numpy()
-        table[column] = np.full((codes.size, days.size), empty, cells.dtype)
-        table[column][name[chosen], week[chosen]] = cells[chosen]
+    for name, column in zip((*values, *instants), cells, strict=True):
+        empty = NEVER if name in instants else np.nan
+        table[name] = np.full((codes.size, days.size), empty, column.dtype)
+        table[name][at] = column[among]
     returns = table.get("forward_return")
     panel = Panel(days.astype("datetime64[D]"), table["score"], returns, table.get(_WEIGHT))
     twins = compared = shared_weeks = measured_weeks = 0
-    if returns is not None:
-        sampled = np.isin(week, days_by_digest(days)[:_TWIN_WEEKS])
-        score, forward = (rows[column].to_numpy() for column in ("score", "forward_return"))
-        shared_weeks, measured_weeks = shared_extremes(week[sampled], forward[sampled])
+    if measured:
+        day, code, score, forward = (np.concatenate(column) for column in zip(*measured, strict=True))
+        sampled = np.isin(day, _first_days(days))
+        shared_weeks, measured_weeks = shared_extremes(day[sampled], forward[sampled])
         some = sampled & np.isfinite(score + forward) & (forward != 0)
-        twins, compared = _twins(week[some], own[some], score[some], forward[some]), int(some.sum())
+        twins, compared = _twins(day[some], code[some], score[some], forward[some]), int(some.sum())
     sections = CrossSections(
         int(seen.sum()),
         int(size[-1]),
@@ -180,7 +214,7 @@ def _cross_sections(tables: Tables, symbols: Symbols) -> tuple[CrossSections | N
         compared,
         shared_weeks,
         measured_weeks,
-        targets,
+        target,
         panel,
     )
     sample = NO_SAMPLE if returns is None else _sampled_weeks(symbols.names(codes), days, returns)
@@ -188,12 +222,16 @@ def _cross_sections(tables: Tables, symbols: Symbols) -> tuple[CrossSections | N
     return sections, PanelRows(codes, days, entry, maturity), sample
 
 
-def _twins(week: Integers, code: Codes, score: Floats, forward_return: Floats) -> int:
+def _first_days(days: Integers) -> Integers:
+    return days[days_by_digest(days)[:_TWIN_WEEKS]]
+
+
+def _twins(day: Integers, code: Codes, score: Floats, forward_return: Floats) -> int:
     """Count the names of some weeks that have the return of another one, and its score as well or in several weeks."""
-    order = np.lexsort((code, score, forward_return, week))
-    week, code = week[order], code[order]
+    order = np.lexsort((code, score, forward_return, day))
+    day, code = day[order], code[order]
     score, forward_return = score[order], forward_return[order]
-    alike = (np.diff(week) == 0) & (np.diff(forward_return) == 0)
+    alike = (np.diff(day) == 0) & (np.diff(forward_return) == 0)
     (first,) = np.nonzero(alike)
     pair = (np.minimum(code[first], code[first + 1]) << 32) + np.maximum(code[first], code[first + 1])
     _, place, weeks = np.unique(pair, return_inverse=True, return_counts=True)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Floats
 from pipeline.notices.rows import Symbols, expanded, place_in, to_days
-from pipeline.reconciliation.tables import Tables
+from pipeline.reconciliation.tables import Runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,28 +42,48 @@ class Holdings:
         return sides
 
 
-def sample_holdings(tables: Tables, book: str, sessions: Integers, symbols: Symbols) -> Holdings | None:
-    """Return the positions of a book in the names that are first by digest; None where it held nothing.
+class HeldNames:
+    """Collects the holdings of a book from the parts of its positions.
 
     Parameters
     ----------
-    tables
-        With positions.
+    book
+        Its name.
     sessions
         Days since 1970, ascending.
     symbols
-        Of the tables.
+        Those numbered so far.
     """
-    runs = tables.runs("positions")
-    run, rows = expanded(runs, np.flatnonzero((runs.heads["book"] == book).to_numpy()))
-    code = tables.symbols("positions").codes[rows]
-    codes = np.sort(symbols.first(np.bincount(code, minlength=symbols.width) > 0))
-    if not codes.size:
-        return None
-    name = symbols.places(codes)[code]
-    session, known = place_in(to_days(runs.heads["date"])[run], sessions)
-    chosen = known & (name >= 0)
-    marks, quantities = (np.full((codes.size, sessions.size), np.nan) for _ in range(2))
-    for table, column in ((marks, "mark_price"), (quantities, "quantity")):
-        table[name[chosen], session[chosen]] = tables["positions"][column].to_numpy()[rows[chosen]]
-    return Holdings(book, sessions, marks, quantities)
+
+    def __init__(self, book: str, sessions: Integers, symbols: Symbols) -> None:
+        self._book, self._sessions, self.symbols = book, sessions, symbols
+        self._held = np.zeros(0, np.bool_)
+        self._parts: list[tuple[Integers, Integers, Floats, Floats]] = []
+
+    def add(self, runs: Runs, codes: NDArray[np.uint32], positions: pl.DataFrame) -> None:
+        """Add the rows of a part."""
+        run, rows = expanded(runs, np.flatnonzero((runs.heads["book"] == self._book).to_numpy()))
+        own = codes[rows]
+        unseen = max(0, self.symbols.width - self._held.size)
+        self._held = np.concatenate([self._held, np.zeros(unseen, np.bool_)])
+        self._held[own] = True
+        # A name that is first among all was first among those seen so far.
+        first = np.zeros(self._held.size, np.bool_)
+        first[self.symbols.first(self._held)] = True
+        chosen = np.flatnonzero(first[own])
+        rows, day = rows[chosen], to_days(runs.heads["date"])[run[chosen]]
+        quantity, marks = (positions[name].to_numpy()[rows] for name in ("quantity", "mark_price"))
+        self._parts.append((day, own[chosen].astype(np.int64), marks, quantity))
+
+    def holdings(self) -> Holdings | None:
+        """Return what was added; None where the book held nothing."""
+        codes = np.sort(self.symbols.first(self._held))
+        if not codes.size:
+            return None
+        day, code, *columns = (np.concatenate(column) for column in zip(*self._parts, strict=True))
+        (row, known), (column, within) = place_in(code, codes), place_in(day, self._sessions)
+        among = known & within
+        at = row[among], column[among]
+        marks, quantities = (np.full((codes.size, self._sessions.size), np.nan) for _ in columns)
+        marks[at], quantities[at] = (values[among] for values in columns)
+        return Holdings(self._book, self._sessions, marks, quantities)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
@@ -14,8 +14,7 @@ import polars as pl
 from pipeline.notices.correlations import judge_mean
 from pipeline.notices.market_file import MarketPrices, read_prices
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
-from pipeline.notices.rows import to_days
-from pipeline.reconciliation.tables import Tables
+from pipeline.notices.rows import ReadColumns, to_days
 from schemas.notices import BASIS_POINTS
 from schemas.notices.catalogue import CELL_TOLERANCE, MIN_SHARED_CELLS
 from schemas.notices.market import (
@@ -77,12 +76,14 @@ class _Run:
     forward: pl.DataFrame | None
 
 
-def market_notices(tables: Tables, address: str) -> tuple[NoticeOutcome, ...]:
+def market_notices(
+    tables: Mapping[str, Collection[str]], read: ReadColumns, address: str
+) -> tuple[NoticeOutcome, ...]:
     """Compare a run with market prices.
 
     Parameters
     ----------
-    tables
+    tables, read
         As of :func:`pipeline.notices.evidence.gather`.
     address
         Of the prices.
@@ -95,7 +96,7 @@ def market_notices(tables: Tables, address: str) -> tuple[NoticeOutcome, ...]:
         When their store does not answer.
     """
     market = read_prices(address)
-    run = _read_run(tables, market)
+    run = _read_run(tables, read, market)
     outcomes = [
         not_checked(
             notice.id,
@@ -103,7 +104,7 @@ def market_notices(tables: Tables, address: str) -> tuple[NoticeOutcome, ...]:
         )
         for notice in MARKET_NOTICES
     ]
-    if tables.has("portfolio"):
+    if "portfolio" in tables:
         outcomes.append(_judge_sessions(run.sessions, market))
     if run.marks is not None:
         marks = market.beside(run.marks, "date")
@@ -115,43 +116,59 @@ def market_notices(tables: Tables, address: str) -> tuple[NoticeOutcome, ...]:
     return tuple(replace(x, details={**x.details, "prices": market.digest}) for x in outcomes)
 
 
-def _read_run(tables: Tables, market: MarketPrices) -> _Run:
+def _read_run(tables: Mapping[str, Collection[str]], read: ReadColumns, market: MarketPrices) -> _Run:
     sessions = pl.Series("date", [], pl.Date)
     marks = splits = fills = forward = None
-    if tables.has("portfolio"):
-        sessions = tables["portfolio"]["date"].unique().sort()
+    if "portfolio" in tables:
+        (part,) = read("portfolio", ("date",))
+        sessions = part["portfolio"]["date"].unique().sort()
     numbered = sessions.to_frame().with_columns(session=pl.int_range(pl.len()))
-    if tables.has("portfolio") and tables.has("positions"):
-        marks = _rows(tables, "positions", (*_CELL, "mark_price"), market, _IS_RAW).unique(_CELL)
+    if "portfolio" in tables and "positions" in tables:
+        marks = _rows(read, "positions", ("book", *_CELL, "mark_price"), market, _IS_RAW, once=True)
         marks = marks.join(numbered, on="date").sort("symbol", "session")
-        if tables.has("trades"):
-            traded = ("timestamp", "symbol", "quantity", "mid_price")
-            fills = _rows(tables, "trades", traded, market, _IS_RAW | _IS_SETTLED)
+        if "trades" in tables:
+            traded = ("book", "timestamp", "symbol", "quantity", "mid_price")
+            fills = _rows(read, "trades", traded, market, _IS_RAW | _IS_SETTLED)
             fills = fills.with_columns(date=pl.col("timestamp").dt.date()).join(numbered, on="date")
-    if tables.has("pnl", _SHARES):
-        splits = _rows(tables, "pnl", _CELL, market, _IS_RAW | (pl.col(_SHARES) == 0)).unique(_CELL)
-    if tables.has("decisions", "forward_return"):
-        forward = _read_forward_returns(tables, market)
+    if _SHARES in tables.get("pnl", ()):
+        unchanged = _IS_RAW | (pl.col(_SHARES) == 0)
+        splits = _rows(read, "pnl", ("book", *_CELL, _SHARES), market, unchanged, once=True)
+    if "forward_return" in tables.get("decisions", ()):
+        forward = _read_forward_returns(tables, read, market)
     return _Run(sessions, marks, splits, fills, forward)
 
 
 def _rows(
-    tables: Tables, kind: str, columns: tuple[str, ...], market: MarketPrices, left_out: pl.Expr
+    read: ReadColumns,
+    kind: str,
+    columns: tuple[str, ...],
+    market: MarketPrices,
+    left_out: pl.Expr,
+    *,
+    once: bool = False,
 ) -> pl.DataFrame:
-    """Read columns of the rows of a table whose names have market prices."""
+    """Read columns of the rows of a table whose names have market prices; if wanted, one row of a name and day."""
     known = pl.col("symbol").cast(market.names, strict=False)
-    rows = tables[kind].lazy().filter(~left_out).select(columns)
-    return rows.with_columns(known).drop_nulls("symbol").collect()
+    parts = []
+    for part in read(kind, columns):
+        rows = part[kind].lazy().select(columns).filter(~left_out).drop("book", strict=False)
+        rows = rows.with_columns(known).drop_nulls("symbol")
+        parts.append((rows.unique(_CELL) if once else rows).collect())
+    together = pl.concat(parts)
+    return together.unique(_CELL) if once and len(parts) > 1 else together
 
 
-def _read_forward_returns(tables: Tables, market: MarketPrices) -> pl.DataFrame:
+def _read_forward_returns(
+    tables: Mapping[str, Collection[str]], read: ReadColumns, market: MarketPrices
+) -> pl.DataFrame:
     instants = {"entry": "entry_at", "maturity": "maturity_at"}
-    sealed = tables.present("decisions", tuple(instants.values()))
+    sealed = tuple(name for name in instants.values() if name in tables["decisions"])
     unknown = pl.col("forward_return").is_null()
-    rows = _rows(tables, "decisions", (*_CELL, "score", "forward_return", *sealed), market, unknown)
+    rows = _rows(read, "decisions", (*_CELL, "score", "forward_return", *sealed), market, unknown)
     weeks = rows["date"].unique()
-    if tables.has("rebalances"):
-        weeks = pl.concat([weeks, tables["rebalances"]["date"]]).unique()
+    if "rebalances" in tables:
+        (part,) = read("rebalances", ("date",))
+        weeks = pl.concat([weeks, part["rebalances"]["date"]]).unique()
     weeks = weeks.sort()
     following = pl.coalesce(pl.col("date").shift(-1), pl.col("date") + _WEEK)
     days = {

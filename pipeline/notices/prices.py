@@ -1,23 +1,24 @@
-"""Prices, fills and flows of a run, sampled for the notices."""
+"""Prices, fills and flows of a run, sampled for the notices: positions and pnl are read once, fills twice."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from datasets.figures.rank_correlation import Integers
-from datasets.figures.series import SESSIONS_PER_YEAR, Floats
+from datasets.figures.series import SESSIONS_PER_YEAR, Flags, Floats
 from pipeline.notices.fills import Fills
-from pipeline.notices.held_names import Holdings, sample_holdings
+from pipeline.notices.held_names import HeldNames, Holdings
 from pipeline.notices.ledger import Flows
 from pipeline.notices.panel import NEVER, Span
 from pipeline.notices.probe import MAX_DAYS, NO_SAMPLE, Sample, days_by_digest, period
-from pipeline.notices.rows import BOOK_BITS, Symbols, expanded, place_in, select_rows, to_days
-from pipeline.reconciliation.tables import FILLS, Tables, fill_instants
+from pipeline.notices.rows import BOOK_BITS, ReadColumns, Symbols, expanded, place_in, select_rows, to_days
+from pipeline.reconciliation.tables import FILLS, SESSION, Runs, fill_instants
 from schemas.notices import BASIS_POINTS
 from schemas.notices.books import NEARLY_UNBORROWED
 from schemas.tables.books import RAW_PREFIX, SETTLEMENTS, TRADE_ONLY_SUFFIXES, book_order
@@ -93,36 +94,37 @@ class Prices:
     at_weeks: Floats | None = None
 
 
-def sample_prices(tables: Tables, symbols: Symbols, panel: PanelRows) -> Prices:
+def sample_prices(
+    tables: Mapping[str, Collection[str]], read: ReadColumns, symbols: Symbols, panel: PanelRows
+) -> Prices:
     """Keep fills of some days beside the marks around them, the returns of some sessions, and the prices of a panel.
 
     Parameters
     ----------
-    tables
+    tables, read
         As of :func:`pipeline.notices.evidence.gather`.
     symbols
-        Of these tables.
+        Those numbered so far.
     panel
         Its names, weeks and sealed instants.
     """
     sessions, books = np.empty(0, np.int64), []
-    if tables.has("portfolio"):
-        sessions = np.unique(to_days(tables["portfolio"]["date"]))
-        names = tables["portfolio"]["book"].unique()
+    if "portfolio" in tables:
+        (part,) = read("portfolio", ("book", "date"))
+        sessions = np.unique(to_days(part["portfolio"]["date"]))
+        names = part["portfolio"]["book"].unique()
         books = sorted(book for book in names if not book.startswith(RAW_PREFIX))
-    held = tables.has("portfolio") and tables.has("positions")
+    held = "portfolio" in tables and "positions" in tables
+    variants = [book + suffix for book in books for suffix in ("", *TRADE_ONLY_SUFFIXES)]
+    fills, mids, span = None, None, None
+    if "trades" in tables:
+        fills, mids = _fills(read, symbols, variants if held else [], sessions, panel)
     later = 1 + days_by_digest(sessions[1:])[:MAX_DAYS]
-    sampled = np.sort(sessions[later])
-    adjusted = _adjusted(tables)
-    span = (
-        _span(tables, symbols, sessions, panel, adjusted)
-        if tables.has("trades") and panel.codes.size
-        else None
-    )
+    pnl = _pnl(tables.get("pnl", ()), read, symbols, books if held else [], np.sort(sessions[later]))
+    if mids is not None and panel.codes.size:
+        span = mids.span(np.isin(panel.codes, pnl.adjusted), adjusted=bool(pnl.adjusted.size))
     if not held:
         return Prices(span=span)
-    variants = [book + suffix for book in books for suffix in ("", *TRADE_ONLY_SUFFIXES)]
-    fills = _fills(tables, variants) if tables.has("trades") and variants else None
     wanted = [sessions[later], sessions[later - 1], panel.days]
     if fills is not None:
         # A fill on no session or the first one has no close before it, and none is looked for on the day 0 days ahead.
@@ -130,7 +132,8 @@ def sample_prices(tables: Tables, symbols: Symbols, panel: PanelRows) -> Prices:
         fills["before"], fills["earlier"] = (sessions[np.maximum(place - back, 0)] for back in (1, 2))
         wanted += [fills[name] for name in ("day", "before", "earlier", "decided")]
     days = np.unique(np.concatenate(wanted))
-    marks = _marks(tables, symbols, books, days)
+    held_names = HeldNames(min(books, key=book_order, default=""), sessions, symbols)
+    marks, shorts = _marks(read, books, days, np.sort(sessions[later]), held_names)
     now, then = (marks[np.searchsorted(days, sessions[places])] for places in (later, later - 1))
     chosen = symbols.first(np.asarray(np.isfinite(marks).any(axis=0)))
     periods = [period(sessions[place - 1], sessions[place]) for place in later]
@@ -138,8 +141,8 @@ def sample_prices(tables: Tables, symbols: Symbols, panel: PanelRows) -> Prices:
     prices = Prices(
         marks=Sample.of(symbols.names(chosen), periods, (now[:, chosen] / then[:, chosen] - 1).T),
         closes=(now[by_day], then[by_day]),
-        holdings=sample_holdings(tables, min(books, key=book_order, default=""), sessions, symbols),
-        flows=_flows(tables, books, sampled) if tables.has("pnl") else {},
+        holdings=held_names.holdings(),
+        flows=pnl.flows(books, *shorts) if "pnl" in tables else {},
         span=span,
         at_weeks=marks[np.searchsorted(days, panel.days)][:, panel.codes].T,
     )
@@ -186,53 +189,41 @@ def _with_fills(
     return replace(prices, fills=with_marks, mids=Sample.of(symbols.names(chosen), periods, table[chosen]))
 
 
-def _fills(tables: Tables, books: list[str]) -> dict[str, Any]:
-    """Read the fills of the days that stand first by digest, by column.
+def _fills(
+    read: ReadColumns, symbols: Symbols, books: list[str], sessions: Integers, panel: PanelRows
+) -> tuple[dict[str, Any] | None, _Mids]:
+    """Read the fills: those of the days that stand first by digest by column, and the mids of a panel.
 
     The columns are as sealed, with ``code`` of the symbol, the place of the ``book``, and its days ``day`` and ``decided``.
     """
-    runs, rows = tables.runs("trades", FILLS), tables["trades"]
-    own = runs.heads["book"].is_in(books).to_numpy()
-    different, place = np.unique(to_days(runs.heads["timestamp"])[own], return_inverse=True)
-    number = np.bincount(place, weights=runs.lengths[own], minlength=different.size)
+    parts = [part.runs("trades", FILLS) for part in read("trades", FILLS)]
+    heads = pl.concat([runs.heads for runs in parts])
+    own = heads["book"].is_in(books).to_numpy()
+    different, place = np.unique(to_days(heads["timestamp"])[own], return_inverse=True)
+    number = np.bincount(
+        place, weights=np.concatenate([runs.lengths for runs in parts])[own], minlength=different.size
+    )
     order = days_by_digest(different)
     enough = max(MAX_DAYS, 1 + int(np.searchsorted(np.cumsum(number[order]), _SAMPLED_FILLS)))
-    some = select_rows(runs, books, "timestamp", np.sort(different[order[:enough]]))
-    growth = rows[_REASON].gather(some.rows).replace_strict(_GROWTH, default=np.nan, return_dtype=pl.Float64)
-    return {
-        "code": tables.symbols("trades").codes[some.rows].astype(np.int64),
-        "book": some.book,
-        "day": some.day,
-        "decided": to_days(runs.heads["decision_at"])[some.run],
-        "growth": growth.to_numpy(),
-        **{name: rows[name].to_numpy()[some.rows] for name in _FILL},
-    }
-
-
-def _span(tables: Tables, symbols: Symbols, sessions: Integers, panel: PanelRows, adjusted: Integers) -> Span:
-    """Return the mids of a panel at the instants at which its forward returns begin and end, except the entries of adjusted names."""
-    runs = tables.runs("trades", FILLS)
-    entry, maturity = panel.entry, panel.maturity
-    if sessions.size:
-        weekly = _weekly_instants(runs.heads, sessions, panel)
-        entry = np.where(entry == NEVER, weekly, entry)
-        maturity = np.where(maturity == NEVER, np.append(weekly[1:], NEVER), maturity)
-    instants = np.unique(np.concatenate([entry.ravel(), maturity.ravel()]))
-    column, wanted = place_in(runs.heads["timestamp"].cast(pl.Int64).to_numpy(), instants)
-    book = runs.heads["book"]
-    # Raw books and settlements have no market.
-    traded = ~(book.str.starts_with(RAW_PREFIX) | book.str.ends_with(SETTLEMENTS)).to_numpy()
-    run, rows = expanded(runs, np.flatnonzero(traded & wanted))
-    name = symbols.places(panel.codes)[tables.symbols("trades").codes[rows]]
-    known = name >= 0
-    mids = np.full((panel.codes.size, instants.size), np.nan)
-    mids[name[known], column[run[known]]] = tables["trades"]["mid_price"].to_numpy()[rows[known]]
-    names = np.arange(panel.codes.size)[:, np.newaxis]
-    at_entry, at_maturity = (
-        np.where(at == NEVER, np.nan, mids[names, np.searchsorted(instants, at)]) for at in (entry, maturity)
+    chosen = np.sort(different[order[:enough]])
+    mids = _Mids(
+        panel, _weekly_instants(heads, sessions, panel) if sessions.size and panel.days.size else None
     )
-    at_entry[np.isin(panel.codes, adjusted)] = np.nan
-    return Span(entry, maturity, at_entry, at_maturity, bool(adjusted.size))
+    sampled: list[list[Any]] = []
+    for part in read("trades", (*FILLS, "symbol", *_FILL, _REASON)):
+        runs, rows = part.runs("trades", FILLS), part["trades"]
+        codes = symbols.codes(part.symbols("trades"))
+        mids.add(runs, codes, rows["mid_price"].to_numpy())
+        if books:
+            some = select_rows(runs, books, "timestamp", chosen)
+            decided = to_days(runs.heads["decision_at"])[some.run]
+            values = [rows[name].to_numpy()[some.rows] for name in _FILL]
+            reason = rows[_REASON].gather(some.rows)
+            growth = reason.replace_strict(_GROWTH, default=np.nan, return_dtype=pl.Float64).to_numpy()
+            sampled.append([codes[some.rows].astype(np.int64), some.book, some.day, decided, growth, *values])
+    names = ("code", "book", "day", "decided", "growth", *_FILL)
+    columns = [np.concatenate(column) for column in zip(*sampled, strict=True)]
+    return (dict(zip(names, columns, strict=True)) if books else None), mids
 
 
 def _weekly_instants(heads: pl.DataFrame, sessions: Integers, panel: PanelRows) -> Integers:
@@ -244,51 +235,144 @@ def _weekly_instants(heads: pl.DataFrame, sessions: Integers, panel: PanelRows) 
     return weekly
 
 
-def _marks(tables: Tables, symbols: Symbols, books: list[str], days: Integers) -> Floats:
-    """Return the marks of some days, shape (days, symbols), NaN if no book held the name."""
-    some = select_rows(tables.runs("positions"), books, "date", days)
+class _Mids:
+    """Mids of a panel of names at the instants at which their forward returns begin and end.
+
+    Parameters
+    ----------
+    panel
+        Its names, weeks and sealed instants.
+    weekly
+        The instant of each week, where none is sealed; None where that is not known.
+    """
+
+    def __init__(self, panel: PanelRows, weekly: Integers | None) -> None:
+        self._entry, self._maturity = panel.entry, panel.maturity
+        if weekly is not None:
+            self._entry = np.where(panel.entry == NEVER, weekly, panel.entry)
+            following = np.append(weekly[1:], NEVER)
+            self._maturity = np.where(panel.maturity == NEVER, following, panel.maturity)
+        self._instants = np.unique(np.concatenate([self._entry.ravel(), self._maturity.ravel()]))
+        self._row = np.full(int(panel.codes.max(initial=0)) + 1, -1)
+        self._row[panel.codes] = np.arange(panel.codes.size)
+        self._mids = np.full((panel.codes.size, self._instants.size), np.nan)
+
+    def add(self, runs: Runs, codes: NDArray[np.uint32], prices: Floats) -> None:
+        """Add fills, except those of raw books and settlements, which have no market."""
+        if not self._mids.size:
+            return
+        column, wanted = place_in(runs.heads["timestamp"].cast(pl.Int64).to_numpy(), self._instants)
+        book = runs.heads["book"]
+        traded = ~(book.str.starts_with(RAW_PREFIX) | book.str.ends_with(SETTLEMENTS)).to_numpy()
+        run, rows = expanded(runs, np.flatnonzero(traded & wanted))
+        inside = codes[rows] < self._row.size
+        run, rows = run[inside], rows[inside]
+        row = self._row[codes[rows]]
+        known = row >= 0
+        self._mids[row[known], column[run[known]]] = prices[rows[known]]
+
+    def span(self, left_out: Flags, *, adjusted: bool) -> Span:
+        """Return the mids at entry and maturity, except the entries of some names."""
+        name = np.arange(self._entry.shape[0])[:, None]
+        at_entry, at_maturity = (
+            np.where(at == NEVER, np.nan, self._mids[name, np.searchsorted(self._instants, at)])
+            for at in (self._entry, self._maturity)
+        )
+        at_entry[left_out] = np.nan
+        return Span(self._entry, self._maturity, at_entry, at_maturity, adjusted)
+
+
+def _marks(
+    read: ReadColumns, books: list[str], days: Integers, sampled: Integers, held_names: HeldNames
+) -> tuple[Floats, tuple[Integers, Floats]]:
+    """Return the marks of some days by day and symbol, NaN if no book held the name, and add all positions to some held names.
+
+    Returns
+    -------
+    marks : Floats, shape (days, symbols)
+    shorts : tuple of Integers and Floats
+        The short positions on the sampled days, as :meth:`BookRows.cells` numbers them, and the notional of each.
+    """
+    parts, shorts, notional, symbols = [], [], [], held_names.symbols
+    for part in read("positions", (*SESSION, "symbol", "quantity", "mark_price")):
+        positions, codes = part["positions"], symbols.codes(part.symbols("positions"))
+        runs = part.runs("positions")
+        held_names.add(runs, codes, positions)
+        some = select_rows(runs, books, "date", days)
+        quantity, price = (positions[name].to_numpy()[some.rows] for name in ("quantity", "mark_price"))
+        parts.append((some.day, codes[some.rows], price))
+        sold = (quantity < 0) & np.isin(some.day, sampled)
+        shorts.append(some.cells(codes)[sold])
+        notional.append((-quantity * price)[sold])
     marks = np.full((days.size, symbols.width), np.nan)
-    at = np.searchsorted(days, some.day), tables.symbols("positions").codes[some.rows]
-    marks[at] = tables["positions"]["mark_price"].to_numpy()[some.rows]
-    return marks
+    for day, code, prices in parts:
+        marks[np.searchsorted(days, day), code] = prices
+    return marks, (np.concatenate(shorts), np.concatenate(notional))
 
 
-def _adjusted(tables: Tables) -> Integers:
-    """Return the numbers of the names with a split or a dividend."""
-    adjustments = tables.present("pnl", ADJUSTMENTS)
-    if not adjustments:
-        return np.empty(0, np.int64)
-    moved = tables["pnl"].select(pl.any_horizontal(pl.col(adjustments) != 0)).to_series().to_numpy()
-    return np.unique(tables.symbols("pnl").codes[moved].astype(np.int64))
+@dataclass(frozen=True, slots=True)
+class _Pnl:
+    """Sums of the pnl.
+
+    Attributes
+    ----------
+    cells, borrow
+        Positions on the sampled days, as :meth:`BookRows.cells` numbers them, and the ``borrow_cashflow`` of each.
+    sums
+        Book -> what adjustments of shares and cash brought it, as :class:`Flows` has it.
+    adjusted
+        Numbers of the names with a split or a dividend.
+    """
+
+    cells: Integers
+    borrow: Floats
+    sums: Mapping[str, Mapping[str, float]]
+    adjusted: Integers
+
+    def flows(self, books: list[str], shorts: Integers, notional: Floats) -> dict[str, Flows]:
+        """Return the sums of the pnl of each book, given its short positions."""
+        paid = np.zeros(shorts.size)
+        if self.cells.size:
+            order = np.argsort(self.cells)
+            place, known = place_in(shorts, self.cells[order])
+            paid[known] = -self.borrow[order[place[known]]]
+        unborrowed = paid * SESSIONS_PER_YEAR < NEARLY_UNBORROWED * notional
+        book = shorts >> BOOK_BITS
+        number, free = (np.bincount(some, minlength=len(books)) for some in (book, book[unborrowed]))
+        return {
+            name: Flows(**self.sums.get(name, {}), shorts=int(number[place]), unborrowed=int(free[place]))
+            for place, name in enumerate(books)
+        }
 
 
-def _flows(tables: Tables, books: list[str], sampled: Integers) -> dict[str, Flows]:
-    """Return the sums of the pnl of each book, and what its short positions on some days paid for their borrow."""
-    positions, pnl = tables["positions"], tables["pnl"]
-    held = select_rows(tables.runs("positions"), books, "date", sampled)
-    quantity, price = (positions[name].to_numpy()[held.rows] for name in ("quantity", "mark_price"))
-    sold = quantity < 0
-    shorts, notional = held.cells(tables.symbols("positions").codes)[sold], (-quantity * price)[sold]
-    earned = select_rows(tables.runs("pnl"), books, "date", sampled)
-    cells = earned.cells(tables.symbols("pnl").codes)
-    order = np.argsort(cells)
-    place, known = place_in(shorts, cells[order])
-    paid = np.zeros(shorts.size)
-    paid[known] = -pnl["borrow_cashflow"].to_numpy()[earned.rows][order[place[known]]]
-    unborrowed = paid * SESSIONS_PER_YEAR < NEARLY_UNBORROWED * notional
-    book = shorts >> BOOK_BITS
-    number, free = (np.bincount(some, minlength=len(books)) for some in (book, book[unborrowed]))
-    sums = _sums(pnl)
-    return {
-        name: Flows(**sums.get(name, {}), shorts=int(number[place]), unborrowed=int(free[place]))
-        for place, name in enumerate(books)
-    }
+def _pnl(
+    columns: Collection[str], read: ReadColumns, symbols: Symbols, books: list[str], sampled: Integers
+) -> _Pnl:
+    cells, borrow, adjusted, parts = [], [], [], []
+    adjustments = [name for name in ADJUSTMENTS if name in columns]
+    wanted = (*SESSION, "symbol", "market_pnl", "borrow_cashflow", *adjustments)
+    for part in read("pnl", wanted) if columns and (books or adjustments) else ():
+        pnl, codes = part["pnl"], symbols.codes(part.symbols("pnl"))
+        some = select_rows(part.runs("pnl"), books, "date", sampled)
+        cells.append(some.cells(codes))
+        borrow.append(pnl["borrow_cashflow"].to_numpy()[some.rows])
+        if adjustments:
+            moved = pnl.select(pl.any_horizontal(pl.col(adjustments) != 0)).to_series().to_numpy()
+            adjusted.append(codes[moved].astype(np.int64))
+            parts.append(pnl.group_by("book").agg(sum_ for name in adjustments for sum_ in _SUMS[name]))
+    none = [np.empty(0, np.int64)]
+    return _Pnl(
+        np.concatenate(cells or none),
+        np.concatenate(borrow or [np.empty(0)]),
+        _sums(parts),
+        np.unique(np.concatenate(adjusted or none)),
+    )
 
 
-def _sums(pnl: pl.DataFrame) -> dict[str, dict[str, float]]:
-    """Return by book what adjustments of shares and cash brought it, as :class:`Flows` has it."""
-    sums = [sum_ for name, own in _SUMS.items() if name in pnl.columns for sum_ in own]
-    by_book = pnl.group_by("book").agg(sums)
+def _sums(parts: list[pl.DataFrame]) -> dict[str, dict[str, float]]:
+    if not parts:
+        return {}
+    by_book = pl.concat(parts).group_by("book").agg(pl.all().sum())
     if "changed" in by_book.columns:
         deviation = (pl.col("squares") / pl.max_horizontal("moved", 1) * pl.col("changed")).sqrt()
         by_book = by_book.with_columns(chance_on_share_adjustments=deviation)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,7 +13,10 @@ from numpy.typing import NDArray
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Flags
 from pipeline.notices.probe import MAX_NAMES, name_digest
-from pipeline.reconciliation.tables import SYMBOL_KINDS, Runs, Tables
+from pipeline.reconciliation.tables import CodedSymbols, Runs, Tables
+
+ReadColumns = Callable[[str, tuple[str, ...]], Iterable[Tables]]
+"""Yields a table with at least some columns, in parts with the same numbers of symbols; one part if it is in memory."""
 
 BOOK_BITS: Final = 52
 """Bits of day and symbol below the number of the book."""
@@ -72,30 +76,29 @@ def expanded(runs: Runs, chosen: Integers) -> tuple[Integers, Integers]:
 
 
 class Symbols:
-    """Symbols of all tables by number; some numbers may belong to none.
+    """Symbols by number; some numbers may belong to none."""
 
-    Parameters
-    ----------
-    tables
-        Of the run.
-    """
+    def __init__(self) -> None:
+        self._numbered: list[CodedSymbols] = []
+        """Keeps the numbering alive."""
+        self._names: dict[int, str] = {}
+        self._digests: dict[int, tuple[int, str]] = {}
+        self.width = 0
+        """One more than the highest number so far."""
 
-    def __init__(self, tables: Tables) -> None:
-        kinds = [kind for kind in SYMBOL_KINDS if tables.has(kind, "symbol")]
-        self._names = {code: name for kind in kinds for code, name in tables.symbols(kind).names.iter_rows()}
-        self._digests = {code: name_digest(name) for code, name in self._names.items()}
-        self.width = max(self._names, default=-1) + 1
-        """One more than the highest number."""
+    def codes(self, symbols: CodedSymbols) -> NDArray[np.uint32]:
+        """Add the names of a column, and return their numbers."""
+        self._numbered.append(symbols)
+        numbers = symbols.different.to_physical().to_list()
+        if not self._names.keys() >= set(numbers):
+            self._names.update(zip(numbers, symbols.different.cast(pl.String), strict=True))
+            self._digests = {code: name_digest(name) for code, name in self._names.items()}
+            self.width = max(self._names) + 1
+        return symbols.codes
 
     def names(self, codes: Integers) -> list[str]:
         """Return the names of some numbers."""
         return [self._names[code] for code in codes.tolist()]
-
-    def places(self, codes: Integers) -> Integers:
-        """Return by number its place among some numbers, -1 for others; shape (width,)."""
-        places = np.full(self.width, -1)
-        places[codes] = np.arange(codes.size)
-        return places
 
     def first(self, among: Flags) -> Integers:
         """Return the numbers of up to 64 marked symbols that are first by digest."""

@@ -148,6 +148,8 @@ class Block:
     places, before : Mapping[Hashable, Place]
         Table -> where its rows lie, and where they lie one session later. Nothing is carried into the first session
         of a book.
+    compared : Flags, shape (n_sessions,)
+        Whether each session is compared.
     """
 
     start: int
@@ -155,6 +157,7 @@ class Block:
     keys: Codes
     places: Mapping[Hashable, Place]
     before: Mapping[Hashable, Place]
+    compared: Flags
 
     def spread(self, table: Hashable, column: Floats, *, before: bool = False) -> Floats:
         """Return a column on the occupied cells; a cell with several rows has their sum.
@@ -233,7 +236,7 @@ def totals(code: npt.NDArray[np.integer], values: Floats, size: int) -> Floats:
 
 
 def blocks(
-    tables: Mapping[Hashable, Cells], opens: Flags, symbols: int, *, carried: Hashable
+    tables: Mapping[Hashable, Cells], opens: Flags, symbols: int, *, carried: Hashable, compared: Flags
 ) -> Iterator[Block]:
     """Cut a grid into blocks of about :data:`BLOCK_CELLS`.
 
@@ -247,6 +250,8 @@ def blocks(
         Width of the grid.
     carried : Hashable
         Name of the table whose rows are also needed one session later.
+    compared : Flags, shape (n_sessions,)
+        Whether a session is compared; blocks without such a session are skipped.
 
     Yields
     ------
@@ -255,8 +260,10 @@ def blocks(
     """
     height = max(1, BLOCK_CELLS // max(1, symbols))
     for start in range(0, opens.size, height):
-        sessions = range(start, min(start + height, opens.size))
-        yield _block(sessions, symbols, _keys(tables, opens, sessions, symbols, carried))
+        own = compared[start : start + height]
+        if own.any():
+            keys = _keys(tables, opens, range(start, start + own.size), symbols, carried)
+            yield _block(start, own, symbols, keys)
 
 
 Keys = dict[tuple[Hashable, bool], tuple[Rows, Codes]]
@@ -281,8 +288,8 @@ def _keys(
     return keys
 
 
-def _block(sessions: range, symbols: int, keys: Keys) -> Block:
-    occupied = np.zeros(len(sessions) * symbols, np.bool_)
+def _block(start: int, compared: Flags, symbols: int, keys: Keys) -> Block:
+    occupied = np.zeros(compared.size * symbols, np.bool_)
     for _, key in keys.values():
         occupied[key] = True
     cell = np.flatnonzero(occupied)
@@ -290,11 +297,12 @@ def _block(sessions: range, symbols: int, keys: Keys) -> Block:
     number[cell] = np.arange(cell.size, dtype=np.int32)
     places = {name: Place(rows, number[key]) for name, (rows, key) in keys.items()}
     return Block(
-        sessions.start,
+        start,
         symbols,
         cell,
         {name: place for (name, shifted), place in places.items() if not shifted},
         {name: place for (name, shifted), place in places.items() if shifted},
+        compared,
     )
 
 
@@ -325,7 +333,7 @@ class Gaps:
 
 
 def gaps_in(block: Block, wrong: Flags, expected: Floats, actual: Floats, **parts: Floats) -> Gaps | None:
-    """Select the differing cells of a block.
+    """Select the differing cells of a block in compared sessions.
 
     Parameters
     ----------
@@ -341,13 +349,23 @@ def gaps_in(block: Block, wrong: Flags, expected: Floats, actual: Floats, **part
     Returns
     -------
     Gaps or None
-        None if no cell differs.
+        None if no compared cell differs.
     """
     if not wrong.any():
         return None
-    session, symbol = np.divmod(block.keys[wrong], block.symbols)
-    at_gaps = {name: values[wrong] for name, values in parts.items()}
-    return Gaps(session + block.start, symbol, expected[wrong], actual[wrong], at_gaps)
+    at = np.flatnonzero(wrong & block.compared[block.session])
+    session, symbol = np.divmod(block.keys[at], block.symbols)
+    return (
+        None
+        if not at.size
+        else Gaps(
+            session + block.start,
+            symbol,
+            expected[at],
+            actual[at],
+            {name: values[at] for name, values in parts.items()},
+        )
+    )
 
 
 def gaps_on(sessions: Codes, wrong: Flags, expected: Floats, actual: Floats, **parts: Floats) -> Gaps | None:

@@ -30,8 +30,7 @@ SESSION = ("book", "date")
 """Key of a session of a book."""
 FILLS: Final = ("book", "timestamp", "decision_at")
 """Key of fills of a book that were made together."""
-SYMBOL_KINDS: Final = ("positions", "pnl", "trades", "decisions")
-"""Tables with rows by name."""
+_SYMBOL_KINDS: Final = ("positions", "pnl", "trades", "decisions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +101,26 @@ class CodedSymbols:
         return pl.DataFrame({"code": self.different.to_physical(), "symbol": self.different.cast(pl.String)})
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Facts about the run that rules need when the large tables have only a part of it.
+
+    Attributes
+    ----------
+    days : tuple of (int, int) or None
+        First and last day, as days since 1970-01-01, of the sessions that are compared: the rows of others are incomplete, and there
+        for what is carried over from them. None where the tables are complete.
+    moments : polars.DataFrame or None
+        ``book``, ``timestamp`` and ``decision_at`` of the fills of the run; None where the tables have all of them.
+    whole_shares : bool or None
+        Whether all quantities of the run are whole numbers; None where the tables have all of them.
+    """
+
+    days: tuple[int, int] | None = None
+    moments: pl.DataFrame | None = None
+    whole_shares: bool | None = None
+
+
 class Tables:
     """The usable tables of a run.
 
@@ -113,6 +132,10 @@ class Tables:
         Opening equity in equity units, the scale of every absolute tolerance on money.
     declared : DeclaredDifferences or None
         Where the seal says that its engine differs; by default nowhere.
+    part : Part or None
+        What is known of the run beside these tables, where they are a part of it.
+    category : polars.Categorical or None
+        Whose numbers the symbols have, so that tables of several parts share them; a new one by default.
     """
 
     def __init__(
@@ -120,14 +143,17 @@ class Tables:
         frames: Mapping[str, pl.DataFrame],
         equity_basis: float = 1.0,
         declared: DeclaredDifferences | None = None,
+        part: Part | None = None,
+        category: pl.Categorical | None = None,
     ) -> None:
         self._frames = dict(frames)
         self._runs: dict[tuple[str, tuple[str, ...]], Runs] = {}
         # The numbering belongs to this run and is freed with it.
-        self._category = pl.Categorical(pl.Categories.random())
+        self._category = category or pl.Categorical(pl.Categories.random())
         self._symbols: dict[str, CodedSymbols] = {}
         self.equity_basis = equity_basis
         self.declared = declared or DeclaredDifferences()
+        self.part = part or Part()
 
     def __getitem__(self, kind: str) -> pl.DataFrame:
         """Return the frame of a kind; KeyError when there is none."""
@@ -146,8 +172,8 @@ class Tables:
         frames = {
             kind: frame.drop(failed.get(kind, ()), strict=False) for kind, frame in self._frames.items()
         }
-        remaining = Tables(frames, self.equity_basis, self.declared)
-        remaining._category, remaining._runs, remaining._symbols = self._category, self._runs, self._symbols
+        remaining = Tables(frames, self.equity_basis, self.declared, self.part, self._category)
+        remaining._runs, remaining._symbols = self._runs, self._symbols
         return remaining
 
     @cached_property
@@ -210,7 +236,7 @@ class Alignment:
         self._tables = tables
         self._cells: dict[Hashable, Cells] = {}
         self._run_sessions: dict[Hashable, tuple[Codes, Codes]] = {}
-        self._symbol_kinds = [kind for kind in SYMBOL_KINDS if tables.has(kind, "symbol")]
+        self._symbol_kinds = [kind for kind in _SYMBOL_KINDS if tables.has(kind, "symbol")]
         self.width = max((tables.symbols(kind).width for kind in self._symbol_kinds), default=0)
 
     @cached_property
@@ -232,6 +258,14 @@ class Alignment:
         return np.diff(books, prepend=-1) != 0 if books.size else np.zeros(0, np.bool_)
 
     @cached_property
+    def compared(self) -> Flags:
+        """Whether a session is compared: all of them, or those of a part."""
+        days = self._tables.part.days
+        if days is None:
+            return np.ones(self.sessions.height, np.bool_)
+        return self.sessions["date"].to_physical().is_between(*days).to_numpy()
+
+    @cached_property
     def blocks(self) -> list[Block]:
         """The grid of positions, pnl and fills in blocks."""
         keys = {"positions": SESSION, "pnl": SESSION, "trades": ("book", "timestamp")}
@@ -241,7 +275,7 @@ class Alignment:
         excluded = self._tables.declared.outside_ledger
         if "trades" in placed and excluded:
             placed["trades", excluded] = self.cells("trades", excluded)
-        return list(blocks(placed, self.opens, self.width, carried="positions"))
+        return list(blocks(placed, self.opens, self.width, carried="positions", compared=self.compared))
 
     @property
     def fills(self) -> Hashable:

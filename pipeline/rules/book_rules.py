@@ -252,6 +252,13 @@ def portfolio_turnover(tables: Tables) -> Finding | None:
     return _nearest(tables, "turnover", tried)
 
 
+def turnover_conventions(tables: Tables) -> set[str]:
+    """Name the conventions of turnover that every session keeps."""
+    return {
+        name for name, expected in _turnovers(tables) if not _mismatch(tables, "turnover", expected).any()
+    }
+
+
 def _turnovers(tables: Tables) -> Iterator[tuple[str, Floats]]:
     """Yield the turnover by each convention that the tables allow."""
     grid = tables.alignment
@@ -286,7 +293,7 @@ def _mismatch(tables: Tables, column: str, expected: Floats) -> Flags:
     """Return the sessions in which a column differs from its expected value; NaN matches any value."""
     grid = tables.alignment
     floor = ABSOLUTE * (1.0 if column in _RATIOS else tables.equity_basis)
-    return differing(expected, grid.ledger(column), floor) & ~np.isnan(expected)
+    return differing(expected, grid.ledger(column), floor) & ~np.isnan(expected) & grid.compared
 
 
 def _nearest(tables: Tables, column: str, candidates: Mapping[str, Floats]) -> Finding | None:

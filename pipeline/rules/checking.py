@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -20,6 +21,7 @@ from pipeline.reconciliation.figures import Figure
 from pipeline.reconciliation.seal_figures import measure_weeks, metrics_reproduced, recompute_figures
 from pipeline.reconciliation.tables import Tables
 from pipeline.rule import Coverage, Level, Rule, Violation
+from pipeline.rules.in_parts import Undecided, apply_in_parts, read_columns
 from pipeline.rules.registry import RULES
 from pipeline.rules.report import NotChecked, Report
 from pipeline.rules.return_rules import decisions_forward_return
@@ -43,6 +45,7 @@ from pipeline.seal.file_rules import (
     table_extra,
 )
 from pipeline.seal.records import METRICS, metrics_record
+from pipeline.seal.seal import LARGE_KINDS
 from pipeline.seal.signature import TeamKeys, Unsigned
 from pipeline.seal.strict_json import NotJson
 from schemas.kinds import KINDS, OPTIONAL_KINDS, TABLE_KINDS
@@ -60,6 +63,8 @@ class _Check:
 
     seal: Seal
     on_step: Callable[[str], None]
+    in_parts: bool = False
+    """Whether the rows of large tables are checked part by part."""
     violations: list[Violation] = field(default_factory=list)
     warnings: list[Violation] = field(default_factory=list)
     not_checked: list[NotChecked] = field(default_factory=list)
@@ -101,6 +106,10 @@ class _Check:
         self.coverage[rule.id] = coverage
         if coverage.reason is not None:
             self.skip(rule, coverage.reason)
+
+    def by_parts(self, kind: str) -> bool:
+        """Return whether the rows of a kind are checked part by part."""
+        return self.in_parts and kind in LARGE_KINDS
 
     def skip(self, rule: Rule[Any], reason: str) -> None:
         self.not_checked.append(NotChecked(rule.id, reason))
@@ -144,7 +153,11 @@ def check(
     StorageUnavailable
         When the store stops answering; the seal is then unchecked.
     """
-    state = _check_files(seal, on_step or (lambda _: None), keys)
+    step = on_step or (lambda _: None)
+    if seal.in_parts:
+        with suppress(Undecided):
+            return _check_in_parts(seal, step, figures=figures, keys=keys, prices=prices)
+    state = _check_files(seal, step, keys)
     tables = Tables(state.frames, seal.equity_basis, seal.declared)
     for rule in RULES.values():
         for kind in _applicable_tables(state, rule) if rule.level is Level.TABLE else ():
@@ -157,9 +170,37 @@ def check(
     return _report(state, sound, figures=figures, prices=prices)
 
 
-def _check_files(seal: Seal, on_step: Callable[[str], None], keys: TeamKeys | None) -> _Check:
+def _check_in_parts(
+    seal: Seal, on_step: Callable[[str], None], *, figures: bool, keys: TeamKeys | None, prices: str | None
+) -> Report:
+    """Check a seal without loading its large tables; raises Undecided unless all rules hold."""
+    state = _check_files(seal, on_step, keys, in_parts=True)
+    tables = Tables(state.frames, seal.equity_basis, seal.declared)
+    small = {kind: frame for kind, frame in state.frames.items() if kind not in LARGE_KINDS}
+    by_table = {rule.id: rule for rule in RULES.values() if rule.level is Level.TABLE}
+    for rule in by_table.values():
+        for kind in _applicable_tables(state, rule):
+            if kind in small:
+                state.record(rule(kind, tables))
+    run = [
+        rule for rule in RULES.values() if rule.level is Level.RUN and _applies(state, rule, tables, set())
+    ]
+    if state.violations or state.void or state.unusable:
+        raise Undecided
+    on_step("the rows, part by part")
+    warnings, coverage = apply_in_parts(seal, small, [*by_table.values(), *run])
+    for warning in warnings:
+        state.record(warning)
+    for id_, share in coverage.items():
+        state.cover(RULES[id_], share)
+    return _report(state, tables, figures=figures, prices=prices)
+
+
+def _check_files(
+    seal: Seal, on_step: Callable[[str], None], keys: TeamKeys | None, *, in_parts: bool = False
+) -> _Check:
     """Read the files, and apply the rules on them."""
-    state = _Check(seal, on_step)
+    state = _Check(seal, on_step, in_parts=in_parts)
     if keys is not None:
         try:
             state.sealed_by = seal.signed_by(keys)
@@ -210,9 +251,18 @@ def _report(state: _Check, tables: Tables, *, figures: bool, prices: str | None)
 
 
 def _evidence(state: _Check, tables: Tables, prices: str | None) -> Evidence:
-    """Gather the evidence of the notices from the tables."""
+    """Gather the evidence of the notices from the tables in memory, or part by part."""
     state.on_step("evidence for the notices")
-    return gather(tables, prices)
+
+    category = pl.Categorical(pl.Categories.random())
+
+    def read(kind: str, columns: tuple[str, ...]) -> Iterable[Tables]:
+        if not state.by_parts(kind):
+            return (tables,)
+        parts = read_columns(state.seal, kind, columns)
+        return (Tables({kind: part}, category=category) for part in parts)
+
+    return gather({kind: frame.columns for kind, frame in state.frames.items()}, read, prices)
 
 
 def judge(
@@ -270,7 +320,7 @@ def _read_files(state: _Check) -> None:
 
 def _read(state: _Check, kind: str) -> tuple[FileFact, ...]:
     facts = state.seal.files(kind)
-    if kind in TABLE_KINDS and all(fact.intact for fact in facts):
+    if kind in TABLE_KINDS and all(fact.intact for fact in facts) and not state.by_parts(kind):
         state.seal.decode(kind)  # kept by the seal
     return facts
 
@@ -279,7 +329,7 @@ def _decode(state: _Check, kind: str) -> None:
     seal = state.seal
     if kind in TABLE_KINDS:
         facts = seal.files(kind)
-        decoded = seal.decode(kind)
+        decoded = seal.part(kind, range(0)) if state.by_parts(kind) else seal.decode(kind)
         state.record(seal_digest(kind, [replace(fact, actual_rows=decoded.rows) for fact in facts]))
         state.record(table_columns(kind, decoded.rows or 0, decoded.problems))
         state.record(table_extra(kind, decoded.extra))

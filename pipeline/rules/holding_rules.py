@@ -112,7 +112,8 @@ def _totals(tables: Tables, kind: str, columns: dict[str, str]) -> Finding | Non
     broken = np.zeros(grid.sessions.height, np.bool_)
     for name, column in columns.items():
         actual, expected = grid.by_session(kind, grid.column(kind, name)), grid.ledger(column)
-        wrong = np.flatnonzero(differing(expected, actual, ABSOLUTE * tables.equity_basis))
+        differs = differing(expected, actual, ABSOLUTE * tables.equity_basis)
+        wrong = np.flatnonzero(differs & grid.compared)
         broken[wrong] = True
         if wrong.size:
             reasons.append(

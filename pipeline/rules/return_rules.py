@@ -190,7 +190,9 @@ def _weekly_instants(tables: Tables, weeks: pl.Series) -> Mapping[str, Codes]:
     no_instants = np.full(weeks.len(), _NO_INSTANT)
     if not (tables.has("rebalances", "date") and tables.has("portfolio", "date")):
         return dict.fromkeys(_INSTANTS, no_instants)
-    moments = tables.runs("trades", FILLS).heads
+    moments = tables.part.moments
+    if moments is None:
+        moments = tables.runs("trades", FILLS).heads
     calendar = (
         tables["rebalances"]
         .select(pl.col("date").unique().sort())

@@ -62,7 +62,9 @@ def decisions_sides(tables: Tables) -> Finding | None:
         names = _sides(tables, book)
         weeks = _by_week(names)
         reversed_weeks = int((weeks["mean"] < weeks["mean_short"]).sum())
-        if weeks.height >= _MIN_WEEKS and 2 * reversed_weeks > weeks.height:
+        # Each week of a part counts: if no part is reversed, the run is not.
+        min_weeks = _MIN_WEEKS if tables.part.moments is None else 1
+        if weeks.height >= min_weeks and 2 * reversed_weeks > weeks.height:
             reasons.append(
                 f"the {name} book is long of what scores lower than what it is short of, on average, in {reversed_weeks} of "
                 f"{weeks.height} weeks"

@@ -38,6 +38,7 @@ _PROPORTION: Final = 1e-6
 """Relative tolerance of the proportions of positions that one decision opens."""
 _SIZING: Final = 0.1
 """Relative tolerance between a side's implied equity and the session's starting equity."""
+_PART: Final = 1 << 16
 _FILL_COLUMNS: Final = ("book", "timestamp", "decision_at", "symbol", "phase", "quantity", "mid_price")
 
 
@@ -87,9 +88,11 @@ def _rebalances(tables: Tables) -> pl.DataFrame:
     """Return book, week and session of the weekly rebalances that one session filled completely, by session."""
     books = [book for book, weight in _WEIGHT_COLUMN.items() if tables.has("decisions", weight)]
     traded = tables["rebalances"].filter(pl.col("week_status") == "traded")["date"]
+    moments = tables.part.moments
+    if moments is None:
+        moments = tables.runs("trades", FILLS).heads
     rebalances = (
-        tables.runs("trades", FILLS)
-        .heads.filter(pl.col("book").is_in(books) & pl.col("decision_at").is_in(traded.implode()))
+        moments.filter(pl.col("book").is_in(books) & pl.col("decision_at").is_in(traded.implode()))
         .select("book", week="decision_at", date=pl.col("timestamp").dt.date())
         .unique()
         .join(tables.alignment.sessions, on=SESSION)
@@ -99,9 +102,11 @@ def _rebalances(tables: Tables) -> pl.DataFrame:
     return rebalances.filter(unambiguous).sort("session")
 
 
-def _whole_shares(quantity: Floats) -> bool:
+def whole_shares(quantity: Floats) -> bool:
     """Return whether all quantities are whole numbers."""
-    return np.array_equal(quantity, np.rint(quantity))
+    # Part by part: fractions usually occur in the first one.
+    parts = (quantity[at : at + _PART] for at in range(0, quantity.size, _PART))
+    return all(np.array_equal(part, np.rint(part)) for part in parts)
 
 
 def side_equity(equity: Floats, target: Floats) -> Floats:
@@ -155,7 +160,8 @@ class _TargetGrid:
         self._fills, self._quantities = grid.cells("trades"), (grid.cells("positions"), quantity)
         self._shares, self._opened = shares, shares * trades["mid_price"].to_numpy()
         self._variant_fills = (~regular).astype(np.float64)
-        self._whole_shares = _whole_shares(quantity)
+        known = tables.part.whole_shares
+        self._whole_shares = whole_shares(quantity) if known is None else known
 
     def faults(self, weight: str, weeks: pl.Series, sessions: Codes) -> list[tuple[str, Gaps]]:
         """Compare the rebalances of one book with its targets: the faults and their cells.

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import tempfile
+import weakref
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from pathlib import Path
+from typing import IO, Any, Final
 
 import polars as pl
 
@@ -36,6 +39,11 @@ from schemas.objects.seal import FOLDER_KIND
 from schemas.tables import SEALED_TABLES
 from schemas.terminal import visible
 
+LARGE_KINDS: Final = ("decisions", "positions", "pnl", "trades")
+"""Tables with rows by name."""
+LARGE_ROWS: Final = 6_000_000
+"""Total rows of the large tables above which a seal is read in parts."""
+
 
 class Seal:
     """One seal, at a local path or URL of a supported store. Made by :meth:`open`.
@@ -53,6 +61,8 @@ class Seal:
         As in ``seal.json``; `source_alpha_id` is `alpha_id` where the manifest says null.
     local
         Whether it is a folder of this machine.
+    in_parts
+        Whether it is so large that its tables are copied to a temporary file and decoded in parts.
     digest
         SHA-256 (hex) of the bytes of ``seal.json``; since it holds every other digest, it stands for the seal.
     """
@@ -76,6 +86,9 @@ class Seal:
         self._bytes: dict[tuple[str, str], bytes] = {}
         self._tables: dict[str, DecodedTable] = {}
         self._records: SealedRecords | None = None
+        self._copies: dict[str, IO[bytes]] = {}
+        rows = [(manifest.kinds[kind].rows or 0) for kind in LARGE_KINDS if kind in manifest.kinds]
+        self.in_parts = sum(rows) > LARGE_ROWS
 
     @classmethod
     def open(cls, address: str) -> Seal:
@@ -172,9 +185,22 @@ class Seal:
     def decode(self, kind: str) -> DecodedTable:
         """Return a table with the problems of its columns, decoded once from verified bytes."""
         if kind not in self._tables:
-            self._tables[kind] = decode_table(SEALED_TABLES[kind], self.read(kind))
-            del self._bytes[kind, ""]
+            if self._is_copied(kind):
+                self._verify(kind)
+                self._tables[kind] = decode_table(SEALED_TABLES[kind], _path(self._copies[kind]))
+            else:
+                self._tables[kind] = decode_table(SEALED_TABLES[kind], self.read(kind))
+                del self._bytes[kind, ""]
         return self._tables[kind]
+
+    def part(self, kind: str, rows: range, columns: Collection[str] | None = None) -> DecodedTable:
+        """Decode a range of rows of a table of a seal that is read in parts, without caching it."""
+        self._verify(kind)
+        return decode_table(SEALED_TABLES[kind], _path(self._copies[kind]), rows, columns)
+
+    def decode_height(self, kind: str) -> int:
+        """Return the number of rows of a table of a seal that is read in parts; 0 if it cannot be decoded."""
+        return self.part(kind, range(0)).rows or 0
 
     def table(self, kind: str) -> pl.DataFrame:
         """Return a table with its declared sealed columns in declared types and order.
@@ -248,6 +274,8 @@ class Seal:
     def drop(self, kind: str) -> None:
         """Drop the cached data of a kind; the next use reads it again."""
         self._tables.pop(kind, None)
+        if kind in self._copies:
+            return
         if kind == "metrics":
             self._records = None
         self._facts.pop(kind, None)
@@ -267,6 +295,14 @@ class Seal:
         if fact.too_large or (entry.rows or 0) > MAX_ROWS:
             return fact
         try:
+            if self._is_copied(kind):
+                # A copy without a name: other processes cannot change it between check and build, and it cannot be left behind.
+                self._copies[kind] = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the seal
+                weakref.finalize(self, self._copies[kind].close)
+                copied = self._store.copy(path, limit, self._copies[kind])
+                return (
+                    fact if copied is None else replace(fact, actual_sha256=copied[0], actual_bytes=copied[1])
+                )
             raw = self._store.read(path, limit)
         except TooLarge as error:
             return replace(fact, actual_bytes=error.size)
@@ -277,6 +313,9 @@ class Seal:
             return fact
         self._bytes[kind, name] = raw
         return replace(fact, actual_sha256=hashlib.sha256(raw).hexdigest(), actual_bytes=len(raw))
+
+    def _is_copied(self, kind: str) -> bool:
+        return self.in_parts and kind in LARGE_KINDS
 
     def _verify(self, kind: str) -> None:
         self._require(seal_size(kind, self.files(kind)))
@@ -293,6 +332,11 @@ class Seal:
     def _require(self, violation: Violation | None) -> None:
         if violation is not None:
             raise _refused(self.address, violation)
+
+
+def _path(file: IO[bytes]) -> Path:
+    """Return a path by which an open unnamed file can be opened again."""
+    return Path(f"/dev/fd/{file.fileno()}")
 
 
 def _manifest(store: SealStore) -> bytes | None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
-from datasets.disk import TooLarge, read_regular
+from datasets.disk import TooLarge, read_parts, writing
 from datasets.storage import open_storage
 from datasets.storage import without_secrets as _without_secrets
 from schemas.errors import SealUnreadable, SettingsError, SnapshotCorrupt, StorageUnavailable
@@ -100,20 +104,47 @@ class SealStore:
             When the store did not answer.
         """
         try:
-            if self.local:
-                return self._read_local(path, limit)
-            return self._storage.read(path, limit)
+            return b"".join(self._read(path, limit))
         except _NOT_FOUND:
             return None
+
+    def copy(self, path: str, limit: int, target: IO[bytes]) -> tuple[str, int] | None:
+        """Copy one file, in parts if it is local; raises as :meth:`read`.
+
+        Returns
+        -------
+        tuple or None
+            SHA-256 (hex) and size of what was copied; None when there is no such file.
+        """
+        digest, size = hashlib.sha256(), 0
+        try:
+            for part in self._read(path, limit):
+                digest.update(part)
+                size += len(part)
+                with writing(tempfile.gettempdir()):
+                    target.write(part)
+                    target.flush()
+        except _NOT_FOUND:
+            return None
+        return digest.hexdigest(), size
+
+    def _read(self, path: str, limit: int) -> Iterator[bytes]:
+        if self._storage.folder is not None:
+            with self._naming(path):
+                yield from read_parts(self._storage.full(path), limit)
+            return
+        try:
+            yield self._storage.read(path, limit)
         except SnapshotCorrupt as error:
             if isinstance(error.__cause__, TooLarge):
                 raise error.__cause__ from None
             raise
 
-    def _read_local(self, path: str, limit: int) -> bytes:
-        """Read a file of this machine; errors name the seal and the file."""
+    @contextlib.contextmanager
+    def _naming(self, path: str) -> Iterator[None]:
+        """Add the seal and the file to errors raised while reading."""
         try:
-            return read_regular(self._storage.full(path), limit)
+            yield
         except StorageUnavailable as error:
             if isinstance(error.__cause__, PermissionError):
                 raise SealUnreadable(f"{self.name}: reading {path} is not permitted") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Collection
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import polars as pl
@@ -43,7 +44,7 @@ class DecodedTable:
         Declared columns that are of their type, in declared order; it has the file's rows even when no column
         is left, unless the file is not Parquet.
     rows
-        Rows of the file; None when it is not Parquet.
+        Rows of the file, or of the requested range; None when it is not Parquet.
     problems
         Columns that are missing or of another type.
     extra
@@ -56,7 +57,9 @@ class DecodedTable:
     extra: tuple[str, ...]
 
 
-def decode_table(table: Table, raw: bytes) -> DecodedTable:
+def decode_table(
+    table: Table, raw: bytes | Path, rows: range | None = None, columns: Collection[str] | None = None
+) -> DecodedTable:
     """Decode a Parquet file against its declaration.
 
     Parameters
@@ -64,31 +67,48 @@ def decode_table(table: Table, raw: bytes) -> DecodedTable:
     table
         The declaration; only its sealed columns are looked for.
     raw
-        The bytes of the file.
+        The bytes of the file, or its path.
+    rows
+        Which of its rows; None for all.
+    columns
+        Which of the declared columns; None for all.
 
     Returns
     -------
     DecodedTable
         Never raises for an invalid file: its faults are in `problems`.
     """
-    declared = {column.name: column for column in table.sealed_columns}
+    declared = {
+        column.name: column for column in table.sealed_columns if columns is None or column.name in columns
+    }
+    height = len(rows) if rows else 0
     try:
-        # Checked first: a few bytes may claim, or unpack to, more than the memory.
-        height, unpacked = _totals(raw, declared)
-        if height > MAX_ROWS:
-            return _unreadable(table, f"at most {MAX_ROWS:,} rows", f"{height:,} rows")
-        if unpacked > max(FREE_BYTES, EXPANSION * len(raw)):
-            return _unreadable(table, _UNPACKED, f"{unpacked:,} bytes in memory")
-        stored = pl.read_parquet_schema(io.BytesIO(raw))
+        if not rows:
+            # Checked first: a few bytes may claim, or unpack to, more than the memory. Parts follow an empty one.
+            height, unpacked = _totals(raw, declared)
+            if height > MAX_ROWS:
+                return _unreadable(table, f"at most {MAX_ROWS:,} rows", f"{height:,} rows")
+            if unpacked > max(FREE_BYTES, EXPANSION * _size(raw)):
+                return _unreadable(table, _UNPACKED, f"{unpacked:,} bytes in memory")
+        stored = pl.read_parquet_schema(_source(raw))
         present = [name for name in declared if name in stored]
-        frame = pl.read_parquet(io.BytesIO(raw), columns=present, glob=False)
-        height = frame.height if present else height
+        if rows is None:
+            frame = pl.read_parquet(_source(raw), columns=present, glob=False)
+            height = frame.height if present else height
+        else:
+            frame = (
+                pl.scan_parquet(_source(raw), glob=False)
+                .select(present)
+                .slice(rows.start, len(rows))
+                .collect()
+            )
     except _UNREADABLE as error:
         fix = "write it again; it may be cut off, compressed by another program or of another format"
         return _unreadable(table, "a Parquet file", f"unreadable ({_reason(error)})", fix)
     columns_read: list[pl.Series] = []
     problems: list[CastProblem] = []
-    extra = tuple(name for name in stored if name not in declared)
+    known = {column.name for column in table.sealed_columns}
+    extra = tuple(name for name in stored if name not in known)
     for name, column in declared.items():
         if name not in stored:
             problems.extend(_absent(column, extra))
@@ -127,7 +147,7 @@ def _absent(column: Column, extra: tuple[str, ...]) -> list[CastProblem]:
     return [CastProblem(column.name, EXPECTED[column.type], "absent", fix=fix)]
 
 
-def _totals(raw: bytes, columns: Collection[str]) -> tuple[int, int]:
+def _totals(raw: bytes | Path, columns: Collection[str]) -> tuple[int, int]:
     """Return the rows of a file and the bytes of some of its columns in memory, as its footer says.
 
     A footer that agrees with itself may still be contradicted by a page, of which the engine's process may end: a seal is
@@ -138,7 +158,7 @@ def _totals(raw: bytes, columns: Collection[str]) -> tuple[int, int]:
     ValueError
         When a number of the footer contradicts another.
     """
-    metadata = pq.read_metadata(pa.BufferReader(raw))
+    metadata = pq.read_metadata(pa.BufferReader(raw) if isinstance(raw, bytes) else raw)
     rows = unpacked = 0
     for group in map(metadata.row_group, range(metadata.num_row_groups)):
         rows += group.num_rows
@@ -156,3 +176,11 @@ def _totals(raw: bytes, columns: Collection[str]) -> tuple[int, int]:
     if rows != metadata.num_rows:
         raise ValueError(f"its footer says {metadata.num_rows:,} rows, its row groups {rows:,}")
     return rows, unpacked
+
+
+def _size(raw: bytes | Path) -> int:
+    return len(raw) if isinstance(raw, bytes) else raw.stat().st_size
+
+
+def _source(raw: bytes | Path) -> io.BytesIO | Path:
+    return raw if isinstance(raw, Path) else io.BytesIO(raw)

@@ -1,4 +1,4 @@
-"""Sums of positions and P&L by session and side, computed while the tables are written."""
+"""Sums of positions and P&L by session and side, computed while the tables are written in parts."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import polars as pl
 
 from datasets.figures.concentration import Holdings, PnlBreakdown, Side, SidePnl
 from datasets.figures.rank_correlation import Integers
-from datasets.figures.series import Dates, Floats
+from datasets.figures.series import Dates, Flags, Floats
 
 _SIDES: Final = 3
 """Short, neither and long: the sign of a position plus one."""
 
 
 class BySide:
-    """Sums positions and P&L of every book.
+    """Sums positions and P&L of every book, independent of how a run is split into parts.
 
     Parameters
     ----------
@@ -32,12 +32,12 @@ class BySide:
         self._books = {book: _Book(days, category) for book, days in sessions.items()}
 
     def positions(self, book: str, rows: pl.DataFrame) -> None:
-        """Take the positions of a book by day, before its P&L, whose sides they decide."""
+        """Add positions of a book: complete days in order, all before its P&L, whose sides they decide."""
         if book in self._books:
             self._books[book].add_positions(rows)
 
     def pnl(self, book: str, rows: pl.DataFrame) -> None:
-        """Take the P&L by name of a book by day."""
+        """Add P&L by name of a book: complete days in order."""
         if book in self._books:
             self._books[book].add_pnl(rows)
 
@@ -61,6 +61,7 @@ class _Book:
         self._sign = np.zeros((sessions.size, 0), np.int8)
         self._earned = np.zeros((2, sessions.size, _SIDES))
         self._by_name: Floats = np.zeros(0)
+        self._named: Flags = np.zeros(0, np.bool_)
 
     def add_positions(self, rows: pl.DataFrame) -> None:
         placed = self._places(rows)
@@ -83,12 +84,21 @@ class _Book:
         side = self._sign[session, codes]
         (closed,) = np.nonzero((side == 0) & (session > 0))
         side[closed] = self._sign[session[closed] - 1, codes[closed]]
-        cell = session * _SIDES + 1 + side
+        # Counted from the first session of the part, which has complete days.
+        first, last = int(session[0]), int(session[-1])
+        cell = (session - first) * _SIDES + 1 + side
         net = rows["net_pnl"].to_numpy()
         for place, values in enumerate((net, rows["market_pnl"].to_numpy())):
-            self._earned[place] = np.bincount(cell, values, self._days.size * _SIDES).reshape(-1, _SIDES)
-        # Sorted, so that sums do not depend on the numbering of names.
-        self._by_name = np.sort(np.bincount(codes, net)[np.bincount(codes) > 0])
+            by_cell = np.bincount(cell, values, (last - first + 1) * _SIDES)
+            self._earned[place, first : last + 1] += by_cell.reshape(-1, _SIDES)
+        # Added row by row, so that the result does not depend on the parts.
+        known = np.arange(self._by_name.size, dtype=codes.dtype)
+        sums = np.bincount(np.append(known, codes), np.append(self._by_name, net))
+        self._by_name = sums.astype(np.float64, copy=False)
+        named = np.zeros(self._by_name.size, np.bool_)
+        named[: self._named.size] = self._named
+        named[codes] = True
+        self._named = named
 
     def holdings(self) -> Holdings:
         long, short, squares, names_long, names_short = self._exposure
@@ -98,8 +108,10 @@ class _Book:
 
     def profit(self) -> PnlBreakdown:
         net, market = self._earned
+        # Sorted, so that sums do not depend on the numbering of names.
+        by_name = np.sort(self._by_name[self._named])
         return PnlBreakdown(
-            self._by_name,
+            by_name,
             SidePnl(net[:, 2], market[:, 2]),
             SidePnl(net[:, 0], market[:, 0]),
             float(net[:, 1].sum()),

@@ -64,26 +64,25 @@ def published_portfolio(sealed: pl.DataFrame, equity_basis: float) -> Books:
 
 
 # As series, not expressions, which would wait for their turn in the engine behind the files being written.
-def _with_net(rows: pl.DataFrame) -> pl.DataFrame:
+def _with_net(rows: pl.DataFrame, _: int) -> pl.DataFrame:
     """Add the net P&L: costs are negative, so it is a plain sum."""
     net = rows["market_pnl"] + rows["execution_cost"] + rows["borrow_cashflow"]
     return rows.hstack([net.alias("net_pnl")])
 
 
-def _numbered(rows: pl.DataFrame) -> pl.DataFrame:
-    """Number the fills of a book in the order the engine sealed them."""
-    return rows.hstack([pl.Series("fill_order", np.arange(rows.height), pl.Int64)])
+def _numbered(rows: pl.DataFrame, first: int) -> pl.DataFrame:
+    return rows.hstack([pl.Series("fill_order", np.arange(first, first + rows.height), pl.Int64)])
 
 
-_DERIVED: Final[Mapping[str, tuple[Table, Callable[[pl.DataFrame], pl.DataFrame]]]] = {
-    "positions": (POSITIONS, lambda rows: rows),
+_DERIVED: Final[Mapping[str, tuple[Table, Callable[[pl.DataFrame, int], pl.DataFrame]]]] = {
+    "positions": (POSITIONS, lambda rows, _: rows),
     "pnl": (PNL, _with_net),
     "trades": (TRADES, _numbered),
 }
 """Kind of a book's rows by name -> its declaration, and the function that adds its derived columns."""
 
 
-def published_by_name(kind: str, sealed: pl.DataFrame) -> Books:
+def published_by_name(kind: str, sealed: pl.DataFrame, first: int = 0) -> Books:
     """Return the positions, P&L or fills of each book.
 
     Parameters
@@ -91,10 +90,12 @@ def published_by_name(kind: str, sealed: pl.DataFrame) -> Books:
     kind
         Which of them.
     sealed
-        The sealed table.
+        The sealed table, or a part of it.
+    first
+        Number of the first fill of a book; they are numbered in the order the engine sealed them.
     """
     table, derive = _DERIVED[kind]
-    return by_book(sealed, table, derive)
+    return by_book(sealed, table, lambda rows: derive(rows, first))
 
 
 def published_equity_curves(portfolio: Books) -> Books:
@@ -157,10 +158,10 @@ def spans(parts: Books, kind: str) -> Spans:
     parts
         Book -> its rows by day, as published.
     """
-    return {book: _span(rows, kind) for book, rows in parts.items()}
+    return {book: span(rows, kind) for book, rows in parts.items()}
 
 
-def _span(rows: pl.DataFrame, kind: str) -> Span:
+def span(rows: pl.DataFrame, kind: str) -> Span:
     """Count the days and rows of one book, as :func:`spans` does."""
     # As series, not expressions, which would wait for their turn in the engine behind the files being written.
     day = rows["timestamp"].cast(pl.Date) if kind == "trades" else rows["date"]

@@ -44,7 +44,7 @@ from pipeline.rules.registry import RULES
 from pipeline.rules.report import rule_outcomes
 from pipeline.seal import Seal
 from pipeline.seal.signature import read_keys
-from pipeline.snapshot_builder import ledgers, research
+from pipeline.snapshot_builder import in_parts, ledgers, research
 from pipeline.snapshot_builder.build_result import BuildResult, Stages
 from pipeline.snapshot_builder.weekly import (
     published_decisions,
@@ -290,11 +290,17 @@ def _submit_weekly(seal: Seal, decisions: pl.DataFrame, pool: ThreadPoolExecutor
             return tables, None, delivered
         return tables, previous_week_ic(weeks, lambda: delivered.ic_by_delay[1]), delivered
 
-    return pool.submit(measure)
+    weekly = pool.submit(measure)
+    if seal.in_parts:
+        weekly.result()  # freed before the books are read
+    return weekly
 
 
 def _write_decisions(seal: Seal, writer: SnapshotWriter) -> pl.DataFrame:
-    """Write the cross-sections, and return them."""
+    """Write the cross-sections; return them, or their columns for the weekly figures."""
+    layout = in_parts.find_layout(seal, "decisions") if seal.in_parts else None
+    if layout is not None:
+        return in_parts.write_decisions(seal, writer, layout)
     decisions = published_decisions(ordered(seal.table("decisions"), ("date", "symbol")))
     seal.drop("decisions")
     writer.table("decisions", decisions)
@@ -305,6 +311,9 @@ def _write_books(
     seal: Seal, writer: SnapshotWriter, kind: str, on_rows: Callable[[str, pl.DataFrame], None]
 ) -> ledgers.Spans:
     """Write a table by book; return the span of each. `on_rows` is called with the published rows of each book."""
+    layout = in_parts.find_layout(seal, kind) if seal.in_parts else None
+    if layout is not None:
+        return in_parts.write_books(seal, writer, kind, layout, on_rows)
     rows = ledgers.published_by_name(kind, seal.table(kind))
     seal.drop(kind)
     writer.by_book(kind, rows)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
 import math
 import os
-from collections.abc import Iterable
+import queue
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Final, Self
 
 import polars as pl
+from polars.io.plugins import register_io_source
 
 from datasets.disk import writing
 from datasets.layout import table_path
@@ -60,6 +63,59 @@ def write_table(
     entry = write_document(publication, table_path(dataset, book), dataset, buffer.getbuffer())
     first, last = find_span(rows)
     return replace(entry, book=book, rows=rows.height, first=first, last=last)
+
+
+def write_parts(
+    publication: Publication,
+    dataset: str,
+    n_rows: int,
+    parts: Iterator[pl.DataFrame],
+    book: str | None = None,
+) -> FileEntry:
+    """Write one published file from parts; its bytes do not depend on the parts.
+
+    Parameters
+    ----------
+    publication, dataset, book
+        As of :func:`write_table`.
+    n_rows
+        Of all parts together.
+    parts
+        Its rows, at least one part; all have the same columns.
+
+    Returns
+    -------
+    FileEntry
+        As of :func:`write_table`.
+    """
+    relative = table_path(dataset, book)
+    target = publication.folder / relative
+    first = next(parts)
+    days: list[str] = []
+    rows = 0
+
+    def source(*_: object) -> Iterator[pl.DataFrame]:
+        nonlocal rows
+        for part in itertools.chain([first], parts):
+            rows += part.height
+            days.extend(day for day in find_span(part) if day is not None)
+            yield part
+
+    with writing(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        register_io_source(source, schema=first.schema).sink_parquet(
+            target,
+            compression=COMPRESSION,
+            row_group_size=_row_group_rows(n_rows),
+            statistics=True,
+            arrow_schema=stored_schema(PUBLISHED_TABLES[dataset], first.columns),
+        )
+        with target.open("rb") as stream:
+            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+            size = os.fstat(stream.fileno()).st_size
+            os.fsync(stream.fileno())
+    span = (min(days), max(days)) if days else (None, None)
+    return FileEntry(relative, dataset, book, rows, size, sha256, *span)
 
 
 def _row_group_rows(n_rows: int) -> int:
@@ -128,6 +184,18 @@ class SnapshotWriter:
         for book, rows in parts.items():
             self._written.append(self._pool.submit(write_table, self._publication, dataset, rows, book))
 
+    def parts(self, dataset: str, n_rows: int, rows: Iterable[pl.DataFrame], book: str | None = None) -> None:
+        """Write a file of `n_rows` rows from parts; one is written while the next is derived."""
+        waiting: queue.Queue[pl.DataFrame | None] = queue.Queue(maxsize=1)
+        writing = self._pool.submit(write_parts, self._publication, dataset, n_rows, _dequeue(waiting), book)
+        self._written.append(writing)
+        for part in rows:
+            self._declare(dataset, part.columns if book is None else ["book", *part.columns])
+            if not _enqueue(waiting, part, writing):
+                break
+        _enqueue(waiting, None, writing)
+        writing.result()
+
     def document(self, relative: str, dataset: str, data: bytes) -> None:
         """Write a JSON document."""
         self.files.append(write_document(self._publication, relative, dataset, data))
@@ -141,3 +209,21 @@ class SnapshotWriter:
         self.columns[dataset] = tuple(
             column.name for column in PUBLISHED_TABLES[dataset].published_columns if column.name in names
         )
+
+
+def _dequeue(waiting: queue.Queue[pl.DataFrame | None]) -> Iterator[pl.DataFrame]:
+    while (part := waiting.get()) is not None:
+        yield part
+
+
+def _enqueue(
+    waiting: queue.Queue[pl.DataFrame | None], part: pl.DataFrame | None, writing: Future[FileEntry]
+) -> bool:
+    """Pass a part to the writing thread; return False if writing failed."""
+    while not writing.done():
+        try:
+            waiting.put(part, timeout=0.5)
+        except queue.Full:
+            continue
+        return True
+    return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from itertools import pairwise
 from typing import Any
 
 import empyrical
@@ -10,6 +11,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from datasets.figures.concentration import best_share, by_week, concentration, sharpe_without_best
 from datasets.figures.series import Dates, Floats
@@ -34,7 +37,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pl.DataFrame]:
     return tables(make_seal(tmp_path_factory.mktemp("concentration"), names=40, weeks=60, seed=4))
 
 
-def measured(run: dict[str, pl.DataFrame], book: str) -> dict[str, Any]:
+def measured(run: dict[str, pl.DataFrame], book: str, cuts: list[int]) -> dict[str, Any]:
+    """Measure a book in parts of some sessions each."""
     own = {
         kind: rows.filter(pl.col("book") == book).sort([x for x in ("date", "symbol") if x in rows.columns])
         for kind, rows in run.items()
@@ -42,15 +46,17 @@ def measured(run: dict[str, pl.DataFrame], book: str) -> dict[str, Any]:
     ledger = own["portfolio"]
     date = ledger["date"].to_numpy().astype("datetime64[D]")
     sides = BySide({book: date})
-    sides.positions(book, own["positions"])
-    sides.pnl(book, own["pnl"])
+    edges = [date[0], *(date[cut] for cut in sorted(cuts)), date[-1] + 1]
+    for kind, look in (("positions", sides.positions), ("pnl", sides.pnl)):
+        for first, last in pairwise(edges):
+            look(book, own[kind].filter(pl.col("date").is_between(first, last, closed="left")))
     starting, ending = (ledger[name].to_numpy() for name in ("starting_equity", "ending_equity"))
     return concentration(date, starting, ending, sides.holdings(book), sides.profit(book))
 
 
 @pytest.mark.parametrize("book", ["long_short", "long_only", "raw_long_short"])
 def test_legs_and_names_match_pandas(run: dict[str, pl.DataFrame], book: str) -> None:
-    result = measured(run, book)
+    result = measured(run, book, [])
     own = {kind: rows.filter(pl.col("book") == book).to_pandas() for kind, rows in run.items()}
     ledger, positions, pnl = (own[kind].sort_values("date") for kind in ("portfolio", "positions", "pnl"))
     sessions = ledger["date"].to_list()
@@ -92,9 +98,13 @@ def test_legs_and_names_match_pandas(run: dict[str, pl.DataFrame], book: str) ->
         assert result["best_names_share"] == pytest.approx(totals.nlargest(10).sum() / totals.sum(), rel=1e-9)
 
 
-def test_legs_sum_to_the_ledger(run: dict[str, pl.DataFrame]) -> None:
+@given(st.lists(st.integers(1, 200), max_size=6, unique=True))
+def test_legs_sum_to_the_ledger_however_the_run_is_split(
+    run: dict[str, pl.DataFrame], cuts: list[int]
+) -> None:
     ledger = run["portfolio"].filter(pl.col("book") == BOOK)
-    result = measured(run, BOOK)
+    result = measured(run, BOOK, [cut for cut in cuts if cut < ledger.height])
+    assert result == measured(run, BOOK, [])
     flows = ledger.select(pl.sum_horizontal("market_pnl", "execution_cost", "borrow_cashflow").sum()).item()
     legs = result["long"]["pnl"] + result["short"]["pnl"] + result["pnl_of_neither"]
     assert legs == pytest.approx(flows, abs=1e-12)

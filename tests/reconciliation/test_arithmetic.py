@@ -209,7 +209,7 @@ def test_a_grid_cell_is_the_sum_of_its_rows(
     actual, carried = np.zeros((41, 7)), np.zeros((41, 7))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pipeline.reconciliation.grid.BLOCK_CELLS", size)
-        for block in blocks({"rows": cells}, first, 7, carried="rows"):
+        for block in blocks({"rows": cells}, first, 7, carried="rows", compared=np.ones_like(first)):
             at = (block.start + block.session, block.keys % 7)
             actual[at] = block.spread("rows", values)
             carried[at] = block.spread("rows", values, before=True)

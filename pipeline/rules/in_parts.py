@@ -1,0 +1,241 @@
+"""The rules on a run too large for memory: some days at a time, with the state carried over from other days.
+
+This path only establishes that every rule holds. Where a rule that refuses is broken, or is undecided
+from parts alone, the run is checked at once in memory: both paths produce identical reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from pipeline.reconciliation.grid import Codes, Flags
+from pipeline.reconciliation.tables import FILLS, SESSION, Part, Runs, Tables, fill_sessions, find_runs
+from pipeline.rule import Coverage, Level, Rule, Violation
+from pipeline.rules.book_rules import portfolio_turnover, turnover_conventions
+from pipeline.rules.target_rules import whole_shares
+from pipeline.seal import Seal
+from pipeline.seal.seal import LARGE_KINDS
+from schemas.tables import TABLES
+
+PART_ROWS: Final = 1_500_000
+"""Rows of all tables together in a part: about 200 MB, with what is computed of them."""
+_MAX_RANGES: Final = 1_000
+"""Maximum ranges of rows per part; an unsorted table has more."""
+_ORDER: Final = {"decisions": ("date",), "positions": SESSION, "pnl": SESSION, "trades": FILLS}
+"""Table -> columns that group its rows."""
+
+
+class Undecided(Exception):
+    """A rule is broken, or cannot be decided from parts: the run is checked at once in memory."""
+
+
+def apply_in_parts(
+    seal: Seal, small: Mapping[str, pl.DataFrame], rules: Iterable[Rule[Any]]
+) -> tuple[list[Violation], dict[str, Coverage]]:
+    """Apply rules part by part.
+
+    Parameters
+    ----------
+    seal
+        Read in parts.
+    small
+        Its other tables.
+    rules
+        Of the levels of a table and of a run; those that cannot be applied are left out already.
+
+    Returns
+    -------
+    tuple
+        The violations of rules that only warn, and what share of their rows rules compared, by rule.
+
+    Raises
+    ------
+    Undecided
+        When another one is broken, or is undecided.
+    """
+    if "portfolio" not in small or "rebalances" not in small:
+        raise Undecided
+    large = [kind for kind in LARGE_KINDS if seal.has(kind)]
+    table_rules, run_rules, warnings = [], [], []
+    for rule in rules:
+        if rule.level is Level.TABLE:
+            table_rules.append(rule)
+        elif set(rule.kinds) & set(LARGE_KINDS):
+            run_rules.append(rule)
+        elif (violation := rule(Tables(small, seal.equity_basis, seal.declared))) is not None:
+            _require(rule.warns)
+            warnings.append(violation)
+    warned, coverage = _by_days(_Days(seal, small, large), large, table_rules, run_rules)
+    return [
+        *warnings,
+        *(violation for rule in warned for violation in _apply_to_columns(seal, rule)),
+    ], coverage
+
+
+def _by_days(
+    days: _Days, large: list[str], table_rules: list[Rule[Any]], run_rules: list[Rule[Any]]
+) -> tuple[list[Rule[Any]], dict[str, Coverage]]:
+    """Apply rules to each part; return the warnings, and the share of rows that rules compared."""
+    coverage: dict[str, Coverage] = {}
+    fitting: set[str] | None = None
+    warned: list[Rule[Any]] = []
+    for tables in days.parts():
+        _require(all(rule(kind, tables) is None for kind in large for rule in table_rules))
+        for rule in run_rules:
+            if rule.id == portfolio_turnover.id:
+                conventions = turnover_conventions(tables)
+                fitting = conventions if fitting is None else fitting & conventions
+                _require(bool(fitting))
+            elif rule not in warned:
+                violation, share = rule.apply(tables)
+                if violation is not None:
+                    _require(rule.warns)
+                    warned.append(rule)
+                if share is not None:
+                    coverage[rule.id] = coverage[rule.id] + share if rule.id in coverage else share
+    return warned, coverage
+
+
+def _apply_to_columns(seal: Seal, rule: Rule[Any]) -> Iterator[Violation]:
+    """Apply a rule that warns to all rows of the columns it reads of its one table."""
+    _require(len(rule.kinds) == 1)
+    (kind,) = rule.kinds
+    columns = (*TABLES[kind].key, *rule.needs.get(kind, ()), *rule.uses.get(kind, ()))
+    frame = _frame(seal, kind, [range(seal.decode_height(kind))], columns)
+    violation = rule(Tables({kind: frame}, seal.equity_basis, seal.declared))
+    if violation is not None:
+        yield violation
+
+
+def read_columns(seal: Seal, kind: str, columns: tuple[str, ...]) -> Iterator[pl.DataFrame]:
+    """Yield some columns of a table part by part; one part without rows where it has none."""
+    height = seal.decode_height(kind)
+    for start in range(0, height, PART_ROWS) or [0]:
+        rows = range(start, min(start + PART_ROWS, height))
+        yield _frame(seal, kind, [rows], columns).select(columns)
+
+
+def merge_runs(parts: Iterable[pl.DataFrame]) -> Runs:
+    """Find the groups of rows of a table that comes in parts, at least one; a group may go on in the next part."""
+    part_runs = [find_runs(part) for part in parts]
+    lengths = np.concatenate([runs.lengths for runs in part_runs])
+    joined = find_runs(pl.concat([runs.heads for runs in part_runs]))
+    lengths = np.add.reduceat(lengths, joined.starts) if lengths.size else lengths
+    return Runs(joined.heads, np.cumsum(lengths) - lengths, lengths)
+
+
+def _require(condition: bool) -> None:
+    if not condition:
+        raise Undecided
+
+
+def _frame(seal: Seal, kind: str, rows: list[range], columns: tuple[str, ...] | None = None) -> pl.DataFrame:
+    """Decode ranges of rows."""
+    _require(len(rows) <= _MAX_RANGES)
+    parts = [seal.part(kind, block, columns) for block in rows or [range(0)]]
+    _require(all(problem.stored == "absent" for part in parts for problem in part.problems))
+    return pl.concat([part.frame for part in parts])
+
+
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """Groups of rows of a table, and the session of each; of decisions, the day."""
+
+    runs: Runs
+    unit: Codes
+
+    def rows(self, selected: Flags) -> list[range]:
+        """Return the rows of the given groups in as few ranges as possible, in table order."""
+        groups = np.flatnonzero(selected)
+        first, last = self.runs.starts[groups], self.runs.starts[groups] + self.runs.lengths[groups]
+        gaps = first[1:] != last[:-1]
+        first_rows = first[np.concatenate([[True], gaps])[: first.size]]
+        end_rows = last[np.concatenate([gaps, [True]])[: first.size]]
+        return [range(int(first_row), int(end)) for first_row, end in zip(first_rows, end_rows, strict=True)]
+
+
+class _Days:
+    """The days of a run, and the rows of its tables on them."""
+
+    def __init__(self, seal: Seal, small: Mapping[str, pl.DataFrame], large: list[str]) -> None:
+        self._seal, self._small = seal, small
+        self._sessions = small["portfolio"].select(SESSION).sort(SESSION).with_row_index("session")
+        self._days = _numbers(self._sessions["date"])
+        self._groups = {kind: self._find_groups(kind) for kind in large}
+
+    def parts(self) -> Iterator[Tables]:
+        """Yield the tables of some days, every day once, with state from other days and the sessions after them."""
+        moments = self._groups["trades"].runs.heads if "trades" in self._groups else None
+        quantities = (
+            read_columns(self._seal, "positions", ("quantity",)) if "positions" in self._groups else ()
+        )
+        whole_shares_only = all(whole_shares(part["quantity"].to_numpy()) for part in quantities)
+        for first, last in self._spans():
+            own = (self._days >= first) & (self._days <= last)
+            needed = own.copy()
+            needed[:-1] |= own[1:]  # the session before
+            frames = {}
+            if "decisions" in self._groups:
+                groups = self._groups["decisions"]
+                frames["decisions"] = self._read("decisions", (groups.unit >= first) & (groups.unit <= last))
+                if moments is not None:
+                    filled = self._days[own | self._sessions_of_fills(frames["decisions"], moments)]
+                    if filled.size:
+                        needed |= (self._days >= filled.min()) & (self._days <= filled.max())
+            for kind, groups in self._groups.items():
+                if kind != "decisions":
+                    frames[kind] = self._read(kind, needed[groups.unit])
+            part = Part((first, last), moments, whole_shares_only)
+            yield Tables({**self._small, **frames}, self._seal.equity_basis, self._seal.declared, part)
+
+    def _spans(self) -> Iterator[tuple[int, int]]:
+        """Yield first and last day of each part."""
+        group_days = [
+            groups.unit if kind == "decisions" else self._days[groups.unit]
+            for kind, groups in self._groups.items()
+        ]
+        sizes = [groups.runs.lengths for groups in self._groups.values()]
+        days, place = np.unique(np.concatenate([*group_days, self._days]), return_inverse=True)
+        rows = np.bincount(place, weights=np.concatenate([*sizes, np.zeros(self._days.size)]))
+        part = np.cumsum(rows) // PART_ROWS
+        for number in np.unique(part):
+            own = days[part == number]
+            yield int(own[0]), int(own[-1])
+
+    def _sessions_of_fills(self, decisions: pl.DataFrame, moments: pl.DataFrame) -> Flags:
+        """Return the sessions of the fills that decisions name or that end them."""
+        weeks = np.unique(_numbers(decisions["date"]))
+        calendar = np.unique(_numbers(self._small["rebalances"]["date"]))
+        after = np.searchsorted(calendar, weeks, side="right")
+        weeks = np.concatenate([weeks, calendar[after[after < calendar.size]]])
+        matching = np.isin(_numbers(moments["decision_at"]), weeks)
+        for instant in ("entry_at", "maturity_at"):
+            if instant in decisions.columns:
+                matching |= moments["timestamp"].is_in(decisions[instant].unique().implode()).to_numpy()
+        filled = np.zeros(self._days.size, np.bool_)
+        filled[self._groups["trades"].unit[matching]] = True
+        return filled
+
+    def _read(self, kind: str, selected: Flags) -> pl.DataFrame:
+        return _frame(self._seal, kind, self._groups[kind].rows(selected))
+
+    def _find_groups(self, kind: str) -> _Groups:
+        """Find the groups of rows of a table; Undecided where they are not in the order that parts need."""
+        runs = merge_runs(read_columns(self._seal, kind, _ORDER[kind]))
+        _require(not any(column.null_count() for column in runs.heads))
+        _require(kind == "trades" or not runs.heads.is_duplicated().any())
+        if kind == "decisions":
+            return _Groups(runs, _numbers(runs.heads["date"]))
+        heads = fill_sessions(runs.heads) if kind == "trades" else runs.heads
+        sessions = heads.join(self._sessions, on=SESSION, how="left", maintain_order="left")["session"]
+        _require(not sessions.null_count())
+        return _Groups(runs, sessions.to_numpy().astype(np.int64))
+
+
+def _numbers(days: pl.Series) -> Codes:
+    return days.to_physical().to_numpy().astype(np.int64)

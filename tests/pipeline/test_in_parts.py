@@ -1,0 +1,233 @@
+"""Runs too large for memory are checked and built in chunks with identical results."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+
+from pipeline.rules import check
+from pipeline.seal import Seal
+from pipeline.seal.seal import LARGE_KINDS
+from pipeline.snapshot_builder import build_seal
+from schemas.errors import StorageUnavailable
+from tests.support.seals import make_seal, rewrite
+
+Cut = Callable[[int], None]
+
+SPOILT = (
+    ("positions", "quantity"),
+    ("positions", "signed_notional"),
+    ("positions", "weight"),
+    ("pnl", "market_pnl"),
+    ("pnl", "execution_cost"),
+    ("pnl", "borrow_cashflow"),
+    ("trades", "quantity"),
+    ("trades", "mid_price"),
+    ("trades", "execution_cost"),
+    ("decisions", "long_short_target_weight"),
+    ("decisions", "long_only_target_weight"),
+    ("decisions", "forward_return"),
+    ("decisions", "score"),
+    ("positions", "mark_price"),
+    ("portfolio", "turnover"),
+    ("portfolio", "cash_end"),
+)
+
+
+@pytest.fixture
+def cut(monkeypatch: pytest.MonkeyPatch) -> Cut:
+    """Return a function that sets the rows per chunk; 0 disables chunks."""
+
+    def cut(rows: int) -> None:
+        monkeypatch.setattr("pipeline.seal.seal.LARGE_ROWS", -1 if rows else 1 << 60)
+        monkeypatch.setattr("pipeline.rules.in_parts.PART_ROWS", rows)
+        monkeypatch.setattr("pipeline.snapshot_builder.in_parts.PART_ROWS", rows)
+
+    return cut
+
+
+@pytest.fixture
+def never_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forbid decoding a large table as a whole."""
+    decode = Seal.decode
+
+    def refuse(seal: Seal, kind: str) -> Any:
+        assert kind not in LARGE_KINDS, f"{kind} was decoded whole"
+        return decode(seal, kind)
+
+    monkeypatch.setattr(Seal, "decode", refuse)
+
+
+@pytest.fixture(scope="module")
+def seal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_seal(tmp_path_factory.mktemp("run"), weeks=14)
+
+
+def _scaled(frame: pl.DataFrame, column: str, factor: pl.Expr) -> pl.DataFrame:
+    return frame.with_columns(pl.col(column) * factor)
+
+
+def published(seal: Path, root: Path) -> dict[str, str]:
+    build_seal(str(seal), root)
+    files = {str(path.relative_to(root)): path for path in (root / "alphas").rglob("*") if path.is_file()}
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+
+
+def reported(seal: Path) -> dict[str, Any]:
+    return check(Seal.open(str(seal)), figures=False).to_dict()
+
+
+@pytest.mark.parametrize(
+    ("rows", "made"),
+    # A part for every row costs the same whatever the row says: of the run with the fewest rows that has weeks, sessions
+    # and two books to be cut between.
+    [(1, {"weeks": 12, "raw": False}), (157, {"weeks": 14}), (10**6, {"weeks": 14})],
+)
+def test_chunk_boundaries_change_no_byte(tmp_path: Path, cut: Cut, rows: int, made: dict[str, Any]) -> None:
+    seal = make_seal(tmp_path, **made)
+    cut(0)
+    full = published(seal, tmp_path / "whole")
+    cut(rows)
+    assert published(seal, tmp_path / "parts") == full
+    assert len(full) > 20
+
+
+@pytest.mark.parametrize(
+    "sealed", [{"raw": False, "half_life_weeks": None}, {"trades": False}, {"ranks": True, "metrics": False}]
+)
+def test_partial_runs_in_chunks_give_the_same_bytes(tmp_path: Path, cut: Cut, sealed: dict[str, Any]) -> None:
+    made = make_seal(tmp_path, weeks=14, **sealed)
+    cut(0)
+    full, report = published(made, tmp_path / "whole"), reported(made)
+    cut(300)
+    assert published(made, tmp_path / "parts") == full
+    assert reported(made) == report
+
+
+@pytest.mark.parametrize("rows", [0, 300])
+def test_large_files_have_few_row_groups(
+    tmp_path: Path, seal: Path, cut: Cut, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    monkeypatch.setattr("pipeline.snapshot_builder.write.ROW_GROUP_ROWS", 1)
+    cut(rows)
+    build_seal(str(seal), tmp_path)
+    groups = [pq.read_metadata(path).num_row_groups for path in tmp_path.rglob("*.parquet")]
+    assert max(groups) == 32
+
+
+@pytest.mark.usefixtures("never_whole")
+def test_no_large_table_is_decoded_as_a_whole(seal: Path, tmp_path: Path, cut: Cut) -> None:
+    cut(500)
+    assert build_seal(str(seal), tmp_path / "root").changed
+
+
+@pytest.mark.parametrize(("kind", "column"), SPOILT)
+def test_violations_in_any_chunk_are_reported_as_in_memory(
+    tmp_path: Path, cut: Cut, kind: str, column: str
+) -> None:
+    made = make_seal(tmp_path, weeks=14, raw=False)
+    rows = pl.read_parquet(made / f"{kind}.parquet").height
+    original = (made / f"{kind}.parquet").read_bytes(), (made / "seal.json").read_bytes()
+    for place in (rows // 3, rows - 1):
+        factor = pl.when(pl.int_range(pl.len()) == place).then(1.5).otherwise(1.0)
+        rewrite(made, kind, partial(_scaled, column=column, factor=factor))
+        cut(0)
+        full = reported(made)
+        cut(211)
+        assert reported(made) == full
+        (made / f"{kind}.parquet").write_bytes(original[0])
+        (made / "seal.json").write_bytes(original[1])
+
+
+@pytest.mark.parametrize("kind", ["decisions", "positions", "pnl"])
+def test_duplicate_rows_are_reported_across_chunks(tmp_path: Path, cut: Cut, kind: str) -> None:
+    made = make_seal(tmp_path, weeks=14)
+    rewrite(made, kind, lambda frame: pl.concat([frame, frame[:1]]))
+    cut(97)
+    assert "table.key" in [violation["rule"] for violation in reported(made)["violations"]]
+
+
+@pytest.mark.parametrize("kind", LARGE_KINDS)
+def test_an_unsorted_table_is_published_as_in_memory(tmp_path: Path, cut: Cut, kind: str) -> None:
+    made = make_seal(tmp_path, weeks=14)
+    rewrite(made, kind, lambda frame: frame.sample(fraction=1.0, shuffle=True, seed=3))
+    cut(0)
+    full = published(made, tmp_path / "whole")
+    cut(211)
+    assert published(made, tmp_path / "parts") == full
+
+
+def test_a_convention_of_turnover_has_to_hold_for_all_parts_together(tmp_path: Path, cut: Cut) -> None:
+    made = make_seal(tmp_path, weeks=14)
+    ending = 0.5 * pl.col("turnover_notional") / pl.col("ending_equity")
+    rewrite(
+        made,
+        "portfolio",
+        lambda frame: frame.with_columns(
+            turnover=pl.when(pl.col("date") > frame["date"].median()).then(ending).otherwise("turnover")
+        ),
+    )
+    cut(0)
+    full = reported(made)
+    assert "portfolio.turnover" in [violation["rule"] for violation in full["violations"]]
+    cut(150)
+    assert reported(made) == full
+
+
+@pytest.mark.parametrize("adjusted", [False, True])
+@pytest.mark.parametrize("instants", [True, False])
+def test_the_coverage_of_forward_returns_is_the_same_in_chunks(
+    tmp_path: Path, cut: Cut, adjusted: bool, instants: bool
+) -> None:
+    made = make_seal(tmp_path, weeks=14, source=False)
+    if adjusted:
+        rewrite(made, "pnl", lambda frame: frame.with_columns(quantity_adjustment=0.0, cash_adjustment=0.0))
+    if not instants:
+        rewrite(made, "decisions", lambda frame: frame.drop("entry_at", "maturity_at"))
+    cut(0)
+    full = reported(made)
+    assert full["coverage"]["decisions.forward_return"]["checked"] > 0
+    for rows in (100, 1000):
+        cut(rows)
+        assert reported(made) == full
+
+
+@pytest.mark.usefixtures("never_whole")
+def test_a_warning_does_not_bring_a_large_table_into_memory(tmp_path: Path, cut: Cut) -> None:
+    made = make_seal(tmp_path, weeks=14, ranks=True)
+    cohort = pl.col("average_rank").max().over("date")
+    rewrite(
+        made, "decisions", lambda frame: frame.with_columns(average_rank=cohort + 1 - pl.col("average_rank"))
+    )
+    rewrite(
+        made,
+        "portfolio",
+        lambda frame: frame.with_columns(risk_free_return=pl.col("risk_free_return") + 1e-3),
+    )
+    cut(150)
+    warned = {warning["rule"]: warning for warning in reported(made)["warnings"]}
+    assert set(warned) == {"decisions.rank_order", "portfolio.carry"}
+    decisions = pl.read_parquet(made / "decisions.parquet")
+    assert warned["decisions.rank_order"]["rows"] > decisions.height // 2
+
+
+def test_a_file_that_cannot_be_written_ends_the_build(
+    seal: Path, tmp_path: Path, cut: Cut, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut(100)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("pipeline.snapshot_builder.write.os.fsync", full)
+    with pytest.raises(StorageUnavailable, match="cannot be written"):
+        build_seal(str(seal), tmp_path / "root")
+    assert not list((tmp_path / "root").rglob("manifest.json"))
