@@ -104,8 +104,8 @@ class Refusals:
             {"alpha_id": one.alpha_id, "refused_at": entry["refused_at"]},
         )
 
-    def record(self, one: DiscoveredSeal, result: SealResult) -> None:
-        """Store a refusal, and remove an obsolete one."""
+    def record(self, one: DiscoveredSeal, result: SealResult, files: str) -> None:
+        """Store a refusal, and remove an obsolete one; `files` is the digest of its files before they were read."""
         if not isinstance(result.error, SealRefused):
             if result.error is None and one.digest in self._stored:
                 self._forget([one.digest])
@@ -114,7 +114,7 @@ class Refusals:
         if any(violation.get("strict") for violation in violations):
             return  # refused for a warning: a build without --strict would publish it
         rules = {violation["rule"] for violation in violations}
-        if "seal.clock" in rules or (rules & _FILE_RULES and not result.files):
+        if "seal.clock" in rules or (rules & _FILE_RULES and not files):
             return  # refused only for now, or for files whose change could not be noticed
         entry: Refusal = {
             "seal": without_secrets(one.address),
@@ -122,7 +122,7 @@ class Refusals:
             "alpha_id": one.alpha_id,
             "rules": rules_version(),
             "refused_at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
-            "files": result.files if rules & _FILE_RULES else None,
+            "files": files if rules & _FILE_RULES else None,
             "violations": violations,
         }
         self._known[one.digest] = entry

@@ -43,8 +43,6 @@ class SealResult:
         The failure; None after a success, unless the source archive was not delivered.
     details
         What the report says besides, ready for JSON: files, bytes, warnings and seconds of each stage.
-    files
-        Digest of the listing of a refused seal's files before they were read; empty if they could not be listed.
     at
         When that was known, in UTC.
     """
@@ -53,7 +51,6 @@ class SealResult:
     outcome: str
     error: AlphaResultsError | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
-    files: str = ""
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
@@ -114,12 +111,12 @@ def built(seal: str, result: Any) -> SealResult:
     return SealResult(seal, "built" if result.changed else "unchanged", error, asdict(result))
 
 
-def failed(seal: str, error: AlphaResultsError, files: str = "", **details: Any) -> SealResult:
+def failed(seal: str, error: AlphaResultsError, **details: Any) -> SealResult:
     """Report a build that ended with an error."""
     if isinstance(error, InternalFailure):
         details["failure"] = "internal"
     details = {"error": type(error).__name__, **details}
-    return SealResult(without_secrets(seal), _FAILURES.get(type(error), "failed"), error, details, files)
+    return SealResult(without_secrets(seal), _FAILURES.get(type(error), "failed"), error, details)
 
 
 def crashed(seal: str, how: str, attempts: int) -> SealResult:

@@ -16,6 +16,7 @@ from pipeline.batch.batch import Batch
 from pipeline.batch.cancellation import POLL_SECONDS, Cancellation
 from pipeline.batch.discover import DiscoveredSeal
 from pipeline.batch.process import LocalExecutor
+from pipeline.batch.refusals import file_digests_at
 from pipeline.batch.result import SealResult, failed, not_started
 from pipeline.batch.search import Search
 from pipeline.internal import contained
@@ -120,10 +121,10 @@ class Run:
     def _build(self, due: list[DiscoveredSeal], begin: int) -> Iterator[Step]:
         """Build seals, whose places count from `begin`; yield each as its result is known."""
         self._due += len(due)
-        results: queue.SimpleQueue[tuple[int, SealResult]] = queue.SimpleQueue()
+        results: queue.SimpleQueue[tuple[int, SealResult, str]] = queue.SimpleQueue()
 
         def build(place: int) -> None:
-            results.put((place, self._result(due[place].address)))
+            results.put((place, *self._result(due[place].address)))
 
         for place in range(len(due)):
             self._pool.submit(build, place)
@@ -132,28 +133,31 @@ class Run:
             if self._cancellation.aborted:
                 self.executor.end()
             try:
-                place, result = results.get(timeout=POLL_SECONDS)
+                place, result, files = results.get(timeout=POLL_SECONDS)
             except queue.Empty:
                 self.executor.poll()
                 continue
             left -= 1
             if self._search is not None:
-                self._search.record(due[place], result)
+                self._search.record(due[place], result, files)
             yield Step(begin + place, due[place], result, attempted=True)
         if not self._cancellation.aborted:
             with suppress(KeyboardInterrupt), self._cancellation.interruptible():
                 rebuild(self._storage)
 
-    def _result(self, seal: str) -> SealResult:
-        """Build a seal unless the batch is cancelled."""
+    def _result(self, seal: str) -> tuple[SealResult, str]:
+        """Build a seal unless the batch is cancelled; return with its result what a search remembers of its files."""
         if self._cancellation.stopping:
-            return not_started(seal, "the batch was ended before this seal had its turn")
-        shown = without_secrets(seal)
+            return not_started(seal, "the batch was ended before this seal had its turn"), ""
+        shown, files = without_secrets(seal), ""
         try:
             with contained("the build"):
-                return self.executor.build(seal, self._options, partial(self._show, shown))
+                if self._search is not None:
+                    # Before the seal is read, so that a file that arrives during the check counts as a change.
+                    files = file_digests_at(seal)
+                return self.executor.build(seal, self._options, partial(self._show, shown)), files
         except AlphaResultsError as error:
-            return failed(seal, error)
+            return failed(seal, error), files
         finally:
             self._show(shown, None)
 

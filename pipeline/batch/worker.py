@@ -47,16 +47,13 @@ def limit_memory() -> None:
 
 def build(seal: str, options: Mapping[str, Any], on_stage: Callable[[str], None]) -> SealResult:
     """Build one seal in this process; exceptions become results."""
-    from pipeline.batch.refusals import file_digests_at  # noqa: PLC0415 - as below
     from pipeline.snapshot_builder import build_seal  # noqa: PLC0415 - slow to load, and the parent needs none
 
-    # Listed before the seal is read, so that a file that arrives during the check counts as a change.
-    files = file_digests_at(seal)
     try:
         with contained("the build"):
             return built(seal, build_seal(seal, **options, on_stage=on_stage))
     except AlphaResultsError as error:
-        return failed(seal, error, files)
+        return failed(seal, error)
 
 
 if __name__ == "__main__":
