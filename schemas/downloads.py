@@ -46,8 +46,3 @@ def visible_columns(table: str, present: Collection[str], *, raw: bool) -> tuple
         return ()
     columns = PUBLISHED_TABLES[table].stored_columns
     return tuple(x for x in columns if x.name in present and (raw or not derives_from_raw(x)))
-
-
-def is_raw_book(book: str) -> bool:
-    """Return whether a book is an unconditioned twin."""
-    return book.startswith(RAW_PREFIX)

@@ -18,7 +18,7 @@ import polars as pl
 
 from datasets.figures.series import Floats
 from datasets.sealed_weeks import SealedWeek, WeekDigests
-from schemas.tables.books import RAW_PREFIX
+from schemas.tables.books import is_raw_book
 
 if TYPE_CHECKING:
     from hashlib import _Hash
@@ -148,7 +148,7 @@ class FillDigests:
             The next rows of the published table: ``decision_at``, ``timestamp``, ``symbol``, ``quantity``, ``mid_price``,
             ``fill_price`` and ``fee``.
         """
-        if book.startswith(RAW_PREFIX) or fills.is_empty():
+        if is_raw_book(book) or fills.is_empty():
             return
         names = _names(fills, "decision_at")
         instants = fills["timestamp"].cast(pl.Datetime("us", "UTC")).cast(pl.Int64).to_numpy()

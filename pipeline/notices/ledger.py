@@ -19,7 +19,7 @@ from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from schemas.notices import BASIS_POINTS, CHANCE, NOTICES
 from schemas.notices.books import LAST_DEVIATIONS, MIN_RECEIPTS, MIN_SHORT_SHARE, SESSIONS_ALLOWED
 from schemas.plurals import counted
-from schemas.tables.books import RAW_PREFIX, book_order
+from schemas.tables.books import book_order, is_raw_book
 
 _MIN_DRAWDOWN_SESSIONS: Final = 126
 """Half a year, because a book may have no loss of one percent for some months."""
@@ -111,7 +111,7 @@ def split_ledgers(portfolio: pl.DataFrame, flows: Mapping[str, Flows]) -> list[L
     ledgers = []
     for key, rows in portfolio.partition_by("book", as_dict=True).items():
         book = str(key[0])
-        if not book.startswith(RAW_PREFIX):
+        if not is_raw_book(book):
             dates = rows["date"].to_numpy()
             order = np.argsort(dates, kind="stable")
             columns = {name: rows[name].to_numpy()[order] for name in _COLUMNS}

@@ -21,7 +21,7 @@ from pipeline.notices.rows import BOOK_BITS, ReadColumns, Symbols, expanded, pla
 from pipeline.reconciliation.tables import FILLS, SESSION, Runs, fill_instants
 from schemas.notices import BASIS_POINTS
 from schemas.notices.books import NEARLY_UNBORROWED
-from schemas.tables.books import RAW_PREFIX, SETTLEMENTS, TRADE_ONLY_SUFFIXES, book_order
+from schemas.tables.books import RAW_PREFIX, SETTLEMENTS, TRADE_ONLY_SUFFIXES, book_order, is_raw_book
 from schemas.tables.pnl import ADJUSTMENTS
 
 _FILL: Final = ("quantity", "mid_price", "execution_cost")
@@ -113,7 +113,7 @@ def sample_prices(
         (part,) = read("portfolio", ("book", "date"))
         sessions = np.unique(to_days(part["portfolio"]["date"]))
         names = part["portfolio"]["book"].unique()
-        books = sorted(book for book in names if not book.startswith(RAW_PREFIX))
+        books = sorted(book for book in names if not is_raw_book(book))
     held = "portfolio" in tables and "positions" in tables
     variants = [book + suffix for book in books for suffix in ("", *TRADE_ONLY_SUFFIXES)]
     fills, mids, span = None, None, None

@@ -16,7 +16,7 @@ from pipeline.rule import Coverage, Finding, examples_wanted, rule
 from pipeline.rules.findings import pick_examples
 from pipeline.rules.tolerance import ABSOLUTE, RELATIVE, differing
 from schemas.plurals import counted
-from schemas.tables.books import RAW_PREFIX, SETTLEMENTS
+from schemas.tables.books import SETTLEMENTS, is_raw_book
 from schemas.tables.pnl import ADJUSTMENTS
 
 _CELL: Final = (*SESSION, "symbol")
@@ -146,7 +146,7 @@ class _Spans:
         """Add the mids of the raw books, or of the others; return whether there are any."""
         runs = tables.runs("trades", FILLS)
         selected = {
-            book: book.startswith(RAW_PREFIX) == raw and not book.endswith(SETTLEMENTS)
+            book: is_raw_book(book) == raw and not book.endswith(SETTLEMENTS)
             for book in runs.heads["book"].unique()
         }
         at = runs.heads["timestamp"].to_physical().to_numpy().astype(np.int64)

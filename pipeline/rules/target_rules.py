@@ -24,7 +24,7 @@ from pipeline.rule import Finding, rule
 from pipeline.rules.findings import joined_findings, pick_examples
 from schemas.objects.seal import BINDING
 from schemas.plurals import counted
-from schemas.tables.books import CONDITIONED_BOOKS, RAW_PREFIX, base_book
+from schemas.tables.books import CONDITIONED_BOOKS, RAW_PREFIX, base_book, is_raw_book
 
 _CELL: Final = (*SESSION, "symbol")
 _NAME: Final = ("date", "symbol")
@@ -244,7 +244,7 @@ def decisions_fill_at(tables: Tables) -> Finding | None:
     shown: list[Mapping[str, Any]] = []
     total = 0
     for column in instants:
-        family = [name for name in books if name.startswith(RAW_PREFIX) == column.startswith(RAW_PREFIX)]
+        family = [name for name in books if is_raw_book(name) == column.startswith(RAW_PREFIX)]
         lost = decisions.filter(pl.col(column).is_not_null()).join(
             fills.filter(pl.col("book").is_in(family)),
             left_on=("date", "_code", column),

@@ -13,7 +13,7 @@ import polars as pl
 from datasets.figures.equity import equity_curve
 from pipeline.maths.ordering import ordered
 from schemas.table import Table
-from schemas.tables.books import BOOK_KINDS, RAW_PREFIX, book_order
+from schemas.tables.books import BOOK_KINDS, book_order, is_raw_book
 from schemas.tables.equity_curve import EQUITY_CURVE
 from schemas.tables.pnl import PNL
 from schemas.tables.portfolio import PORTFOLIO
@@ -142,7 +142,7 @@ def published_books(kinds: Mapping[str, Spans]) -> pl.DataFrame:
     """
     books = sorted({book for parts in kinds.values() for book in parts}, key=book_order)
     rows = [
-        (book, kind, book.startswith(RAW_PREFIX), *kinds[kind][book])
+        (book, kind, is_raw_book(book), *kinds[kind][book])
         for book in books
         for kind in BOOK_KINDS
         if kind in kinds and book in kinds[kind]

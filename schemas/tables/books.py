@@ -25,19 +25,23 @@ def base_book(book: str) -> str:
     return book
 
 
+def is_raw_book(book: str) -> bool:
+    """Return whether a book is an unconditioned twin."""
+    return book.startswith(RAW_PREFIX)
+
+
 def book_order(book: str) -> tuple[bool, bool, int, str, int, str]:
     """Return the sort key of the canonical order of books.
 
     First the two books, then their trade-only variants, then the raw twins in the same order; books with other names follow
     the known ones of their group, by name.
     """
-    raw = book.startswith(RAW_PREFIX)
     plain = book.removeprefix(RAW_PREFIX)
     base = base_book(plain)
     known = CONDITIONED_BOOKS.index(base) if base in CONDITIONED_BOOKS else len(CONDITIONED_BOOKS)
     suffix = plain.removeprefix(base)
     variant = TRADE_ONLY_SUFFIXES.index(suffix) if suffix in TRADE_ONLY_SUFFIXES else -1
-    return raw, variant >= 0, known, base, variant, book
+    return is_raw_book(book), variant >= 0, known, base, variant, book
 
 
 BOOKS: Final = Table(

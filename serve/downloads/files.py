@@ -22,11 +22,11 @@ from datasets.disk import writing
 from datasets.manifest import FileEntry
 from datasets.snapshot import Snapshot
 from schemas.arrow import arrow_field
-from schemas.downloads import BOOK_ROWS_TABLES, is_raw_book, visible_columns
+from schemas.downloads import BOOK_ROWS_TABLES, visible_columns
 from schemas.errors import ApiError, SnapshotCorrupt
 from schemas.table import Column
 from schemas.tables import PUBLISHED_TABLES
-from schemas.tables.books import RAW_PREFIX
+from schemas.tables.books import RAW_PREFIX, is_raw_book
 from serve.cache import SizedLRUCache
 from serve.downloads.links import AS_BUILT, WITHOUT_RAW, FileLink
 from serve.pages.books import holds_book

@@ -9,6 +9,7 @@ from schemas.errors import ApiError
 from schemas.field import Field, FieldType
 from schemas.metrics.headline import HEADLINE
 from schemas.objects.description import DESCRIPTION
+from schemas.tables.books import RAW_PREFIX
 from serve.auth.caller import Caller
 from serve.cache import LISTING
 from serve.http.handler import Computed, EndpointFunction, PageEndpoint
@@ -129,7 +130,7 @@ def _filled(field: Field, value: Any) -> Any:
 
 def _without_raw(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _without_raw(entry) for key, entry in value.items() if not key.startswith("raw_")}
+        return {key: _without_raw(entry) for key, entry in value.items() if not key.startswith(RAW_PREFIX)}
     return [_without_raw(entry) for entry in value] if isinstance(value, list) else value
 
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
-from schemas.tables.books import BOOK_KINDS, RAW_PREFIX, book_order
+from schemas.tables.books import BOOK_KINDS, book_order, is_raw_book
 from serve.pages.duckdb import Engine
 from serve.pages.query import NO_ROWS, PageQuery, PageResult
 from serve.pages.sql import compile_books
@@ -22,7 +22,7 @@ def visible_books(snapshot: Snapshot, *, raw: bool) -> tuple[str, ...]:
 def _listed(by_kind: tuple[tuple[str, ...], ...], *, raw: bool) -> tuple[str, ...]:
     """Sort the books of all kinds; most runs have the same ones, and every request about a book asks."""
     distinct = {book for books in by_kind for book in books}
-    return tuple(sorted((x for x in distinct if raw or not x.startswith(RAW_PREFIX)), key=book_order))
+    return tuple(sorted((x for x in distinct if raw or not is_raw_book(x)), key=book_order))
 
 
 def holds_book(snapshot: Snapshot, kind: str, book: str, *, raw: bool) -> bool:
@@ -60,7 +60,7 @@ def require_book(snapshots: Sequence[Snapshot], book: str, *, raw: bool) -> None
         ``unknown_book``, with the books of the runs that the key can read.
     """
     available = {name for snapshot in snapshots for name in visible_books(snapshot, raw=raw)}
-    if book not in available and (available or (book.startswith(RAW_PREFIX) and not raw)):
+    if book not in available and (available or (is_raw_book(book) and not raw)):
         which = "The run has no such book" if len(snapshots) == 1 else "None of the runs has such a book"
         message = f"{which} among those this key can read."
         raise _unknown_book(message, sorted(available, key=book_order))
