@@ -93,7 +93,7 @@ def write(page: str, out: Path, browser: str | None) -> list[Path]:
     SettingsError
         When the folder is not there or takes no file.
     DiskUnavailable
-        When the disk is full.
+        When the disk is full or read-only, or the file belongs to somebody else.
     """
     try:
         with writing(out), tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as folder:

@@ -207,7 +207,7 @@ def significant(value: float, digits: int = 4) -> str:
 
     Examples
     --------
-    >>> written(0.0123456), written(12345.678), written(2.0), written(0.0)
+    >>> significant(0.0123456), significant(12345.678), significant(2.0), significant(0.0)
     ('0.01235', '12,346', '2', '0')
     """
     if not math.isfinite(value):
