@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from datasets.figures.equity import period_returns
-from datasets.figures.series import Floats, measured
+from datasets.figures.series import Dates, Floats, measured
 from pipeline.notices import clipped_returns, fills, ledger, moves, panel, signal, universe
 from pipeline.notices.evidence import CrossSections, Evidence
 from pipeline.notices.held_names import Holdings
@@ -126,23 +126,31 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
     yield from _judge_clipped_returns(sections)
     book = _long_short(ledgers)
     if book is not None and sections.targets is not None:
-        yield _judge_target_size(sections.targets, book["gross_notional"] / book["ending_equity"])
+        exposure = book["gross_notional"] / book["ending_equity"]
+        yield _judge_target_size(sections.panel.dates, sections.targets, book.dates, exposure)
 
 
-def _judge_target_size(targets: Floats, exposure: Floats) -> NoticeOutcome:
-    """Judge the sum of absolute target weights by week beside the gross exposure of their book by session."""
+def _judge_target_size(dates: Dates, targets: Floats, sessions: Dates, exposure: Floats) -> NoticeOutcome:
+    """Judge the sum of absolute target weights by week beside the gross exposure of their book by session.
+
+    Later in a week, and after the last decision, an exposure drifts with the prices.
+    """
     notice = "book.target_size"
-    targets, exposure = targets[targets > 0], exposure[exposure > 0]
-    if targets.size < MIN_CORRELATED_WEEKS or not exposure.size:
+    after = np.searchsorted(sessions, dates, side="right")
+    dated = after < sessions.size
+    targets, exposure = targets[dated], exposure[after[dated]]
+    known = (targets > 0) & (exposure > 0)
+    targets, exposure = targets[known], exposure[known]
+    if targets.size < MIN_CORRELATED_WEEKS:
         return not_checked(
             notice,
-            f"{counted(targets.size, 'week has', 'weeks have')} target weights; {MIN_CORRELATED_WEEKS} and positions are needed",
+            f"{counted(targets.size, 'week has', 'weeks have')} target weights and positions; {MIN_CORRELATED_WEEKS} are needed",
         )
     target, held = float(np.median(targets)), float(np.median(exposure))
     return judged(
         notice,
         target / held,
-        f"Target weights sum to {target:.3g} of the equity in the median week, and the positions to {held:.3g} in the median session.",
+        f"Target weights sum to {target:.3g} of the equity in the median week, and the positions at the next close to {held:.3g}.",
         weeks=targets.size,
     )
 

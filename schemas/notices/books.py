@@ -64,8 +64,8 @@ BOOK_NOTICES: Final = (
         "Target weights are larger or smaller than the book that follows them: they are of another unit, or were scaled afterwards.",
         "target_size",
         1.25,
-        "median over weeks of the sum of absolute long_short_target_weight / median of gross_notional / ending_equity of long_short over "
-        f"sessions with positions; over {MIN_CORRELATED_WEEKS} weeks with targets or more",
+        "median over weeks of the sum of absolute long_short_target_weight / median of gross_notional / ending_equity of long_short at the "
+        f"close after the decision; over {MIN_CORRELATED_WEEKS} weeks with both or more",
         "the rule decisions.target allows smaller positions in weeks with untradeable names; measured: 0.99 to 1.01 in honest runs",
         least=0.8,
     ),

@@ -107,6 +107,19 @@ def test_books_hold_equal_weighted_tails_and_forward_returns_match_prices() -> N
     assert any("no calendar was given" in note for note in ledger.notes)
 
 
+def test_a_book_that_drifts_after_the_last_score_is_not_another_size_than_its_targets(tmp_path: Path) -> None:
+    days = np.arange(np.datetime64("2022-01-03"), np.datetime64("2023-12-30"))
+    days = days[np.is_busday(days)]
+    # The names that are sold short rise by a third a year.
+    close = wide(20.0 * np.exp(np.outer(np.arange(days.size) / 260, np.linspace(0.3, 0.0, len(NAMES)))), days)
+    scores = wide(np.tile(np.arange(len(NAMES)), (30, 1)) * 1.0, days[4::5][:30])
+    ledger = Ledger.from_scores(scores, {"open": close, "close": close}, tails=0.2)
+    seal = SealWriter(tmp_path / "seal", alpha_id="Test_drift").add_ledger(ledger).write()
+    outcomes = {outcome.notice: outcome for outcome in check(Seal.open(str(seal))).notices}
+    assert outcomes["book.target_size"].outcome == "pass", outcomes["book.target_size"]
+    assert outcomes["book.target_size"].value == pytest.approx(1.0, abs=0.05)
+
+
 def test_prices_and_scores_of_later_weeks_change_no_earlier_decision() -> None:
     prices = market(5)
     cut = FRIDAYS[6].item()
