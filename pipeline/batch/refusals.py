@@ -67,7 +67,7 @@ class Refusals:
         self._recheck = recheck
         self._known: dict[str, Refusal] = {}
         self._stored: set[str] = set()
-        """Digests with a file, also of refusals that `recheck` disregards."""
+        """Digests of all stored refusals, those that `recheck` ignores included."""
         self._is_read = self._warned = False
 
     def refresh(self, seen: Iterable[DiscoveredSeal]) -> None:
@@ -107,7 +107,8 @@ class Refusals:
     def record(self, one: DiscoveredSeal, result: SealResult, files: str) -> None:
         """Store a refusal, and remove an obsolete one; `files` is the digest of its files before they were read."""
         if not isinstance(result.error, SealRefused):
-            if result.error is None and one.digest in self._stored:
+            published = result.error is None
+            if published and one.digest in self._stored:
                 self._forget([one.digest])
             return
         violations = list(result.error.violations)

@@ -152,7 +152,8 @@ def _cross_sections(
     """Count the names of each week, and sample the rows of some names."""
     values = ("score", *(name for name in ("forward_return", _WEIGHT) if name in columns))
     instants = tuple(name for name in _INSTANTS if name in columns)
-    seen, sizes, targets, kept = np.zeros(0, np.bool_), [], [], []
+    seen = np.zeros(0, np.bool_)
+    sizes, targets, kept = [], [], []
     seen_days, measured = np.empty(0, np.int64), []
     for part in read("decisions", ("date", "symbol", *values, *instants)):
         rows, runs = part["decisions"], part.runs("decisions", ("date",))

@@ -150,7 +150,7 @@ def _judge_target_size(dates: Dates, targets: Floats, sessions: Dates, exposure:
     return judged(
         notice,
         target / held,
-        f"Target weights sum to {target:.3g} of the equity in the median week, and the positions at the next close to {held:.3g}.",
+        f"The median sum of absolute target weights is {target:.3g}; the median gross exposure at the next close is {held:.3g}.",
         weeks=targets.size,
     )
 
