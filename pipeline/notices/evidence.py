@@ -26,6 +26,7 @@ from schemas.notices.universe import MIN_TWIN_WEEKS
 
 _INSTANTS: Final = ("entry_at", "maturity_at")
 _WEIGHT: Final = "long_short_target_weight"
+_TRADEABLE: Final = "next_open_tradeable"
 _NO_PANEL: Final = PanelRows(*(np.empty(0, np.int64),) * 2, *(np.empty((0, 0), np.int64),) * 2)
 _TWIN_WEEKS: Final = 8
 """Weeks in which names are compared with each other."""
@@ -150,7 +151,7 @@ def _cross_sections(
     columns: Collection[str], read: ReadColumns, symbols: Symbols
 ) -> tuple[CrossSections | None, PanelRows, Sample]:
     """Count the names of each week, and sample the rows of some names."""
-    values = ("score", *(name for name in ("forward_return", _WEIGHT) if name in columns))
+    values = ("score", *(name for name in ("forward_return", _WEIGHT, _TRADEABLE) if name in columns))
     instants = tuple(name for name in _INSTANTS if name in columns)
     seen = np.zeros(0, np.bool_)
     sizes, targets, kept = [], [], []
@@ -161,7 +162,7 @@ def _cross_sections(
         seen = np.concatenate([seen, np.zeros(max(0, symbols.width - seen.size), np.bool_)])
         seen[own] = True
         sizes.append((days_of_runs, runs.lengths))
-        by_name = {name: rows[name].to_numpy() for name in values}
+        by_name = {name: rows[name].cast(pl.Float64).to_numpy() for name in values}
         if _WEIGHT in by_name:
             targets.append(np.add.reduceat(np.nan_to_num(np.abs(by_name[_WEIGHT])), runs.starts))
         by_name |= {name: rows[name].cast(pl.Int64).fill_null(NEVER).to_numpy() for name in instants}
@@ -199,7 +200,8 @@ def _cross_sections(
         table[name] = np.full((codes.size, days.size), empty, column.dtype)
         table[name][at] = column[among]
     returns = table.get("forward_return")
-    panel = Panel(days.astype("datetime64[D]"), table["score"], returns, table.get(_WEIGHT))
+    weights, tradeable = (table.get(name) for name in (_WEIGHT, _TRADEABLE))
+    panel = Panel(days.astype("datetime64[D]"), table["score"], returns, weights, tradeable)
     twins = compared = shared_weeks = measured_weeks = 0
     if measured:
         day, code, score, forward = (np.concatenate(column) for column in zip(*measured, strict=True))

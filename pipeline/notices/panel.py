@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from datasets.figures.series import Dates, Flags, Floats
 from pipeline.maths.weekly_digests import rounded
+from pipeline.notices import universe
 from pipeline.notices.correlations import centred_ranks, judge_mean, rank_correlations
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from schemas.notices import MIN_CORRELATED_WEEKS
@@ -39,6 +40,7 @@ _ON_RETURNS: Final = (
     "universe.gaps",
     "signal.innovation_ic",
     "signal.weight_ic",
+    "universe.barred_names",
     *_BESIDE_MARKS,
     "signal.chained_returns",
     "signal.unproven_weeks",
@@ -76,8 +78,8 @@ class Panel:
     ----------
     dates
         Rebalance dates, ascending, shape (weeks,).
-    scores, forward_returns, weights
-        Of the decisions; None where the column was not sealed. The weights are the targets of long_short.
+    scores, forward_returns, weights, tradeable
+        Of the decisions; None where the column was not sealed. The weights are the targets of long_short; tradeable is 1 or 0.
     span
         None where the run sealed no fills.
     marks
@@ -88,6 +90,7 @@ class Panel:
     scores: Floats
     forward_returns: Floats | None = None
     weights: Floats | None = None
+    tradeable: Floats | None = None
     span: Span | None = None
     marks: Floats | None = None
 
@@ -104,12 +107,16 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
     returns = panel.forward_returns
     compared = returns[:_COMPARED_NAMES]
     yield judge_copies("signal.copied_forward_returns", compared, panel.dates, "forward returns", near=True)
-    yield judge_gaps(panel.scores, returns)
+    yield universe.judge_gaps(panel.scores, returns)
     yield judge_innovation(panel.scores, returns)
     if panel.weights is None:
         yield not_checked("signal.weight_ic", "the run sealed no long_short_target_weight")
     else:
         yield judge_weights(panel.weights, panel.scores, returns)
+    if panel.tradeable is None:
+        yield not_checked("universe.barred_names", "the run sealed no next_open_tradeable")
+    else:
+        yield universe.judge_barred_names(panel.tradeable, panel.scores, returns)
     if panel.marks is None:
         for notice in _BESIDE_MARKS:
             yield not_checked(notice, "the run sealed no positions")
@@ -262,31 +269,6 @@ def judge_weights(weights: Floats, scores: Floats, returns: Floats) -> NoticeOut
         np.concatenate(sides),
         "Within the sides of long_short the rank correlation of weights with what the names earned exceeds that of the score by {mean:.3f}.",
         "sides of different weights",
-    )
-
-
-def judge_gaps(scores: Floats, returns: Floats) -> NoticeOutcome:
-    """Judge how often a name lacks its score or return in a week although it has both before and after."""
-    notice = "universe.gaps"
-    known = np.isfinite(scores) & np.isfinite(returns)
-    present = np.isfinite(scores) | np.isfinite(returns)
-    # Skipped and unfinished weeks lack the returns of most names.
-    measured = known[:, 2 * known.sum(axis=0) > present.sum(axis=0)]
-    between = measured[:, :-2] & measured[:, 2:]
-    number = int(between.sum())
-    if measured.shape[1] < MIN_CORRELATED_WEEKS:
-        return not_checked(
-            notice,
-            f"{counted(measured.shape[1], 'week is', 'weeks are')} measured; {MIN_CORRELATED_WEEKS} are needed",
-        )
-    if not number:
-        return not_checked(notice, "no name has two measured weeks with one between them")
-    gaps = int((between & ~measured[:, 1:-1]).sum())
-    return judged(
-        notice,
-        gaps / number,
-        f"In {gaps} of {number} cases a name lacks its score or its forward return between two weeks that have both.",
-        gaps=gaps,
     )
 
 

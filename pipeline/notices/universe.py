@@ -1,4 +1,4 @@
-"""Notices on the universe: missing delistings, duplicate names, frozen prices."""
+"""Notices on the universe: missing delistings, duplicate and barred names, frozen prices."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ import math
 import numpy as np
 
 from datasets.figures.series import Floats
+from pipeline.notices.correlations import centred_ranks, judge_mean
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
+from schemas.notices import MIN_CORRELATED_WEEKS
+from schemas.notices.signal import MIN_RANKED_NAMES
 from schemas.notices.universe import FROZEN_SESSIONS, MIN_EXIT_RATE, MIN_EXIT_YEARS
+from schemas.plurals import counted
 
 
 def judge_exits(names: int, last: int, mean: float, years: float) -> NoticeOutcome:
@@ -48,6 +52,52 @@ def judge_twins(twins: int, compared: int) -> NoticeOutcome:
         return not_checked(notice, "no name has a score and a forward return")
     message = f"{twins} of {compared} names of some weeks have the forward return of another name."
     return judged(notice, twins / compared, message, twins=twins, names=compared)
+
+
+def judge_barred_names(tradeable: Floats, scores: Floats, returns: Floats) -> NoticeOutcome:
+    """Judge whether names that could not be traded would have lost: their returns against the side of their scores.
+
+    Whether a name can be traded is known before its return, so that the two have nothing to do with each other.
+    """
+    both = np.isfinite(scores) & np.isfinite(returns)
+    sides, earned = (centred_ranks(np.where(both, values, np.nan)) for values in (scores, returns))
+    most = both.sum(axis=0) - 1.0
+    lost = np.where(
+        (tradeable == 0) & (most >= MIN_RANKED_NAMES - 1), -np.sign(sides) * earned / most, np.nan
+    )
+    return judge_mean(
+        "universe.barred_names",
+        lost.ravel(),
+        "{number} names that could not be traded would have lost: against the side of their scores their returns rank {mean:.2f} of the way "
+        "from the middle of their week to its end.",
+        f"no tradeable open in a week of {MIN_RANKED_NAMES} names",
+        period="name",
+    )
+
+
+def judge_gaps(scores: Floats, returns: Floats) -> NoticeOutcome:
+    """Judge how often a name lacks its score or return in a week although it has both before and after."""
+    notice = "universe.gaps"
+    known = np.isfinite(scores) & np.isfinite(returns)
+    present = np.isfinite(scores) | np.isfinite(returns)
+    # Skipped and unfinished weeks lack the returns of most names.
+    measured = known[:, 2 * known.sum(axis=0) > present.sum(axis=0)]
+    between = measured[:, :-2] & measured[:, 2:]
+    number = int(between.sum())
+    if measured.shape[1] < MIN_CORRELATED_WEEKS:
+        return not_checked(
+            notice,
+            f"{counted(measured.shape[1], 'week is', 'weeks are')} measured; {MIN_CORRELATED_WEEKS} are needed",
+        )
+    if not number:
+        return not_checked(notice, "no name has two measured weeks with one between them")
+    gaps = int((between & ~measured[:, 1:-1]).sum())
+    return judged(
+        notice,
+        gaps / number,
+        f"In {gaps} of {number} cases a name lacks its score or its forward return between two weeks that have both.",
+        gaps=gaps,
+    )
 
 
 def judge_frozen_marks(marks: Floats, before: Floats) -> NoticeOutcome:
