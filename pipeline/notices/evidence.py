@@ -27,7 +27,9 @@ from schemas.notices.universe import MIN_TWIN_WEEKS
 _INSTANTS: Final = ("entry_at", "maturity_at")
 _WEIGHT: Final = "long_short_target_weight"
 _TRADEABLE: Final = "next_open_tradeable"
-_NO_PANEL: Final = PanelRows(*(np.empty(0, np.int64),) * 2, *(np.empty((0, 0), np.int64),) * 2)
+_NO_PANEL: Final = PanelRows(
+    *(np.empty(0, np.int64),) * 2, *(np.empty((0, 0), np.int64),) * 2, np.empty((0, 0))
+)
 _TWIN_WEEKS: Final = 8
 """Weeks in which names are compared with each other."""
 
@@ -200,8 +202,9 @@ def _cross_sections(
         table[name] = np.full((codes.size, days.size), empty, column.dtype)
         table[name][at] = column[among]
     returns = table.get("forward_return")
-    weights, tradeable = (table.get(name) for name in (_WEIGHT, _TRADEABLE))
-    panel = Panel(days.astype("datetime64[D]"), table["score"], returns, weights, tradeable)
+    panel = Panel(
+        days.astype("datetime64[D]"), table["score"], returns, table.get(_WEIGHT), table.get(_TRADEABLE)
+    )
     twins = compared = shared_weeks = measured_weeks = 0
     if measured:
         day, code, score, forward = (np.concatenate(column) for column in zip(*measured, strict=True))
@@ -222,7 +225,8 @@ def _cross_sections(
     )
     sample = NO_SAMPLE if returns is None else _sampled_weeks(symbols.names(codes), days, returns)
     entry, maturity = (table.get(name, np.full((codes.size, days.size), NEVER)) for name in _INSTANTS)
-    return sections, PanelRows(codes, days, entry, maturity), sample
+    no_returns = np.full((codes.size, days.size), np.nan)
+    return sections, PanelRows(codes, days, entry, maturity, table.get("forward_return", no_returns)), sample
 
 
 def _first_days(days: Integers) -> Integers:

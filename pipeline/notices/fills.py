@@ -11,6 +11,7 @@ import numpy as np
 
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Flags, Floats
+from pipeline.notices.correlations import judge_mean
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from pipeline.reconciliation.grid import Codes
 from schemas.notices import BASIS_POINTS, CHANCE, NOTICE, NOTICES
@@ -54,6 +55,10 @@ class Fills:
         Mark at the close two sessions before, one before, and of the session of the fill.
     decided
         Mark at the close of the decision's day.
+    later
+        Whether it comes on a later day than the first fills of its decision.
+    following
+        Price of the name when its forward return ends, from that and `decided`; where one of these is unknown, `after`.
     """
 
     books: Sequence[str]
@@ -68,6 +73,8 @@ class Fills:
     before: Floats
     after: Floats
     decided: Floats
+    later: Flags
+    following: Floats
 
     def has_suffix(self, suffix: str) -> Flags:
         """Whether a fill is of such a variant."""
@@ -81,6 +88,7 @@ def judge_fills(fills: Fills) -> Iterator[NoticeOutcome]:
     yield _judge_free_fills(fills)
     yield _judge_uneven_cost(fills)
     yield _at_the_decision(fills)
+    yield _judge_foresight(fills)
 
 
 def _judge_against_marks(fills: Fills) -> Iterator[NoticeOutcome]:
@@ -192,6 +200,23 @@ def _at_the_decision(fills: Fills) -> NoticeOutcome:
         share,
         f"{share:.0%} of {number} fills are at the close of the day of their decision.",
         fills=number,
+    )
+
+
+def _judge_foresight(fills: Fills) -> NoticeOutcome:
+    """Judge what fills between decisions, such as those of a stop loss, gained until the next decision was filled.
+
+    They answer to what has happened. If they are at true prices, what happens next is as often against them as for them.
+    """
+    between = (fills.later | fills.has_suffix(ADJUSTING)) & ~fills.has_suffix(SETTLEMENTS)
+    gain = (fills.side * (fills.following / fills.mid - 1))[between]
+    return judge_mean(
+        "fills.foresight",
+        np.clip(gain, -_MOST_DISTANT, _MOST_DISTANT) * BASIS_POINTS,
+        "{number} fills between decisions gained {mean:.0f} bp on average until the next decision was filled.",
+        "a later price and are between decisions",
+        period="fill",
+        fewest=MIN_ADJUSTING_FILLS,
     )
 
 

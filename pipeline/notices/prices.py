@@ -21,7 +21,14 @@ from pipeline.notices.rows import BOOK_BITS, ReadColumns, Symbols, expanded, pla
 from pipeline.reconciliation.tables import FILLS, SESSION, Runs, fill_instants
 from schemas.notices import BASIS_POINTS
 from schemas.notices.books import NEARLY_UNBORROWED
-from schemas.tables.books import RAW_PREFIX, SETTLEMENTS, TRADE_ONLY_SUFFIXES, book_order, is_raw_book
+from schemas.tables.books import (
+    ADJUSTING,
+    RAW_PREFIX,
+    SETTLEMENTS,
+    TRADE_ONLY_SUFFIXES,
+    book_order,
+    is_raw_book,
+)
 from schemas.tables.pnl import ADJUSTMENTS
 
 _FILL: Final = ("quantity", "mid_price", "execution_cost")
@@ -62,12 +69,25 @@ class PanelRows:
         Rebalance dates as days since 1970, ascending.
     entry, maturity
         From when to when each forward return runs, microseconds, shape (names, weeks); NEVER where that was not sealed.
+    returns
+        Forward return, shape (names, weeks); NaN where there is none.
     """
 
     codes: Integers
     days: Integers
     entry: Integers
     maturity: Integers
+    returns: Floats
+
+    def returns_of(self, codes: Integers, days: Integers) -> Floats:
+        """Return the forward return of each name and rebalance date; NaN where that is none of the panel."""
+        order = np.argsort(self.codes)
+        place, known = place_in(codes, self.codes[order])
+        week, dated = place_in(days, self.days)
+        among = known & dated
+        returns = np.full(codes.size, np.nan)
+        returns[among] = self.returns[order[place[among]], week[among]]
+        return returns
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +170,7 @@ def sample_prices(
         return prices
     moments = ("earlier", "before", "day", "decided")
     with_marks = {name: marks[np.searchsorted(days, fills[name]), fills["code"]] for name in moments}
+    fills["following"] = with_marks["decided"] * (1 + panel.returns_of(fills["code"], fills["decided"]))
     return _with_fills(prices, fills, with_marks, variants, symbols)
 
 
@@ -176,6 +197,8 @@ def _with_fills(
         close_before,
         marks["day"],
         marks["decided"],
+        fills["later"],
+        np.where(np.isnan(fills["following"]), marks["day"], fills["following"]),
     )
     different = np.unique(day)
     sampled = different[days_by_digest(different)[:MAX_DAYS]]
@@ -194,7 +217,8 @@ def _fills(
 ) -> tuple[dict[str, Any] | None, _Mids]:
     """Read the fills: those of the days that stand first by digest by column, and the mids of a panel.
 
-    The columns are as sealed, with ``code`` of the symbol, the place of the ``book``, and its days ``day`` and ``decided``.
+    The columns are as sealed, with ``code`` of the symbol, the place of the ``book``, its days ``day`` and ``decided``, and whether
+    it is ``later`` than the first fills of its decision.
     """
     parts = [part.runs("trades", FILLS) for part in read("trades", FILLS)]
     heads = pl.concat([runs.heads for runs in parts])
@@ -209,6 +233,7 @@ def _fills(
     mids = _Mids(
         panel, _weekly_instants(heads, sessions, panel) if sessions.size and panel.days.size else None
     )
+    decisions, first = _first_days(heads)
     sampled: list[list[Any]] = []
     for part in read("trades", (*FILLS, "symbol", *_FILL, _REASON)):
         runs, rows = part.runs("trades", FILLS), part["trades"]
@@ -222,8 +247,20 @@ def _fills(
             growth = reason.replace_strict(_GROWTH, default=np.nan, return_dtype=pl.Float64).to_numpy()
             sampled.append([codes[some.rows].astype(np.int64), some.book, some.day, decided, growth, *values])
     names = ("code", "book", "day", "decided", "growth", *_FILL)
+    if not books:
+        return None, mids
     columns = [np.concatenate(column) for column in zip(*sampled, strict=True)]
-    return (dict(zip(names, columns, strict=True)) if books else None), mids
+    fills = dict(zip(names, columns, strict=True))
+    week, known = place_in(fills["decided"], decisions)
+    fills["later"] = known & (fills["day"] > first[week]) if first.size else known
+    return fills, mids
+
+
+def _first_days(heads: pl.DataFrame) -> tuple[Integers, Integers]:
+    """Return the decisions that the books themselves filled, ascending, and the first day on which they did."""
+    own = heads.filter(~pl.col("book").str.ends_with(ADJUSTING) & ~pl.col("book").str.ends_with(SETTLEMENTS))
+    weeks = own.group_by("decision_at").agg(pl.col("timestamp").min()).sort("decision_at")
+    return to_days(weeks["decision_at"]), to_days(weeks["timestamp"])
 
 
 def _weekly_instants(heads: pl.DataFrame, sessions: Integers, panel: PanelRows) -> Integers:

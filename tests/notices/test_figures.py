@@ -304,6 +304,8 @@ def test_implausible_fill_prices_are_noticed() -> None:
         before,
         after,
         earlier,
+        np.arange(800) % 8 == 0,
+        after,
     )
     assert {x.outcome for x in by_id(judge_fills(honest)).values()} == {"pass"}
 
@@ -320,6 +322,12 @@ def test_implausible_fill_prices_are_noticed() -> None:
         for x in (before, after)
     ]
     assert forged["fills.price_improvement"].value == pytest.approx(1e4 * min(means))
+
+    following = mid * (1 + np.where(honest.later, 0.02 * side, after / mid - 1))
+    following[::16] = mid[::16] * (1 + 0.5 * side[::16])
+    foresight = by_id(judge_fills(replace(honest, following=following)))["fills.foresight"]
+    assert (foresight.outcome, foresight.details["fills"]) == ("notice", 100)
+    assert foresight.value == pytest.approx(1e4 * (0.02 + 0.1) / 2)  # half of them are limited
 
     decided = np.where(np.arange(800) % 2 == 0, mid, np.nan)
     assert by_id(judge_fills(replace(honest, decided=decided)))["fills.decision_close"].value == 1.0

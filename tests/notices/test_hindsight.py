@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,3 +48,23 @@ def test_losing_names_that_could_not_be_traded_are_noticed(market: Market, tmp_p
     outcome = notices["universe.barred_names"]
     assert outcome.value == pytest.approx(0.33, abs=0.05)
     assert (outcome.message or "").startswith("225 names that could not be traded would have lost: ")
+
+
+@pytest.mark.parametrize("variant", ["_adjustments", ""])
+def test_positions_closed_before_they_lose_are_noticed(
+    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variant: str
+) -> None:
+    """Positions that lose 8 % or more by the next decision are closed at the open, at the price of the market."""
+
+    def stop(books: Any) -> None:
+        following = market.decisions[market.decisions >= books.session].min(initial=market.observed - 1)
+        loss = -np.sign(books.shares) * (books.marks[following] / books.mid - 1)
+        kept = np.where(books.bars[books.session] & (loss > 0.08), 0.0, books.shares)
+        books.fill(kept, variant=variant, phase="close", change="exit", exit_reason="risk_exit")
+
+    monkeypatch.setattr("examples.reference_engine.ledger._Books.adjust", stop)
+    notices = given(run_alpha(market, SPEC), tmp_path)
+    assert notices.keys() == {"fills.foresight"}
+    outcome = notices["fills.foresight"]
+    assert outcome.value == pytest.approx(880, abs=50)
+    assert "gained" in (outcome.message or "")
