@@ -1,4 +1,4 @@
-"""Pages of rows: a finished body, else cut from a table of JSON rows, else DuckDB over Parquet.
+"""Pages of rows: cached bodies, else rows cut from a row table, else DuckDB over Parquet.
 
-Every value is bound. Every name stands in a table's declaration, so no text of a request ever becomes SQL.
+Every value is bound and every name is declared, so no text of a request ever becomes SQL.
 """

@@ -14,13 +14,13 @@ from serve.pages.sql import compile_books
 
 
 def visible_books(snapshot: Snapshot, *, raw: bool) -> tuple[str, ...]:
-    """Return the books a key can read, over all kinds, in the order they are listed everywhere."""
+    """Return the books a key can read, over all kinds, in listing order."""
     return _listed(tuple(map(snapshot.books, BOOK_KINDS)), raw=raw)
 
 
 @lru_cache(maxsize=1024)
 def _listed(by_kind: tuple[tuple[str, ...], ...], *, raw: bool) -> tuple[str, ...]:
-    """Sort the books of all kinds; most runs have the same ones, and every request about a book asks."""
+    """Sort the books of all kinds; cached, because most runs have the same books and every request about a book needs them."""
     distinct = {book for books in by_kind for book in books}
     return tuple(sorted((x for x in distinct if raw or not is_raw_book(x)), key=book_order))
 
@@ -33,14 +33,14 @@ def holds_book(snapshot: Snapshot, kind: str, book: str, *, raw: bool) -> bool:
     kind
         The table: portfolio, positions, pnl or trades.
     book
-        As requested.
+        The requested book.
     raw
-        Whether the key sees raw books; one it does not see is treated as one that does not exist.
+        Whether the key sees raw books; a book that it does not see is treated as missing.
 
     Raises
     ------
     ApiError
-        ``unknown_book``, with the run's other books, when it has any.
+        ``unknown_book``, with the books that the key can read, if there are any.
     """
     visible = visible_books(snapshot, raw=raw)
     if book in visible:
@@ -76,14 +76,14 @@ class BookPages:
     Parameters
     ----------
     engine
-        What reads the files.
+        Reads the files.
     """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def page(self, query: PageQuery, snapshot: Snapshot, *, at_once: bool) -> PageResult | None:
-        """Run the query; with `at_once`, answer for a run without books alone: any other takes the engine."""
+        """Run the query; with `at_once`, answer only for a run without books, because any other needs the engine."""
         if at_once and not snapshot.opened:
             return None
         books = visible_books(snapshot, raw=query.raw) if snapshot.has("books") else ()

@@ -1,9 +1,9 @@
-"""The changes of a catalogue in order, and cursors from which a caller reads on.
+"""The changes of a catalogue in order, and cursors with which callers resume reading.
 
 Changes are ordered by the clocks of the publishing machines, which differ slightly, so that a change may arrive after a later
-one. A cursor therefore holds, beside its place, digests of the changes of the last seconds, minutes and hour before it. Where
-a node knows other changes in one of these stretches, it returns the stretch again. So no change is lost whose clock was less
-than an hour slow, a change is repeated only where one arrived late, and the nodes keep no state for callers.
+one. A cursor therefore holds its position and digests of the changes in the seconds, minutes and hour before it. If a node
+knows other changes in one of these windows, it returns the changes of the window again. So no change is lost if its clock was
+less than an hour slow, changes are repeated only if one arrived late, and nodes keep no state for callers.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ _CHECK_BYTES: Final = 1
 
 
 class Cursor(NamedTuple):
-    """A place behind a change.
+    """A position after a change.
 
     Attributes
     ----------
     time
-        Of the change, in microseconds since 1970.
+        Time of the change, in microseconds since 1970.
     tie
-        Orders changes of one time.
+        Orders changes with the same time.
     digests
-        Of the changes in the stretches before the place, the nearest first.
+        Digests of the changes in the windows before the position, the nearest window first.
     """
 
     time: int
@@ -49,14 +49,14 @@ class Cursor(NamedTuple):
     digests: tuple[int, ...]
 
     def encode(self) -> str:
-        """Return the text that callers hand back."""
+        """Return the cursor as text."""
         body = _PLACE.pack(_VERSION, self.time, self.tie)
         body += b"".join(digest.to_bytes(DIGEST_BYTES) for digest in self.digests)
         return base64.urlsafe_b64encode(body + _check(body)).decode()
 
     @classmethod
     def decode(cls, text: str) -> Cursor | None:
-        """Read a text back; None when no release of this format wrote it."""
+        """Parse a cursor; None if the text is not a cursor of this format."""
         try:
             data = base64.b64decode(text.encode("ascii"), altchars=b"-_", validate=True)
         except ValueError:
@@ -73,7 +73,7 @@ class Cursor(NamedTuple):
 
 
 START: Final = Cursor(0, 0, (0,) * _DIGESTS)
-"""Before everything."""
+"""The position before all changes."""
 
 
 def _check(body: bytes) -> bytes:
@@ -83,19 +83,19 @@ def _check(body: bytes) -> bytes:
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _SPANS: Final = (10_000_000, 120_000_000, 3_600_000_000)
-"""Microseconds before a place that each digest of a cursor reaches back; each begins where the one before it ends."""
+"""Microseconds that each window of a cursor's digests reaches back; each window ends where the nearer one begins."""
 _MASK: Final = np.uint64(2 ** (8 * DIGEST_BYTES) - 1)
 
 Times = npt.NDArray[np.int64]
-Marks = npt.NDArray[np.uint64]
+Hashes = npt.NDArray[np.uint64]
 
 
 class Entry(NamedTuple):
-    """A change with its place in the order, and its mark in digests."""
+    """A change with its sort key, `time` and `tie`, and its hash in digests."""
 
     time: int
     tie: int
-    mark: int
+    hash: int
     change: Change
 
 
@@ -105,13 +105,13 @@ class Part(NamedTuple):
     Attributes
     ----------
     changes
-        Those of the page, oldest first.
+        Changes of the page, oldest first.
     cursors
-        The cursor behind each.
+        The cursor after each change.
     total
-        All that follow.
+        Number of all changes after the cursor.
     next
-        The cursor behind the page.
+        The cursor after the page.
     """
 
     changes: tuple[Change, ...]
@@ -121,12 +121,12 @@ class Part(NamedTuple):
 
 
 class ChangeLog:
-    """Changes in their order.
+    """Changes in order.
 
     Parameters
     ----------
     entries
-        In order.
+        Sorted by time and tie.
     """
 
     def __init__(self, entries: list[Entry]) -> None:
@@ -134,22 +134,24 @@ class ChangeLog:
         self._times: Times = np.array([entry.time for entry in entries], dtype=np.int64)
 
     @cached_property
-    def _digests(self) -> Marks:
-        """The digest of all changes before each place."""
-        marks = np.array([entry.mark for entry in self._entries], dtype=np.uint64)
-        return np.concatenate([np.zeros(1, dtype=np.uint64), np.bitwise_xor.accumulate(marks)])
+    def _digests(self) -> Hashes:
+        """The digest of all changes before each index."""
+        hashes = np.array([entry.hash for entry in self._entries], dtype=np.uint64)
+        return np.concatenate([np.zeros(1, dtype=np.uint64), np.bitwise_xor.accumulate(hashes)])
 
     def known(
         self, now: datetime, visible: Callable[[str], bool] | None, since: Cursor | None = None
     ) -> ChangeLog:
-        """Return the log of those whose time has come, and whose alpha a caller may read.
+        """Return the log without changes in the future, and of the alphas that a caller may read.
 
-        One of the future, by a clock that is fast, would hide those that come until then: it waits.
+        A change dated in the future, by a fast clock, is left out until then: a cursor after it would skip the changes before.
 
         Parameters
         ----------
+        visible
+            Whether the caller may read an alpha; None if it may read all.
         since
-            Where reading goes on: what no digest of that cursor reaches is left out.
+            Cursor to resume from: changes before the reach of its digests are left out.
         """
         until = int(np.searchsorted(self._times, _microseconds(now), "right"))
         begin = 0 if since is None else int(np.searchsorted(self._times, since.time - _SPANS[-1], "left"))
@@ -159,7 +161,7 @@ class ChangeLog:
         return ChangeLog(entries if visible is None else [x for x in entries if visible(x.change.alpha_id)])
 
     def after(self, cursor: Cursor | None, limit: int, offset: int) -> Part:
-        """Return what follows a cursor, from the beginning when there is none."""
+        """Return the changes after a cursor; without a cursor, from the beginning."""
         start = 0 if cursor is None else self._start(cursor)
         total = len(self._entries) - start
         first = min(start + offset, len(self._entries))
@@ -169,20 +171,20 @@ class ChangeLog:
         return Part(tuple(self._entries[place].change for place in page), cursors, total, following)
 
     def _start(self, cursor: Cursor) -> int:
-        place = self._behind(cursor)
+        index = self._index_after(cursor)
         bounds = self._bounds(cursor.time)
-        known = self._window_digests(place, bounds)
+        digests = self._window_digests(index, bounds)
         changed = [
-            bound for bound, one, other in zip(bounds, known, cursor.digests, strict=True) if one != other
+            bound for bound, own, given in zip(bounds, digests, cursor.digests, strict=True) if own != given
         ]
-        return min([place, *changed])
+        return min([index, *changed])
 
-    def _behind(self, cursor: Cursor) -> int:
-        """Return the place of the first change behind a cursor."""
-        place = int(np.searchsorted(self._times, cursor.time, "left"))
-        while place < len(self._entries) and self._entries[place][:2] <= (cursor.time, cursor.tie):
-            place += 1
-        return place
+    def _index_after(self, cursor: Cursor) -> int:
+        """Return the index of the first change after a cursor."""
+        index = int(np.searchsorted(self._times, cursor.time, "left"))
+        while index < len(self._entries) and self._entries[index][:2] <= (cursor.time, cursor.tie):
+            index += 1
+        return index
 
     def _bounds(self, time: int) -> tuple[int, ...]:
         return tuple(int(np.searchsorted(self._times, time - span, "left")) for span in _SPANS)
@@ -195,18 +197,18 @@ class ChangeLog:
         return tuple(windows)
 
     def _cursor(self, place: int) -> Cursor:
-        """Return the cursor behind a change."""
+        """Return the cursor after a change."""
         time, tie = self._entries[place][:2]
         return Cursor(time, tie, self._window_digests(place + 1, self._bounds(time)))
 
     def _refreshed(self, cursor: Cursor) -> Cursor:
-        """Return a cursor at the same place, with what is known now."""
-        digests = self._window_digests(self._behind(cursor), self._bounds(cursor.time))
+        """Return the cursor with the digests that this node knows now."""
+        digests = self._window_digests(self._index_after(cursor), self._bounds(cursor.time))
         return Cursor(cursor.time, cursor.tie, digests)
 
 
 class ChangeLogs:
-    """Makes the log of a catalogue, and again when that changed. Safe to share between threads."""
+    """Builds the log of a catalogue, and rebuilds it when the catalogue changes. Safe to share between threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -215,7 +217,7 @@ class ChangeLogs:
         self._log = ChangeLog([])
 
     def of(self, listing: Listing) -> ChangeLog:
-        """Return the log of these pointers; only what moved since the last call is gone through."""
+        """Return the log of a listing; only pointers that moved since the last call are read."""
         with self._lock:
             if self._listing is listing:
                 return self._log
@@ -232,14 +234,14 @@ class ChangeLogs:
 
 
 def make_entry(change: Change) -> Entry:
-    """Return a change with its place."""
+    """Return the entry of a change."""
     time = _microseconds(change.at)
-    return Entry(time, _number(change.alpha_id), _number(f"{change.alpha_id}\0{time}"), change)
+    return Entry(time, _hash(change.alpha_id), _hash(f"{change.alpha_id}\0{time}"), change)
 
 
 def _microseconds(at: datetime) -> int:
     return (at - _EPOCH) // _MICROSECOND
 
 
-def _number(text: str) -> int:
+def _hash(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())

@@ -1,4 +1,4 @@
-"""Two snapshots of an alpha compared: figures and weekly cross-sections, within what a key may read."""
+"""Comparison of two snapshots of an alpha: figures and weekly cross-sections, limited to what a key may read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from serve.pages.sql import Statement, quoted, source
 _METRICS: Final = "performance.metrics"
 _SECTIONS: Final = "signals.rebalances.get"
 _MAX_ROWS: Final = 20_000_000
-"""Rows of two tables that are compared in one request; it takes seconds of a core."""
+"""Maximum rows of two tables compared in one request; these take seconds of a core."""
 _KEY: Final = ("date", "symbol")
 
 
@@ -36,28 +36,28 @@ def compare(
     *,
     raw: bool,
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Say what changed from one snapshot to another.
+    """Return the changes from one snapshot to another.
 
     Parameters
     ----------
     answer
         Answers a metrics query about the run of a snapshot.
     may_call
-        Registry ids of the endpoints the key may call: what none of them serves is not compared.
+        Registry ids of the endpoints the key may call; data that none of them serves are not compared.
     raw
-        Whether columns and books of the unconditioned signal are compared.
+        Whether to compare columns and books of the unconditioned signal.
 
     Returns
     -------
     dict
         ``figures``, each with its values before and after; ``weeks`` and ``names``, None where they are not compared.
     dict of str to str
-        What is not given, and why.
+        Withheld member -> reason.
 
     Raises
     ------
     SnapshotCorrupt
-        When a file of one of them is gone or cannot be read.
+        When a file of either snapshot is missing or cannot be read.
     """
     withheld: dict[str, str] = {}
     figures: list[dict[str, Any]] = []
@@ -94,13 +94,13 @@ def _entry(data: Mapping[str, Any], figure: HeadlineFigure) -> Mapping[str, Any]
 def _figure(
     figure: HeadlineFigure, before: Mapping[str, Any], after: Mapping[str, Any], withheld: dict[str, str]
 ) -> dict[str, Any]:
-    for one, which in ((before, "the earlier"), (after, "the later")):
-        if one["value"] is None:
-            withheld.setdefault(figure.name, f"in {which} snapshot: {one['withheld_reason']}")
-    alike = (before["unit"], before.get("annualisation")) == (after["unit"], after.get("annualisation"))
+    for entry, which in ((before, "the earlier"), (after, "the later")):
+        if entry["value"] is None:
+            withheld.setdefault(figure.name, f"in {which} snapshot: {entry['withheld_reason']}")
+    same_unit = (before["unit"], before.get("annualisation")) == (after["unit"], after.get("annualisation"))
     known = before["value"] is not None and after["value"] is not None
     stated = Checked.STATED in (before["checked"], after["checked"])
-    if known and not alike:
+    if known and not same_unit:
         withheld[figure.name] = f"no change: it was in {before['unit']}, and is in {after['unit']}"
     elif known and stated:
         withheld[figure.name] = "no change: a snapshot states the figure, and no table of it supports it"
@@ -112,7 +112,7 @@ def _figure(
         "after": after["value"],
         "before_checked": before["checked"],
         "after_checked": after["checked"],
-        "change": after["value"] - before["value"] if known and alike and not stated else None,
+        "change": after["value"] - before["value"] if known and same_unit and not stated else None,
     }
 
 
@@ -120,7 +120,7 @@ def _figure(
 
 
 def _sections(engine: Engine, earlier: Snapshot, later: Snapshot, *, raw: bool) -> tuple[Spans, Spans]:
-    """Return weeks and names that came, went or changed."""
+    """Return the weeks and the names that were added, removed or changed."""
     if earlier.entry("decisions").sha256 == later.entry("decisions").sha256:
         return {name: [] for name in _SPANS}, {name: [] for name in _SPANS}
     columns = [x for x in _common(earlier, later, raw=raw) if x not in _KEY]
@@ -133,7 +133,7 @@ _SPANS: Final = ("added", "removed", "changed")
 
 
 def _common(earlier: Snapshot, later: Snapshot, *, raw: bool) -> list[str]:
-    """Return the columns that both have and the key may read."""
+    """Return the columns that both snapshots have and the key may read."""
     before, after = (
         [x.name for x in visible_columns("decisions", one.columns("decisions"), raw=raw)]
         for one in (earlier, later)
@@ -152,7 +152,7 @@ def _incomparable(earlier: Snapshot, later: Snapshot, may_call: Collection[str])
 
 
 def _compared(before: str, after: str, columns: Collection[str]) -> Statement:
-    """Return the query of the rows of each week, and of each name, on both sides, and of those that differ."""
+    """Return the query that counts the rows before, after and differing, for each week and for each name."""
     one, other = source(before), source(after)
     differs = " OR ".join(["b.symbol IS NULL", "a.symbol IS NULL", *(_distinct(name) for name in columns)])
     sql = (
@@ -169,9 +169,9 @@ def _distinct(name: str) -> str:
     return f"b.{quoted(name)} IS DISTINCT FROM a.{quoted(name)}"
 
 
-def _spans(rows: pl.DataFrame, key: str, written: Callable[[Any], str]) -> Spans:
+def _spans(rows: pl.DataFrame, key: str, to_text: Callable[[Any], str]) -> Spans:
     was, is_now = pl.col("before") > 0, pl.col("after") > 0
     chosen = {"added": ~was, "removed": ~is_now, "changed": was & is_now & (pl.col("differing") > 0)}
     return {
-        name: [written(x) for x in rows.filter(flag)[key].sort().to_list()] for name, flag in chosen.items()
+        name: [to_text(x) for x in rows.filter(flag)[key].sort().to_list()] for name, flag in chosen.items()
     }

@@ -1,4 +1,4 @@
-"""Runs queries over published files, and writes their rows as JSON: the only module here that knows DuckDB."""
+"""Runs queries over published files and writes their rows as JSON; the only module of the package that uses DuckDB."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from schemas.errors import SnapshotUnreadable, StorageUnavailable
 from serve.pages.query import Rows
 from serve.pages.sql import PageStatements, Statement
 
-_WHOLE_SECONDS: Final = "%Y-%m-%dT%H:%M:%SZ"
-_MICROSECONDS: Final = "%Y-%m-%dT%H:%M:%S%.6fZ"
+_SECONDS_FORMAT: Final = "%Y-%m-%dT%H:%M:%SZ"
+_MICROSECONDS_FORMAT: Final = "%Y-%m-%dT%H:%M:%S%.6fZ"
 _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
     # Requests run in parallel, one thread each; a query on all cores would only wait for the others.
     "threads": 1,
@@ -26,31 +26,31 @@ _CONFIG: Final[dict[str, str | bool | int | float | list[str]]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
-_OURS: Final = (
+_STATEMENT_ERRORS: Final = (
     duckdb.ParserException,
     duckdb.SyntaxException,
     duckdb.CatalogException,
     duckdb.PermissionException,
 )
-"""Errors of the engine for an invalid statement, whatever the file."""
-_LOST: Final = (duckdb.FatalException, duckdb.InternalException)
+"""Errors of the engine about an invalid statement, whatever the file."""
+_FATAL_ERRORS: Final = (duckdb.FatalException, duckdb.InternalException)
 """Errors after which the database may be unusable."""
 
 
 class Engine:
     """Answers statements over Parquet files. Safe to share between threads.
 
-    Each thread has a cursor of its own on one in-memory database: a shared connection mixes up the results of
-    concurrent queries without saying so.
+    Each thread has its own cursor on one in-memory database: a shared connection silently mixes up the results of
+    concurrent queries.
     """
 
     def __init__(self) -> None:
         self._database = _opened()
         self._opening = threading.Lock()
-        self._mine = threading.local()
+        self._local = threading.local()
 
     def close(self) -> None:
-        """Let the database go; no statement may be running."""
+        """Close the database; no statement may be running."""
         self._database.close()
 
     def frame(self, statement: Statement) -> pl.DataFrame:
@@ -59,9 +59,9 @@ class Engine:
         Raises
         ------
         SnapshotUnreadable
-            When a file is gone or cannot be decoded.
+            When a file is missing or cannot be decoded.
         StorageUnavailable
-            When there is no memory left for the query.
+            When the query runs out of memory.
         """
         try:
             relation = self._cursor().sql(statement.sql, params=list(statement.binds))
@@ -73,7 +73,7 @@ class Engine:
         return frame
 
     def page(self, query: PageStatements) -> Rows:
-        """Run a page's queries; the rows are encoded without a Python object for any of them.
+        """Run the queries of a page; its rows are encoded without creating Python objects.
 
         Raises
         ------
@@ -85,31 +85,31 @@ class Engine:
         if isinstance(query.total, int):
             total = query.total
         elif returned < query.limit and (returned or not query.offset):
-            total = query.offset + returned  # a last page determines the total
+            total = query.offset + returned  # the end of the last page is the total
         else:
             total = int(self.frame(query.total).item())
         return frame_rows(frame, total)
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
-        database, cursor = getattr(self._mine, "cursor", (None, None))
+        database, cursor = getattr(self._local, "cursor", (None, None))
         if cursor is None or database is not self._database:
             with self._opening:
                 cursor = self._database.cursor()
-                self._mine.cursor = self._database, cursor
+                self._local.cursor = self._database, cursor
         own: duckdb.DuckDBPyConnection = cursor
         return own
 
     def _forget(self, error: BaseException) -> None:
-        """Drop this thread's cursor, for a failed query may have left a result open that blocks the next one.
+        """Drop this thread's cursor: a failed query may have left an open result that blocks the next query.
 
         An internal error of the engine may leave the database unusable, so later queries get a new one.
         """
-        database, cursor = getattr(self._mine, "cursor", (None, None))
-        self._mine.cursor = None, None
+        database, cursor = getattr(self._local, "cursor", (None, None))
+        self._local.cursor = None, None
         if cursor is not None:
             with contextlib.suppress(duckdb.Error):
                 cursor.close()
-        if isinstance(error, _LOST):
+        if isinstance(error, _FATAL_ERRORS):
             with self._opening:
                 if database is None or database is self._database:
                     self._database = _opened()
@@ -123,14 +123,14 @@ def engine_version() -> str:
 def _opened() -> duckdb.DuckDBPyConnection:
     database = duckdb.connect(":memory:", config=_CONFIG)
     database.execute("SET lock_configuration = true").fetchall()
-    # The engine's first query is many times slower than its second, so it is made before any request.
+    # The engine's first query is many times slower than the next, so run it before any request.
     database.sql("SELECT 1").to_arrow_table()
     return database
 
 
 def _translated(error: BaseException) -> BaseException:
-    """Return what an error of the engine comes to: a statement is made of declared names alone, so it is the file's fault."""
-    if isinstance(error, _OURS):
+    """Translate an error of the engine. A statement contains only declared names, so other errors are the file's fault."""
+    if isinstance(error, _STATEMENT_ERRORS):
         return error
     if isinstance(error, duckdb.OutOfMemoryException):
         return StorageUnavailable(f"there is no memory left for a query: {error}")
@@ -159,8 +159,8 @@ def row_objects(frame: pl.DataFrame) -> list[bytes]:
 def to_json(frame: pl.DataFrame) -> bytes:
     """Write a frame as a JSON array of objects.
 
-    Numbers stand in the shortest form that reads back to the same double, days as ``2020-01-03``, instants as
-    ``2020-01-03T14:30:00Z`` with microseconds only where they are not zero.
+    Numbers have the shortest form that reads back as the same double. Days are written as ``2020-01-03``, instants as
+    ``2020-01-03T14:30:00Z``, with microseconds only if they are not zero.
     """
     buffer = io.BytesIO()
     writable(frame).write_json(buffer)
@@ -168,12 +168,12 @@ def to_json(frame: pl.DataFrame) -> bytes:
 
 
 def writable(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return a frame with its instants as the texts they are served as."""
+    """Return a frame with its instants as text, as they are served."""
     instants = pl.selectors.datetime()
-    utc = instants.dt.convert_time_zone("UTC")  # the engine's session has the zone of the machine
+    utc = instants.dt.convert_time_zone("UTC")  # the engine's session has the machine's time zone
     texts = (
         pl.when(instants.dt.microsecond() == 0)
-        .then(utc.dt.strftime(_WHOLE_SECONDS))
-        .otherwise(utc.dt.strftime(_MICROSECONDS))
+        .then(utc.dt.strftime(_SECONDS_FORMAT))
+        .otherwise(utc.dt.strftime(_MICROSECONDS_FORMAT))
     )
     return frame.with_columns(texts)

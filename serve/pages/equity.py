@@ -1,4 +1,4 @@
-"""Equity curves: a ledger in memory, measured for each window before it is paged."""
+"""Equity curves: a ledger in memory, measured over the requested window and then paged."""
 
 from __future__ import annotations
 
@@ -37,8 +37,7 @@ class Ledger:
     Attributes
     ----------
     before, after
-        JSON of each row up to the columns that are measured, and from there on with a comma behind it: the same in every
-        window.
+        JSON of each row before the measured columns, and after them with a trailing comma; the same for every window.
     dates
         Day of each session.
     starting, ending
@@ -52,7 +51,7 @@ class Ledger:
     ending: Floats
 
     def between(self, first: dt.date | None, last: dt.date | None) -> tuple[int, int]:
-        """Return the number of the first session of some days, and of the one after their last; None leaves an end open."""
+        """Return the sessions within some days, from first to end, exclusive; None leaves an end of the days open."""
         days = self.dates
         start = 0 if first is None else int(days.searchsorted(np.datetime64(first, "D"), "left"))
         end = len(days) if last is None else int(days.searchsorted(np.datetime64(last, "D"), "right"))
@@ -60,13 +59,13 @@ class Ledger:
 
     @property
     def bytes(self) -> int:
-        """Memory taken."""
+        """Memory in bytes."""
         texts = sum(map(sys.getsizeof, (*self.before, *self.after)))
         return texts + 5 * self.dates.nbytes  # three arrays, and two lists of pointers
 
 
 def make_ledger(frame: pl.DataFrame) -> Ledger:
-    """Prepare a ledger of all rows of one book, ascending, with :data:`LEDGER_COLUMNS`."""
+    """Build a ledger from all rows of one book, ascending by date, with the columns :data:`LEDGER_COLUMNS`."""
     starting, ending = (_floats(frame, name) for name in ("starting_equity", "ending_equity"))
     before, after = (row_objects(frame.select(names)) for names in (_BEFORE, _AFTER))
     return Ledger(
@@ -84,32 +83,33 @@ def curve(ledger: Ledger, book: str, window: tuple[int, int], *, offset: int, li
     Parameters
     ----------
     book
-        For the summary.
+        Name of the book, for the summary.
     window
         Number of its first session, and of the one after its last.
     offset, limit
-        The page of it.
+        Page of the window.
     """
     start, end = window
     starting, ending = ledger.starting[start:end], ledger.ending[start:end]
     measured = equity_curve(starting, ending)
     summary = equity_summary(ledger.dates[start:end], starting, ending, measured)
     page = slice(min(offset, end - start), min(offset + limit, end - start))
-    # Without a query of Polars, which waits for its threads longer than the work on a page takes.
+    # Not a Polars query, which would wait for its threads longer than a page takes to compute.
     columns = [pl.Series(name, getattr(measured, name)[page], nan_to_null=True) for name in _MEASURED]
-    # Objects of numbers only, so that `},{` occurs only between two of them.
+    # The objects hold only numbers, so `},{` occurs only between two objects.
     texts = to_json(pl.DataFrame(columns))[2:-2].split(b"},{")
     shown = slice(start + page.start, start + page.stop)
-    parts = zip(ledger.before[shown], texts, ledger.after[shown], strict=False)  # no row has one empty text
+    # Not strict: without rows, the split yields one empty text.
+    parts = zip(ledger.before[shown], texts, ledger.after[shown], strict=False)
     objects = memoryview(b"".join(chain.from_iterable(parts)))[:-1]
     return PageResult(Rows(objects, page.stop - page.start, end - start), summary=_labelled(book, summary))
 
 
 def empty_summary(book: str) -> dict[str, Any]:
     """Return the summary of a book that has no ledger."""
-    none = np.empty(0)
-    measured = equity_curve(none, none)
-    return _labelled(book, equity_summary(none.astype("datetime64[D]"), none, none, measured))
+    empty = np.empty(0)
+    measured = equity_curve(empty, empty)
+    return _labelled(book, equity_summary(empty.astype("datetime64[D]"), empty, empty, measured))
 
 
 def _labelled(book: str, summary: EquitySummary) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def _floats(frame: pl.DataFrame, column: str) -> Floats:
 
 
 _MAX_SESSIONS: Final = 5_000
-"""Most sessions measured on the event loop; more would keep other requests waiting."""
+"""Maximum number of sessions measured on the event loop; more would keep other requests waiting."""
 
 
 class CurvePages:
@@ -130,16 +130,16 @@ class CurvePages:
     Parameters
     ----------
     cache
-        Keeps ledgers.
+        Cache of ledgers.
     """
 
     def __init__(self, cache: SizedLRUCache[Ledger]) -> None:
         self._cache = cache
 
     def page(self, query: PageQuery, snapshot: Snapshot, *, at_once: bool) -> PageResult | None:
-        """Measure a window and return a page of it; ApiError ``unknown_book``.
+        """Measure a window and return a page of it. Raises ApiError ``unknown_book``.
 
-        With `at_once`, of a ledger in memory and a window that is not too long; None for any other.
+        With `at_once`, answer only for a ledger in memory and a short window; return None otherwise.
         """
         if at_once and not snapshot.opened:
             return None

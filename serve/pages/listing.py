@@ -1,4 +1,4 @@
-"""The list of alphas, from the catalogue in memory: chosen, sorted and shown by figures, within what a key may see."""
+"""The list of alphas, from the catalogue in memory: filtered, sorted and shown with figures, limited to what a key may see."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ RUN_CLOSED: Final = "the key may not read this run"
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """Inclusive days; None at an end that is open."""
+    """A window of days, both ends inclusive; None leaves an end open."""
 
     first: dt.date | None
     last: dt.date | None
 
     def of(self, days: npt.NDArray[np.object_]) -> Flags | None:
-        """Whether each day, written as text, lies inside; None when all do."""
+        """Return whether each ISO 8601 day lies inside; None when both ends are open."""
         if self.first is None and self.last is None:
             return None
         inside = np.ones(days.size, dtype=np.bool_)
@@ -46,7 +46,7 @@ class Days:
 
 @dataclass(frozen=True, slots=True)
 class FiguresQuery:
-    """Parameters of a page of the screen besides a search.
+    """Parameters of a screen of alphas, without the search text.
 
     Attributes
     ----------
@@ -55,17 +55,17 @@ class FiguresQuery:
     sort
         What to sort by, with `-` when descending; None for the order of the list.
     bounds
-        Figure, and its least and largest value; None at an end that is open.
+        Figure, minimum and maximum; None leaves an end open.
     checked_only
-        Whether alphas with figures that no table supports, or that one contradicts, are left out.
+        Whether to leave out alphas with figures that no table supports or that a table contradicts.
     tag
-        A tag of the description; None for any.
+        A tag of the description; None for no condition.
     started, published
         Days of the run's start and of the first publication.
     runs
         The runs whose data the key may read.
     closed
-        Kinds of data closed to the key: figures computed from them are withheld.
+        Kinds of data that the key may not read; figures computed from them are withheld.
     raw
         Whether the key has raw-book access.
     """
@@ -83,18 +83,18 @@ class FiguresQuery:
 
     @property
     def judges(self) -> bool:
-        """Whether alphas are to be judged among all that the key may read."""
+        """Whether a requested figure judges alphas among all that the key may read."""
         names = (*self.fields, *(name for name, *_ in self.bounds), (self.sort or "").removeprefix("-"))
         return not JUDGED_NAMES.isdisjoint(names)
 
 
 def select(listing: Listing, query: FiguresQuery, chosen: Flags) -> Places:
-    """Return the numbers of the alphas that meet the query, in its order.
+    """Return the indices of the alphas that meet the query, in its order.
 
     Parameters
     ----------
     chosen
-        Which alphas may be among them: those the key may list that meet the other conditions.
+        The alphas that the key may list and that meet the other conditions.
     """
     columns = listing.columns
     if query.tag is not None:
@@ -126,7 +126,7 @@ def _values(columns: Columns, query: FiguresQuery, name: str) -> Floats:
 
 
 def figures(listing: Listing, query: FiguresQuery, place: int) -> dict[str, Any]:
-    """Return the members of a row that show the requested figures; none without a request."""
+    """Return the members of a row that show the requested figures; empty if none are requested."""
     if not query.fields:
         return {}
     pointer = listing.pointers[place]
@@ -161,12 +161,12 @@ def _closed(name: str) -> str:
 
 
 def closed_kinds(may_call: Collection[str]) -> tuple[str, ...]:
-    """Return the kinds of data closed to a key that may call these endpoints."""
+    """Return the kinds of data that a key may not read if it may call only these endpoints."""
     return tuple(source.kind for source in SOURCES if source.endpoint not in may_call)
 
 
 _MAX_ALPHAS: Final = 20_000
-"""Alphas that may be gone through on the event loop; more would keep other requests waiting."""
+"""Maximum number of alphas scanned on the event loop; more would keep other requests waiting."""
 
 
 class AlphasQuery(NamedTuple):
@@ -175,17 +175,17 @@ class AlphasQuery(NamedTuple):
     Attributes
     ----------
     snapshot
-        Stands for all alphas, with the edition of their list.
+        :data:`serve.cache.LISTING` in place of an alpha, and the edition of the list.
     allowed
         The alphas the key may read.
     search
-        A text that address, name or summary hold; None for all.
+        Text that the address, name or summary contains; None for no condition.
     complete_only
-        Whether runs that lack a required kind are left out.
+        Whether to leave out runs that lack a required kind.
     limit, offset
-        Of the alphas that meet the conditions.
+        Page of the alphas that meet the conditions.
     figures
-        What a screen asks of their figures, tags and days; None for the plain list.
+        Conditions of a screen on figures, tags and days; None for the plain list.
     """
 
     snapshot: SnapshotKey
@@ -201,7 +201,7 @@ class AlphaPages:
     """Answers queries of the list of alphas."""
 
     def page(self, query: AlphasQuery, listing: Listing, *, at_once: bool) -> PageResult | None:
-        """Answer, latest started first unless the query says otherwise; with `at_once`, None where that takes long."""
+        """Answer a query, latest started first unless it sorts; with `at_once`, return None if it would take too long."""
         pointers, wanted = listing.pointers, query.figures
         judged = wanted if wanted is not None and wanted.judges else None
         if at_once and (

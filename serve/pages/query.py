@@ -1,4 +1,4 @@
-"""Page query: the one value from which a page's entity tag, cache key, SQL and slice derive; and its result."""
+"""Page queries, each of which determines a page's entity tag, cache key, SQL and slice; and page results."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from serve.cache import SnapshotKey
 
 DECISION: Final = "decision"
-"""The row of a weekly cross-section: the one whose rows are filtered by figures and sorted."""
+"""Row model of a weekly cross-section, the only one that is filtered by figures and sorted."""
 
 
 class TableView(NamedTuple):
-    """A published table, of one book where it is partitioned by book, as one kind of key sees it.
+    """A published table, or one book of it if it is partitioned by book, with or without raw columns.
 
     Attributes
     ----------
@@ -25,9 +25,9 @@ class TableView(NamedTuple):
     book
         None for a table that is not partitioned by book.
     row
-        Name in :data:`schemas.rows.ROWS`: what a row shows.
+        Name of the row model in :data:`schemas.rows.ROWS`.
     raw
-        Whether the columns of the unconditioned signal are among them.
+        Whether the columns of the unconditioned signal are included.
     """
 
     table: str
@@ -44,23 +44,23 @@ class PageQuery(NamedTuple):
     snapshot
         The alpha and the snapshot's id.
     published_at
-        When the snapshot was first published: answers tell it.
+        When the snapshot was first published; part of the answer.
     table, row, raw
-        As of :class:`TableView`.
+        As in :class:`TableView`.
     book
-        The book whose rows are wanted; of a cross-section, the book whose target weights are meant.
+        The book whose rows are requested; for a cross-section, the book whose target weights are filtered and sorted.
     first, last
         Days, inclusive; None leaves that end open.
     symbols
-        Ascending and without repeats; None for all.
+        Ascending and unique; None for all.
     direction, min_abs_weight
-        Of a cross-section; None leaves a condition out. A null meets neither.
+        Conditions on a cross-section; None for no condition. A null meets neither condition.
     sort
-        The column a cross-section is sorted by, nulls last and ties by ascending symbol; None for the order of the file.
+        The column a cross-section is sorted by, nulls last and ties by ascending symbol; None for file order.
     descending
         Whether the largest comes first.
     limit, offset
-        Of the rows that meet the conditions.
+        Page of the rows that meet the conditions.
     """
 
     snapshot: SnapshotKey
@@ -81,17 +81,17 @@ class PageQuery(NamedTuple):
 
     @property
     def weight(self) -> str:
-        """The column `min_abs_weight` bounds."""
+        """The column that `min_abs_weight` bounds."""
         return weight_column(self.book or "")
 
 
 def weight_column(book: str) -> str:
-    """Name the target weight of a book."""
+    """Return the column of a book's target weight."""
     return f"{book}_target_weight"
 
 
 class UnknownSymbol(NamedTuple):
-    """A requested symbol that the run never had, and the run's own spelling of it, if there is one."""
+    """A requested symbol that the run never had, and the run's symbol that differs only in case, if any."""
 
     requested: str
     nearest: str | None
@@ -105,14 +105,14 @@ class Week(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """A page's rows as they are sent.
+    """The rows of a page, as sent.
 
     Attributes
     ----------
     objects
-        JSON objects with commas between them; part of a table in memory, which is copied when the body is assembled.
+        Comma-separated JSON objects; a view of a table in memory is copied when the body is assembled.
     returned, total
-        How many they are, and the rows of all pages.
+        Number of rows on this page, and on all pages.
     """
 
     objects: bytes | memoryview
@@ -121,7 +121,7 @@ class Rows(NamedTuple):
 
     @classmethod
     def of(cls, rows: Sequence[Mapping[str, Any]], total: int) -> Self:
-        """Return rows that are written here, one object each."""
+        """Return rows as JSON, one object per row."""
         return cls(memoryview(orjson.dumps(rows))[1:-1], len(rows), total)
 
 
@@ -129,20 +129,20 @@ NO_ROWS: Final = Rows(b"", 0, 0)
 
 
 class PageResult(NamedTuple):
-    """The rows that answer a page query, and what its meta needs.
+    """The rows that answer a page query, and the inputs of its meta.
 
     Attributes
     ----------
     rows
         The page.
     missing
-        Kinds that the run holds no rows of, when the page is empty for that reason.
+        Kinds of which the run has no rows, if the page is empty for that reason.
     unknown
         Requested symbols that the run never had.
     week
-        Of a cross-section; None when the run has no rebalance index.
+        Week of a cross-section; None when the run has no rebalance index.
     summary
-        Of the window of an equity curve, not of the page.
+        Summary of an equity curve over its window, not over the page.
     """
 
     rows: Rows

@@ -1,12 +1,12 @@
-"""Row tables in a folder of this machine: one copy for all serving processes, and for the next start.
+"""Row tables in a local folder: shared by all serving processes, and kept across restarts.
 
 ::
 
-    <folder>/<root>/alphas/alpha_id=<id>/snapshot=<id>/<digest of what it is made of>.rows
-    <folder>/lock                                       locked by the process that makes a table
+    <folder>/<root>/alphas/alpha_id=<id>/snapshot=<id>/<content key>.rows
+    <folder>/lock                                       locked by the process that builds a table
 
-A file is an Arrow IPC file, its length and its CRC-32. It gets its name when it is complete and is never changed afterwards;
-what was used longest ago makes room for what is new. A file that is removed while it is mapped stays readable.
+A file is an Arrow IPC file followed by its length and CRC-32. It is renamed into place when it is complete and never changed
+afterwards; the least recently used files are evicted. A mapped file stays readable after it is removed.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ _log = structlog.get_logger("serve.rows")
 _ROWS: Final = ".rows"
 _PART: Final = ".part"
 _TRAILER: Final = struct.Struct("<QI")
-"""Bytes of the Arrow file before it, and their CRC-32."""
+"""Length of the Arrow file before it in bytes, and its CRC-32."""
 MAX_SHARE: Final = 0.5
-"""Share of the bound that one table may take: a larger one would leave no room for any other."""
+"""Maximum share of the limit for one table, so that others fit beside it."""
 _MIN_FREE_SHARE: Final = 0.05
-"""Share of the disk that is left free for others."""
+"""Share of the disk that is left free for other programs."""
 
 
 class RowFolder:
-    """Row tables on disk, bounded in bytes. Safe between threads and between processes.
+    """Row tables on disk, bounded in bytes. Safe to share between threads and processes.
 
     Parameters
     ----------
     folder
-        Created privately if it is missing; it must not contain other files.
+        Created, private to this user, if it is missing; it must not contain other files.
     limit
-        Bytes of all files.
+        Maximum bytes of all files.
     identity
-        Of the datasets root.
+        Identity of the datasets root.
 
     Raises
     ------
@@ -74,22 +74,22 @@ class RowFolder:
         with tempfile.TemporaryFile(dir=self._root):
             pass
         self.hits = self.misses = 0
-        """Tables this process opened, and tables it had to make."""
+        """Tables that this process opened, and tables that it built."""
         self.evictions = 0
-        """Files this process removed to make room."""
+        """Files that this process evicted."""
         self.bytes = 0
-        """Of all processes, as of the last look."""
+        """Bytes of all files, of all processes, at the last check."""
         self._make_room(0)
 
     def open(self, owner: SnapshotKey, digest: str) -> RowTable | None:
-        """Return a table; None when there is none. One that is damaged is removed."""
+        """Open a table; None if there is no intact file. A damaged file is removed."""
         path = self._path(owner, digest)
         with contextlib.suppress(OSError):
             status = path.lstat()
             if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
                 return None
             try:
-                table = _opened(MappedFile(path, status.st_ino, status.st_size))
+                table = _map(MappedFile(path, status.st_ino, status.st_size))
             except (RowsDamaged, pa.ArrowException, struct.error) as error:
                 _log.warning("rendered_rows_damaged", alpha=owner[0], path=str(path), reason=str(error))
                 self.remove(owner, digest)
@@ -111,21 +111,21 @@ class RowFolder:
         size: int,
         make: Callable[[Callable[[], BinaryIO]], pa.RecordBatch],
     ) -> bool:
-        """Make a table and write it, unless it is there; False while another process makes one.
+        """Build a table and write it, unless its file exists; return False while another process builds one.
 
         Parameters
         ----------
         size
-            Bytes it is estimated to take.
+            Estimated bytes of the table.
         make
-            Returns its batch, whose columns it writes to temporary files.
+            Builds the batch; its argument opens temporary files for the columns.
 
         Raises
         ------
         DiskUnavailable
             If the disk is full; the partial file is removed.
         NotTabled
-            When it takes more than its share of the bound.
+            When the table is larger than its share of the limit.
         """
         path = self._path(owner, digest)
         with writing(path), self._only_writer() as alone:
@@ -143,7 +143,7 @@ class RowFolder:
                     del batch
                 written = part.stat().st_size
                 if written > self.limit * MAX_SHARE:
-                    raise NotTabled("it takes too much of what the folder may hold")
+                    raise NotTabled("it would take too much of the folder")
                 self._make_room(written)
                 part.replace(path)
             finally:
@@ -178,17 +178,17 @@ class RowFolder:
             except BlockingIOError:
                 yield False
                 return
-            for part in self._folder.rglob(f"*{_PART}"):  # whoever wrote it is dead
+            for part in self._folder.rglob(f"*{_PART}"):  # its writer has died
                 part.unlink(missing_ok=True)
             yield True
 
     def _make_room(self, size: int) -> None:
-        """Remove what was used longest ago until so many bytes fit.
+        """Evict the least recently used files until `size` bytes fit.
 
         Raises
         ------
         OSError
-            When they would take what is left free on the disk.
+            When too little of the disk would stay free.
         """
         files = sorted(self._files())
         self.bytes = sum(size for _, size, _ in files)
@@ -203,7 +203,7 @@ class RowFolder:
             raise OSError(errno.ENOSPC, "hardly any space would be left on the disk")
 
     def _files(self) -> Iterator[tuple[float, int, Path]]:
-        """Yield the last use, the bytes and the path of every table, whatever root and format it is of."""
+        """Yield the last use, the bytes and the path of every table, of any root and format."""
         for path in self._folder.rglob(f"*{_ROWS}"):
             with contextlib.suppress(OSError):
                 status = path.lstat()
@@ -211,10 +211,10 @@ class RowFolder:
 
 
 def open_folder(folder: Path, limit: int, identity: str) -> RowFolder | None:
-    """Open a folder of row tables; None, and a line in the log, when it cannot be used."""
+    """Open a folder of row tables; if it cannot be used, log a warning and return None."""
     try:
         return RowFolder(folder.expanduser().absolute(), limit, identity)
-    except (OSError, RuntimeError) as error:  # the latter when there is no home
+    except (OSError, RuntimeError) as error:  # RuntimeError: there is no home directory
         reason = getattr(error, "strerror", None) or str(error)
         _log.warning("rendered_rows_in_memory", folder=str(folder), reason=reason)
         return None
@@ -231,16 +231,16 @@ def _write(path: Path, batch: pa.RecordBatch) -> None:
         file.write(_TRAILER.pack(content.size, isal_zlib.crc32(content)))
 
 
-def _opened(mapped: MappedFile) -> RowTable:
+def _map(mapped: MappedFile) -> RowTable:
     """Map a file.
 
     Raises
     ------
     RowsDamaged
-        When it is not what was written.
+        When the file differs from what was written.
     """
     with pa.memory_map(str(mapped.path)) as file:
-        content = file.read_buffer()  # it stays mapped, without an open file, as long as this is in use
+        content = file.read_buffer()  # the mapping needs no open file and ends with its last user
     if content.size != mapped.size or content.size < _TRAILER.size:
         raise RowsDamaged("its end is missing")
     arrow = content.slice(0, content.size - _TRAILER.size)

@@ -1,12 +1,12 @@
-"""A table whose rows are JSON already: the text of a row is one more column beside those that rows are selected and ordered by.
+"""Row tables: each row of a published table as JSON text, beside the columns that rows are filtered and sorted by.
 
-The columns of a batch, as many values each as the published file has rows, in the order of the file:
+A batch has these columns, with one value per row of the published file, in file order:
 
-- ``day``: int32, days since 1970 in UTC;
-- ``symbol``: int32, place of the name among all names, which ascend; -1 for none;
-- ``by_symbol``: int32, the numbers of the rows, by name and then ascending;
-- a float64 for each figure that rows are filtered and sorted by, NaN for null;
-- ``json``: the row as an object followed by a comma, so that neighbouring rows are one slice of a buffer.
+- ``day``: int32, days since 1970-01-01 in UTC;
+- ``symbol``: int32, index of the symbol among all symbols in ascending order; -1 for null;
+- ``by_symbol``: int32, row numbers sorted by symbol, then ascending;
+- a float64 column for each figure that rows are filtered and sorted by, NaN for null;
+- ``json``: the row as a JSON object followed by a comma, so that adjacent rows are one slice of a buffer.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ from serve.pages.query import DECISION, PageQuery, Rows, TableView
 from serve.pages.sql import DAY_COLUMNS, Statement, projection, quoted, select_symbols, source
 
 Numbers = npt.NDArray[np.integer[Any]]
-"""Numbers of rows, from 0."""
+"""Row numbers, from 0."""
 FORMAT: Final = 1
-"""Raised with every change of what is in a batch."""
+"""Bump when the layout of a batch changes."""
 FIGURES: Final = (
     "direction",
     "score",
     "average_rank",
     *(x.name for x in TABLES["decisions"] if x.name.endswith("_target_weight") and not x.raw),
 )
-"""Numbers that the rows of a cross-section are filtered and sorted by."""
+"""Columns that the rows of a cross-section are filtered and sorted by."""
 _PART_ROWS: Final = 60_000
-"""Rows that are read and written at once: three row groups of a published file."""
+"""Rows read and written at a time: three row groups of a published file."""
 _KEY: Final = "#"
-"""Begins the names of the columns rows are selected by; no declared name does."""
+"""Prefix of the columns that rows are filtered and sorted by; no declared name starts with it."""
 _NAMES: Final = b"names"
-"""Metadata of a batch: name -> begin and end of its rows in ``by_symbol``, in the order of names."""
+"""Metadata key of a batch; its value is symbol -> start and end of its rows in ``by_symbol``, in symbol order."""
 _NAME_BYTES: Final = 128
 _USE_SECONDS: Final = 60.0
-"""Between two notes that a file is in use, by which those are chosen that make room for others."""
+"""Minimum seconds between updates of a file's access time, which orders evictions."""
 _TYPES: Final = {"day": np.int32, "symbol": np.int32, "by_symbol": np.int32}
 _EPOCH: Final = dt.date(1970, 1, 1)
 _LINE_FEED: Final = ord("\n")
@@ -63,15 +63,15 @@ _COMMA: Final = ord(",")
 
 
 class RowsDamaged(Exception):
-    """A file of rows is not what was written."""
+    """The file of a row table differs from what was written."""
 
 
 class NotTabled(Exception):
-    """A published file has not the order that a table needs."""
+    """No row table can be built from a published file."""
 
 
 class MappedFile(NamedTuple):
-    """The file of a table: its path, and inode and bytes of what was mapped, since another may take its name."""
+    """The file of a table: its path, and its inode and size when it was mapped, because another file may replace it."""
 
     path: Path
     inode: int
@@ -79,14 +79,14 @@ class MappedFile(NamedTuple):
 
 
 class RowTable:
-    """Every row of a published table (of one book) as one kind of key sees it.
+    """All rows of a published table, or of one of its books, with or without raw columns.
 
     Parameters
     ----------
     batch
-        As the module says.
+        Has the columns that the module describes.
     file
-        What it is mapped from; None for one in memory.
+        The mapped file; None for a table in memory.
     """
 
     def __init__(self, batch: pa.RecordBatch, file: MappedFile | None = None) -> None:
@@ -106,51 +106,51 @@ class RowTable:
 
     @property
     def bytes(self) -> int:
-        """Memory of this process that it takes, about; pages of a mapped file belong to all processes."""
+        """Approximate memory of this process; the pages of a mapped file are shared by all processes."""
         return self._in_memory + _NAME_BYTES * len(self._names) + mmap.PAGESIZE
 
-    def _scanned(self, query: PageQuery, rows: int) -> int:
-        """Return how many rows are gone through to select some of those of the query's days."""
-        return (
-            rows if query.symbols is None else sum(end - first for first, end in self._spans(query.symbols))
-        )
+    def _scanned(self, query: PageQuery, in_window: int) -> int:
+        """Return the number of rows that a query scans, with `in_window` rows in its window of days."""
+        if query.symbols is None:
+            return in_window
+        return sum(end - first for first, end in self._spans(query.symbols))
 
     def _spans(self, symbols: Sequence[str]) -> list[tuple[int, int]]:
-        """Return where the rows of each name are among those by name."""
+        """Return the start and end of each symbol's rows in ``by_symbol``."""
         return [self._names[name] for name in symbols if name in self._names]
 
-    def cut(self, query: PageQuery, most: int | None = None) -> Rows | None:
-        """Return the page of a query of this table.
+    def cut(self, query: PageQuery, max_scanned: int | None = None) -> Rows | None:
+        """Return the page that answers a query.
 
         Parameters
         ----------
-        most
-            Rows that may be gone through for it; None is returned where it takes more.
+        max_scanned
+            Maximum number of rows to scan; None is returned if the query needs more.
 
         Raises
         ------
         RowsDamaged
-            When its file was shortened or removed.
+            When the table's file was shortened or removed.
         """
-        self._note_use()
+        self._record_use()
         start, end = self._between(query)
         if _is_range(query):
             first = min(start + query.offset, end)
             last = min(first + query.limit, end)
             text = self._data[self._offsets[first] : self._offsets[last]]
             return Rows(text[:-1], last - first, end - start)
-        if most is not None and self._scanned(query, end - start) > most:
+        if max_scanned is not None and self._scanned(query, end - start) > max_scanned:
             return None
         rows = self._select(query, start, end)
         page = np.ascontiguousarray(rows[query.offset : query.offset + query.limit], np.int32)
-        # Not by `pa.array`, which imports pandas where that is installed: it takes a second.
+        # Not `pa.array`: it imports pandas where installed, which takes a second.
         numbers = pa.Array.from_buffers(pa.int32(), len(page), [None, pa.py_buffer(page)])
         _, ends, text = self._json.take(numbers).buffers()
         length = int(np.frombuffer(ends, np.int64, len(page) + 1)[-1])
         return Rows(memoryview(text or b"")[: max(0, length - 1)], len(page), len(rows))
 
-    def _note_use(self) -> None:
-        """Write down now and then that the file is in use; refuse one cut short, beyond whose end reading ends the process."""
+    def _record_use(self) -> None:
+        """Update the access time now and then; refuse a shortened file, because reading beyond its end kills the process."""
         if self._file is None:
             return
         path, now = self._file.path, time.time()
@@ -161,16 +161,16 @@ class RowTable:
         if (status.st_ino, status.st_size) != self._file[1:]:
             raise RowsDamaged(f"{path} was shortened or replaced")
         if status.st_atime < now - _USE_SECONDS:
-            with contextlib.suppress(OSError):  # a disk that became read-only
+            with contextlib.suppress(OSError):  # the disk became read-only
                 os.utime(path, (now, status.st_mtime))
 
     @property
     def removed(self) -> bool:
-        """Whether its file is gone: as long as it is mapped it takes room on the disk."""
+        """Whether its file was removed; the file uses disk space until it is unmapped."""
         return self._file is not None and not self._file.path.exists()
 
     def _between(self, query: PageQuery) -> tuple[int, int]:
-        """Return the number of the first row of a query's days, and of the one after its last."""
+        """Return the rows within a query's days, from first to end, exclusive."""
         days, first, last = self._days, query.first, query.last
         start = 0 if first is None else int(days.searchsorted(_day(first), "left"))
         end = len(days) if last is None else int(days.searchsorted(_day(last), "right"))
@@ -201,13 +201,14 @@ def _is_range(query: PageQuery) -> bool:
 
 
 def _day(day: dt.date) -> np.int32:
-    """Return a day as one of the column: of any other type, the column would be converted to it."""
+    """Return a day in the column's type; a search for any other type would convert the column."""
     return np.int32((day - _EPOCH).days)
 
 
 def _order(values: npt.NDArray[np.float64]) -> Numbers:
-    """Return the order of ascending values: NaN last, and ties in the order they stand in, by ascending name."""
-    order = np.argsort(values)  # a fifth of the time of the stable sort, and without ties or NaN the same
+    """Return the ascending order of values: NaN last, ties in their present order, which is by ascending symbol."""
+    # A fifth of the time of a stable sort, with the same result if there are no ties and no NaN.
+    order = np.argsort(values)
     ordered = values[order]
     return order if np.all(ordered[1:] > ordered[:-1]) else np.argsort(values, kind="stable")
 
@@ -222,11 +223,11 @@ class TableSource(NamedTuple):
     Attributes
     ----------
     view, snapshot
-        Which table.
+        The table and its snapshot.
     columns
-        Select list of all columns: what a row shows, and what rows are selected and ordered by.
+        Select list: the columns that a row shows, and those that rows are filtered and sorted by.
     digest
-        Stands for the bytes of the table: of the file, the columns, and the versions of what reads and writes them.
+        Content key: digest of the file, the columns, and the library versions.
     """
 
     view: TableView
@@ -235,12 +236,12 @@ class TableSource(NamedTuple):
     digest: str
 
     def parts(self) -> tuple[list[Statement], Statement | None]:
-        """Return the queries of all rows, part by part, and that of the names; None where rows have none.
+        """Return the queries for the rows, one per part, and the query for the symbols; None if the table has no symbols.
 
         Raises
         ------
         SnapshotCorrupt, StorageUnavailable
-            When the file is gone or is not what was published.
+            When the file is missing or differs from what was published.
         """
         stored = source(self.snapshot.file(self.view.table, self.view.book))
         sql = f"SELECT {self.columns.sql} FROM {stored.sql} WHERE file_row_number BETWEEN ? AND ?"  # noqa: S608 - declared names only
@@ -251,7 +252,7 @@ class TableSource(NamedTuple):
 
 
 def table_source(view: TableView, snapshot: Snapshot) -> TableSource | None:
-    """Return what the table of a view is made of; None when a column is not there that its rows are filtered by."""
+    """Return the inputs of a view's table; None when a column that its rows are filtered by is missing."""
     table, present = TABLES[view.table], snapshot.columns(view.table)
     figures = FIGURES if view.row == DECISION else ()
     if not set(figures) <= set(present):
@@ -264,25 +265,25 @@ def table_source(view: TableView, snapshot: Snapshot) -> TableSource | None:
         [shown.sql, *(f"{quoted(name)} AS {quoted(_KEY + key)}" for key, name in keys.items())]
     )
     file = snapshot.entry(view.table, view.book)
-    made_of = (FORMAT, file.sha256, columns, shown.binds, engine_version(), pl.__version__)
-    digest = hashlib.sha256(repr(made_of).encode()).hexdigest()[:32]
+    content = (FORMAT, file.sha256, columns, shown.binds, engine_version(), pl.__version__)
+    digest = hashlib.sha256(repr(content).encode()).hexdigest()[:32]
     return TableSource(view, snapshot, Statement(columns, shown.binds), digest)
 
 
 def make_batch(engine: Engine, table: TableSource, spool: Callable[[], BinaryIO]) -> pa.RecordBatch:
-    """Read a published file and write its rows.
+    """Build a batch from a published file.
 
     Parameters
     ----------
     spool
-        Makes a temporary file, or a buffer in memory, for a column.
+        Opens a temporary file, or a buffer in memory, for a column.
 
     Raises
     ------
     NotTabled
-        When the days do not ascend.
+        When the file has no rows, or its days do not ascend.
     SnapshotCorrupt
-        When the file is gone or cannot be read.
+        When the file is missing or cannot be read.
     """
     parts, all_names = table.parts()
     names = [] if all_names is None else sorted(engine.frame(all_names)["symbol"].to_list())
@@ -337,7 +338,7 @@ def make_batch(engine: Engine, table: TableSource, spool: Callable[[], BinaryIO]
 
 
 def _written(frame: pl.DataFrame) -> tuple[npt.NDArray[np.uint8], Numbers]:
-    """Return the rows of a frame as objects that each end with a comma, and the end of each."""
+    """Return the rows of a frame as JSON objects, each followed by a comma, and where each ends."""
     buffer = io.BytesIO()
     writable(frame).write_ndjson(buffer)
     text = np.frombuffer(buffer.getbuffer(), np.uint8)
@@ -348,7 +349,7 @@ def _written(frame: pl.DataFrame) -> tuple[npt.NDArray[np.uint8], Numbers]:
 
 
 def _days(values: pl.Series) -> npt.NDArray[np.int32]:
-    """Return days or instants as days since 1970 in UTC."""
+    """Return dates or timestamps as days since 1970-01-01 in UTC."""
     utc = values.dt.convert_time_zone("UTC").dt.date() if values.dtype == pl.Datetime else values
     return utc.to_physical().to_numpy()
 

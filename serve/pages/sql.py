@@ -1,7 +1,7 @@
-"""A page query as SQL: fragments of SQL that carry their bound values.
+"""A page query as SQL: SQL fragments with their bound values.
 
-SQL is put together from the declared names and the words in these modules alone; a value is always a question
-mark, so the linter's warning about built SQL is answered here once.
+SQL is assembled only from declared names and the literals of these modules; every value is bound to a placeholder.
+This answers the linter's warning about assembled SQL for all of them.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _SQL_TYPES: Final[dict[Type, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A text of SQL, or a part of one, with the values of its question marks in order."""
+    """A SQL statement or fragment, with the values of its placeholders in order."""
 
     sql: str
     binds: tuple[object, ...] = ()
 
 
 class PublishedFile(NamedTuple):
-    """A published file: its address, the table's columns that it holds, and its number of rows."""
+    """A published file: its address, its columns of the table, and its number of rows."""
 
     address: str
     columns: Collection[str]
@@ -50,14 +50,14 @@ class PublishedFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PageStatements:
-    """The query of one page, and the query of how many rows all pages hold.
+    """The query for one page, and the query for the total number of rows.
 
     Attributes
     ----------
     total
-        A statement that counts; a number when it is known without one.
+        Statement that counts the rows; their number if it is known without a query.
     limit, offset
-        The page, as `rows` applies it.
+        Limit and offset of `rows`.
     """
 
     rows: Statement
@@ -78,19 +78,19 @@ def projection(
     raw: bool,
     constants: Mapping[str, str] | None = None,
 ) -> Statement:
-    """Choose what a row shows.
+    """Return the select list of a row.
 
     Parameters
     ----------
     model
         The declared row.
     present
-        Published columns the snapshot holds. A declared one that is not among them is left out, or null
-        where the model says so.
+        Published columns of the snapshot. A declared column that is missing is left out, or null where the
+        model says so.
     raw
         Whether the key sees the columns of the unconditioned signal.
     constants
-        Columns that stand in the path of the file: name -> value.
+        Columns that are in the file's path, not in the file: name -> value.
 
     Returns
     -------
@@ -114,8 +114,8 @@ def projection(
 def source(file: str) -> Statement:
     """Return the table expression of one published file.
 
-    The address is a pattern to the engine, so the characters that would make it match other files are
-    escaped; and the folders named ``column=value`` above the file must not become columns.
+    The engine reads the address as a pattern, so characters that would match other files are escaped. Folders
+    named ``column=value`` in the path must not become columns.
     """
     return Statement(
         "read_parquet(?, hive_partitioning = false, file_row_number = true)", (_GLOB.sub(r"[\1]", file),)
@@ -132,7 +132,7 @@ def paged(
     offset: int,
     order_binds: tuple[object, ...] = (),
 ) -> PageStatements:
-    """Put the two queries of a filtered or sorted page together; `order_binds` are the values of the question marks in `order`."""
+    """Return the queries of a filtered or sorted page; `order_binds` are the values of the placeholders in `order`."""
     where = _where(conditions)
     rows = Statement(
         f"SELECT {columns.sql} FROM {table.sql}{where.sql} ORDER BY {order} LIMIT ? OFFSET ?",  # noqa: S608 - see module
@@ -147,7 +147,7 @@ def row_range(
 ) -> PageStatements:
     """Return the queries of a page of a file that is stored in this order.
 
-    Its rows are selected by their numbers: the engine then reads only the part of the file that holds them.
+    Its rows are selected by number, so the engine reads only the part of the file that holds them.
     """
     rows = Statement(
         f"SELECT {columns.sql} FROM {table.sql}"  # noqa: S608 - see module
@@ -158,7 +158,7 @@ def row_range(
 
 
 def select_symbols(stored: Statement) -> Statement:
-    """Return the query of the distinct symbols of a table expression that has any."""
+    """Return the query for the distinct symbols of a table expression."""
     column = quoted("symbol")
     sql = f"SELECT DISTINCT {column} FROM {stored.sql} WHERE {column} IS NOT NULL"  # noqa: S608 - see module
     return Statement(sql, stored.binds)
@@ -174,14 +174,14 @@ def _where(conditions: Sequence[Statement]) -> Statement:
 
 
 def make_order_by(*terms: tuple[str, bool]) -> str:
-    """Return an ORDER BY of declared names, each with whether it descends; nulls last either way."""
+    """Return an ORDER BY of declared names, each with whether it descends; nulls always come last."""
     return ", ".join(
         f"{quoted(name)} {'DESC' if descending else 'ASC'} NULLS LAST" for name, descending in terms
     )
 
 
 def stored_order(table: Table) -> str:
-    """Return the ORDER BY a published file of the table is stored in, less what stands in its path."""
+    """Return the stored order of a published file as an ORDER BY, without the columns in the file's path."""
     return make_order_by(*((name, False) for name in table.sort if name not in table.partition))
 
 
@@ -190,7 +190,7 @@ DAY_COLUMNS: Final = {
     for name, table in TABLES.items()
     if "date" in table or "timestamp" in table
 }
-"""Table -> the column a window of days acts on: the day where there is one, else the instant."""
+"""Table -> the column that a window of days filters: the date if there is one, else the timestamp."""
 
 
 def compile_page(query: PageQuery, file: PublishedFile, week_rows: int | None = None) -> PageStatements:
@@ -199,9 +199,9 @@ def compile_page(query: PageQuery, file: PublishedFile, week_rows: int | None = 
     Parameters
     ----------
     file
-        Holds the rows of the table, of one book where it is partitioned by book.
+        The file of the table, or of the query's book if the table is partitioned by book.
     week_rows
-        Rows of the week of a cross-section, which need no counting if no filter leaves any out.
+        Rows of a cross-section's week, which are the total if no filter applies, and need no counting.
     """
     table = TABLES[query.table]
     constants = {"book": query.book or ""} if table.partition else None
@@ -225,7 +225,7 @@ def compile_books(query: PageQuery, snapshot: Snapshot, books: Sequence[str]) ->
     Parameters
     ----------
     books
-        Those the key can see, in the order they are listed.
+        The books that the key sees, in listing order.
     """
     return paged(
         projection(ROWS[query.row], snapshot.columns(query.table), raw=query.raw),
@@ -239,7 +239,7 @@ def compile_books(query: PageQuery, snapshot: Snapshot, books: Sequence[str]) ->
 
 
 def _filters(query: PageQuery) -> list[Statement]:
-    """Return the conditions that leave out rows of the days."""
+    """Return the conditions of a query other than its window of days."""
     filters = []
     if query.symbols is not None:
         filters.append(_is_in("symbol", query.symbols))
@@ -251,12 +251,12 @@ def _filters(query: PageQuery) -> list[Statement]:
 
 
 def window(column: Column, first: dt.date | None, last: dt.date | None) -> list[Statement]:
-    """Return the conditions that keep rows from one day to another, both inclusive.
+    """Return the conditions for a window of days, both ends inclusive.
 
     Parameters
     ----------
     column
-        A day, or an instant, of which the day in UTC counts.
+        A date, or a timestamp, whose day in UTC counts.
     first, last
         None leaves that end open.
     """
@@ -267,7 +267,7 @@ def window(column: Column, first: dt.date | None, last: dt.date | None) -> list[
     conditions = []
     if first is not None:
         conditions.append(Statement(f"{name} >= ?", (_midnight(first),)))
-    if last is not None and last < dt.date.max:  # no day follows the last one, and no row either
+    if last is not None and last < dt.date.max:  # no day, and so no row, follows it
         conditions.append(Statement(f"{name} < ?", (_midnight(last + dt.timedelta(days=1)),)))
     return conditions
 

@@ -1,4 +1,4 @@
-"""The symbols a run ever scored or traded, in memory: one that it never had is more often misspelt than meant."""
+"""The symbols that a run ever scored or traded, in memory, to report requested ones that it never had: most are misspelt."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class RunSymbols:
     Parameters
     ----------
     engine
-        What reads the files.
+        Reads the files.
     cache
-        Where symbols stay.
+        Cache of symbols.
     """
 
     def __init__(self, engine: Engine, cache: SizedLRUCache[_Symbols]) -> None:
@@ -44,14 +44,14 @@ class RunSymbols:
         Parameters
         ----------
         raw
-            Whether the key sees the books of the unconditioned signal, which may hold others.
+            Whether the key sees the books of the unconditioned signal, which may hold other symbols.
         at_once
-            Whether to answer from memory alone; None when the symbols were not read yet.
+            Whether to answer from memory only; returns None if the symbols have not been read yet.
 
         Raises
         ------
         SnapshotCorrupt
-            When a file is gone or cannot be read.
+            When a file is missing or cannot be read.
         """
 
         def symbols(books: tuple[str, ...]) -> _Symbols | None:

@@ -1,4 +1,4 @@
-"""Pages of stored rows: cut from a table in memory, else read from the files; and which tables are worth their room."""
+"""Pages of stored rows, cut from a row table or read from the files; and the decision which row tables to build."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ from serve.pages.symbols import RunSymbols
 _log = structlog.get_logger("serve.cache")
 
 _MAX_SCANNED: Final = 500_000
-"""Most rows scanned on the event loop; more would keep other requests waiting."""
+"""Maximum number of rows scanned on the event loop; more would keep other requests waiting."""
 _WEEK: Final = ("date", "week_status", "n_symbols")
 _WEEK_BYTES: Final = 170
 """Approximate memory of a week, in bytes."""
-_BYTES_A_VALUE: Final = 28
-"""Bytes of a value as JSON with its name, from which the size of a table is estimated."""
-_MADE_BYTES_A_SECOND: Final = 150e6
-"""Bytes per second of one core, from which the cost of a table is estimated."""
-_SHARE_WHEN_FREE: Final = 0.02
-"""Fraction of that cost that direct answers must have taken before the table is made, while there is room."""
-_MAX_SPENT: Final = 4096
-"""Maximum number of tables whose direct answers are counted."""
-_REFUSED_SECONDS: Final = 30.0
-"""Seconds before a failed table is tried again."""
+_BYTES_PER_VALUE: Final = 28
+"""Approximate bytes of a value as JSON with its name; gives the estimated size of a table."""
+_BUILD_BYTES_PER_SECOND: Final = 150e6
+"""Approximate bytes built per second on one core; gives the estimated cost of a table."""
+_COST_SHARE_WHEN_FREE: Final = 0.02
+"""Fraction of that cost that direct answers must reach before the table is built, while there is free space."""
+_MAX_COSTS: Final = 4096
+"""Maximum number of tables for which the cost of direct answers is summed."""
+_RETRY_SECONDS: Final = 30.0
+"""Seconds before a failed build is retried."""
 _Key: TypeAlias = tuple[SnapshotKey, TableView]
 
 
@@ -76,14 +76,14 @@ class RebalanceIndex(NamedTuple):
     symbols: Sequence[int] | None
 
     def week(self, day: dt.date | None) -> Week:
-        """Return the week of a rebalance day, which every query of a cross-section has.
+        """Return the week of a rebalance day.
 
         Raises
         ------
         ApiError
-            ``rebalance_not_found`` with the rebalance days around a day that is none.
+            ``rebalance_not_found``, with the first, last and nearest rebalance days, when `day` is not one.
         """
-        assert day is not None, "a cross-section is of one day"
+        assert day is not None, "a query of a cross-section has a day"
         place = bisect_left(self.dates, day)
         if place < len(self.dates) and self.dates[place] == day:
             return Week(self.statuses[place], None if self.symbols is None else self.symbols[place])
@@ -101,16 +101,16 @@ class RebalanceIndex(NamedTuple):
 
 
 class TablePages:
-    """Pages of stored rows: cut from a table of JSON rows, else read by the engine.
+    """Cuts pages of stored rows from a row table, or reads them with the engine.
 
     Parameters
     ----------
     engine
         Reads the files.
     tables, symbols
-        Caches of them.
+        The row tables, and the symbols of runs.
     weeks
-        Keeps rebalance indexes.
+        Cache of rebalance indexes.
     """
 
     def __init__(
@@ -127,14 +127,14 @@ class TablePages:
         Parameters
         ----------
         at_once
-            Whether to answer from memory alone; None where that is not possible or takes long.
+            Whether to answer from memory only; returns None if that is impossible or would take too long.
 
         Raises
         ------
         ApiError
             ``rebalance_not_found`` or ``unknown_book``.
         SnapshotCorrupt, StorageUnavailable
-            When a file is gone or cannot be read.
+            When a file is missing or cannot be read.
         """
         view = TableView(
             query.table, query.book if TABLES[query.table].partition else None, query.row, query.raw
@@ -166,13 +166,13 @@ class TablePages:
         return None if rows is None or unknown is None else PageResult(rows, unknown=unknown, week=week)
 
     def _cut(
-        self, query: PageQuery, snapshot: Snapshot, table: RowTable | None, most: int | None
+        self, query: PageQuery, snapshot: Snapshot, table: RowTable | None, max_scanned: int | None
     ) -> Rows | None:
-        """Cut a page from a table; None without one, or where more rows than `most` would be gone through."""
+        """Cut a page from a table; None without a table, or if it would scan more than `max_scanned` rows."""
         if table is None:
             return None
         try:
-            return table.cut(query, most)
+            return table.cut(query, max_scanned)
         except RowsDamaged as error:
             self._tables.discard(snapshot, table, error)
             return None
@@ -185,7 +185,7 @@ class TablePages:
         file: PublishedFile | None,
         week_rows: int | None,
     ) -> Rows:
-        """Read a page from its file, and count that towards the making of the table."""
+        """Read a page from its file, and count the cost towards building the table."""
         file = file or _published(view, snapshot)
         if file is None:
             return NO_ROWS
@@ -196,10 +196,10 @@ class TablePages:
 
     def _index(self, snapshot: Snapshot) -> RebalanceIndex:
         def read() -> RebalanceIndex:
-            held = snapshot.manifest.columns.get("rebalances", ())
-            if not held:
+            present = snapshot.manifest.columns.get("rebalances", ())
+            if not present:
                 return RebalanceIndex((), (), None)
-            columns = [name for name in _WEEK if name in held]
+            columns = [name for name in _WEEK if name in present]
             weeks = snapshot.read("rebalances", columns)
             symbols = weeks["n_symbols"].to_list() if "n_symbols" in columns else None
             return RebalanceIndex(weeks["date"].to_list(), weeks["week_status"].to_list(), symbols)
@@ -208,7 +208,7 @@ class TablePages:
 
 
 def _published(view: TableView, snapshot: Snapshot) -> PublishedFile | None:
-    """Return the file of a table; None when the run has no rows of it. ApiError ``unknown_book``."""
+    """Return the file of a table; None when the run has no rows of it. Raises ApiError ``unknown_book``."""
     if view.book is not None and not holds_book(snapshot, view.table, view.book, raw=view.raw):
         return None
     n_rows = snapshot.n_rows(view.table, view.book)
@@ -218,18 +218,18 @@ def _published(view: TableView, snapshot: Snapshot) -> PublishedFile | None:
 
 
 class RowTables:
-    """The tables that pages are cut from, made once direct answers have cost a part of making them.
+    """The row tables that pages are cut from. A table is built once direct answers have cost enough.
 
     Parameters
     ----------
     engine
-        What reads the files.
+        Reads the files.
     cache
-        Where tables stay; of those in a folder, what this process has of them.
+        Cache of tables; for tables in a folder, this process's mappings.
     is_read
-        Whether a snapshot is served or requested by its id: no table of another is kept.
+        Returns whether a snapshot is still served or pinned by a caller; tables of other snapshots are dropped.
     folder
-        Where the rows of tables are; None for memory.
+        Folder of the tables; None keeps them in memory.
     """
 
     def __init__(
@@ -243,117 +243,117 @@ class RowTables:
         self._cache = cache
         self._is_read = is_read
         self.folder: Final = folder
-        self._bounded: Final = cache if folder is None else folder
+        self._budget: Final = cache if folder is None else folder
         self.get: Final = cache.get
-        """Return a table that is open; None on a miss."""
-        self._spent: OrderedDict[_Key, float] = OrderedDict()
-        self._not_before: dict[_Key, float] = {}
-        """When a table may be tried again that is being made, or could not be made."""
+        """Return an open table; None on a miss."""
+        self._cost_s: OrderedDict[_Key, float] = OrderedDict()
+        self._retry_at: dict[_Key, float] = {}
+        """Monotonic time before which no build starts; infinite during a build, and for a table that cannot be built."""
         self._lock = threading.Lock()
-        # One at a time: making a table must leave cores to the requests.
-        self._maker = ThreadPoolExecutor(1, thread_name_prefix="rows")
+        # One thread: building tables must leave cores to the requests.
+        self._builder = ThreadPoolExecutor(1, thread_name_prefix="rows")
 
     def close(self) -> None:
-        """Begin no table any more, and wait for the one at work."""
-        self._maker.shutdown(cancel_futures=True)
+        """Cancel waiting builds, and wait for the running one."""
+        self._builder.shutdown(cancel_futures=True)
 
     def record_miss(self, snapshot: Snapshot, view: TableView, n_rows: int, seconds: float) -> None:
-        """Note what a direct answer cost, and have the table opened where its file is there, or made once that pays.
+        """Record the cost of a direct answer; open the table if its file exists, or build it once direct answers have cost enough.
 
         Parameters
         ----------
         n_rows
-            Of the table.
+            Rows of the table.
         seconds
-            Cost of the answer.
+            Cost of the answer, in seconds.
         """
         key = (snapshot.key, view)
         size = _estimated_bytes(view, n_rows)
-        if size > self._bounded.limit * MAX_SHARE:
+        if size > self._budget.limit * MAX_SHARE:
             return
-        free = self._bounded.bytes + size <= self._bounded.limit
-        price = size / _MADE_BYTES_A_SECOND * (_SHARE_WHEN_FREE if free else 1.0)
+        free = self._budget.bytes + size <= self._budget.limit
+        threshold = size / _BUILD_BYTES_PER_SECOND * (_COST_SHARE_WHEN_FREE if free else 1.0)
         with self._lock:
-            is_first = key not in self._spent
-            self._spent[key] = spent = self._spent.pop(key, 0.0) + seconds
-            while len(self._spent) > _MAX_SPENT:
-                self._spent.popitem(last=False)
-        if spent >= price or (is_first and self.folder is not None):
-            self._begin(snapshot, view, price)
+            is_first = key not in self._cost_s
+            self._cost_s[key] = cost = self._cost_s.pop(key, 0.0) + seconds
+            while len(self._cost_s) > _MAX_COSTS:
+                self._cost_s.popitem(last=False)
+        if cost >= threshold or (is_first and self.folder is not None):
+            self._schedule(snapshot, view, threshold)
 
     def discard(self, snapshot: Snapshot, table: RowTable, error: RowsDamaged) -> None:
-        """Close a table whose file was shortened or removed; what is left of the file is removed when it is opened again."""
+        """Close a table whose file was shortened or removed; opening the file again deletes what is left of it."""
         _log.warning("rendered_rows_damaged", alpha=snapshot.alpha_id, reason=str(error))
-        self._cache.remove_if(lambda _, one: one is table)
+        self._cache.remove_if(lambda _, cached: cached is table)
 
     def drop_unread(self) -> None:
         """Close the tables of snapshots that nobody reads any more, and remove their files."""
         with self._lock:
-            self._not_before = {key: x for key, x in self._not_before.items() if self._is_read(key[0])}
-        self._drop_past()
+            self._retry_at = {key: at for key, at in self._retry_at.items() if self._is_read(key[0])}
+        self._close_unusable()
         if self.folder is not None:
             self.folder.drop_unread(self._is_read)
 
-    def _begin(self, snapshot: Snapshot, view: TableView, price: float) -> None:
-        """Have a table opened, or made if direct answers have cost its price by then, unless that was begun."""
+    def _schedule(self, snapshot: Snapshot, view: TableView, threshold: float) -> None:
+        """Schedule opening a table, or building it if direct answers have cost `threshold` seconds by then."""
         key = (snapshot.key, view)
         with self._lock:
-            if time.monotonic() < self._not_before.get(key, 0.0):
+            if time.monotonic() < self._retry_at.get(key, 0.0):
                 return
-            self._not_before[key] = math.inf
-        with contextlib.suppress(RuntimeError):  # the service is going down
-            self._maker.submit(self._make, snapshot, view, price)
+            self._retry_at[key] = math.inf
+        with contextlib.suppress(RuntimeError):  # the service is shutting down
+            self._builder.submit(self._open_and_cache, snapshot, view, threshold)
 
-    def _make(self, snapshot: Snapshot, view: TableView, price: float) -> None:
-        owner, again = snapshot.key, 0.0
+    def _open_and_cache(self, snapshot: Snapshot, view: TableView, threshold: float) -> None:
+        owner, retry_at = snapshot.key, 0.0
         try:
-            if self._is_read(owner):  # it may have been replaced while it waited for its turn
-                # Answers given while it waited count as well.
-                make = self._spent.get((owner, view), 0.0) >= price
-                table = self._opened_or_made(snapshot, view, make=make)
+            if self._is_read(owner):  # it may have been replaced meanwhile
+                # Direct answers given since it was scheduled count too.
+                build = self._cost_s.get((owner, view), 0.0) >= threshold
+                table = self._open_or_build(snapshot, view, build=build)
                 if table is not None:
-                    self._spent.pop((owner, view), None)
+                    self._cost_s.pop((owner, view), None)
                     self._cache.put(owner, view, table, table.bytes)
         except NotTabled as error:
             _log.info("table_not_cached", alpha=owner[0], reason=str(error))
-            again = math.inf
+            retry_at = math.inf
         except (Exception, PanicException) as error:  # noqa: BLE001 - pages are still answered from the files, and report their faults
             _log.warning("table_not_cached", alpha=owner[0], kind=type(error).__name__, reason=str(error))
-            again = time.monotonic() + _REFUSED_SECONDS
+            retry_at = time.monotonic() + _RETRY_SECONDS
         finally:
             if self.folder is not None and not self._is_read(owner):
                 self.folder.drop(owner)
-            self._drop_past()
-            pa.default_memory_pool().release_unused()  # Arrow retains it otherwise
+            self._close_unusable()
+            pa.default_memory_pool().release_unused()  # otherwise Arrow keeps it
             with self._lock:
-                self._not_before.pop((owner, view), None)
-                if again:
-                    self._not_before[owner, view] = again
+                self._retry_at.pop((owner, view), None)
+                if retry_at:
+                    self._retry_at[owner, view] = retry_at
 
-    def _opened_or_made(self, snapshot: Snapshot, view: TableView, *, make: bool) -> RowTable | None:
+    def _open_or_build(self, snapshot: Snapshot, view: TableView, *, build: bool) -> RowTable | None:
         owner, source = snapshot.key, table_source(view, snapshot)
         if source is None:
             raise NotTabled("a column is missing")
         size = _estimated_bytes(view, snapshot.n_rows(view.table, view.book))
         if self.folder is not None:
             try:
-                if make:
+                if build:
                     self.folder.write(
                         owner, source.digest, size, lambda spool: make_batch(self._engine, source, spool)
                     )
                 return self.folder.open(owner, source.digest)
             except (OSError, DiskUnavailable) as error:
                 _log.warning("rendered_rows_in_memory", alpha=owner[0], reason=str(error))
-        if not make:
+        if not build:
             return None
         if size > self._cache.limit * MAX_SHARE:
-            raise NotTabled("it takes too much of the memory")
+            raise NotTabled("it would take too much memory")
         self._cache.make_room(size)
         return RowTable(make_batch(self._engine, source, io.BytesIO))
 
-    def _drop_past(self) -> None:
+    def _close_unusable(self) -> None:
         self._cache.remove_if(lambda owner, table: table.removed or not self._is_read(owner))
 
 
 def _estimated_bytes(view: TableView, n_rows: int) -> int:
-    return n_rows * len(ROWS[view.row].columns) * _BYTES_A_VALUE
+    return n_rows * len(ROWS[view.row].columns) * _BYTES_PER_VALUE

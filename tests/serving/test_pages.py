@@ -61,7 +61,7 @@ def both(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[
     """Page parts that render a table after its first query, in memory and in a folder."""
     place = tmp_path_factory.mktemp("rendered") / "rows"
     with pytest.MonkeyPatch.context() as patch:  # the only knobs, and no settings
-        patch.setattr(tables, "_SHARE_WHEN_FREE", 0.0)
+        patch.setattr(tables, "_COST_SHARE_WHEN_FREE", 0.0)
         patch.setattr(row_table, "_PART_ROWS", 7)
         parts = {
             "memory": Parts(root, 2**30),

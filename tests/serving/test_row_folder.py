@@ -35,7 +35,7 @@ ENOUGH = 2**30
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make a table after its first answer from Parquet."""
-    monkeypatch.setattr(tables, "_SHARE_WHEN_FREE", 0.0)
+    monkeypatch.setattr(tables, "_COST_SHARE_WHEN_FREE", 0.0)
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_a_restart_reuses_existing_files(make: Callable[..., Parts], monkeypatch
     before = make()
     query = ledger(before)
     answer = before.until_cached(query)
-    monkeypatch.setattr(tables, "_SHARE_WHEN_FREE", 1e9)  # too large for any table to be made
+    monkeypatch.setattr(tables, "_COST_SHARE_WHEN_FREE", 1e9)  # too large for any table to be made
     after = make()
     assert after.load(query) == answer
     assert after.until_cached(query) == answer
@@ -102,12 +102,12 @@ def test_a_restart_reuses_existing_files(make: Callable[..., Parts], monkeypatch
 def test_answers_given_while_another_table_is_made_count(
     make: Callable[..., Parts], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables, "_SHARE_WHEN_FREE", 1e9)  # the first answer alone does not pay
+    monkeypatch.setattr(tables, "_COST_SHARE_WHEN_FREE", 1e9)  # the first answer alone does not pay
     parts, other_is_made = make(), threading.Event()
     row_tables, query = parts.row_tables, ledger(parts)
-    row_tables._maker.submit(other_is_made.wait, PATIENCE)  # noqa: SLF001 - as long as another table takes
+    row_tables._builder.submit(other_is_made.wait, PATIENCE)  # noqa: SLF001 - as long as another table takes
     parts.load(query)
-    ((_, view),) = row_tables._spent  # noqa: SLF001 - the table whose answers are counted
+    ((_, view),) = row_tables._cost_s  # noqa: SLF001 - the table whose answers are counted
     row_tables.record_miss(parts.snapshot, view, 1, seconds=1e15)
     other_is_made.set()
     answer = parts.load(query)
