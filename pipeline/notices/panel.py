@@ -94,6 +94,15 @@ class Panel:
     span: Span | None = None
     marks: Floats | None = None
 
+    @property
+    def entry_days(self) -> Dates:
+        """Day on which the forward returns of each week begin; NaT where that is not known."""
+        if self.span is None or not self.span.entry.size:
+            return np.full(self.dates.shape, np.datetime64("NaT"), "datetime64[D]")
+        days = self.span.entry.view("datetime64[us]").astype("datetime64[D]")
+        first: Dates = np.fmin.reduce(days, axis=0)
+        return first
+
 
 def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
     """Judge a panel by every notice on its names."""

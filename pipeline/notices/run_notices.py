@@ -124,6 +124,8 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
     yield universe.judge_twins(sections.twins, sections.compared)
     yield from panel.judge_panel(sections.panel)
     yield from _judge_clipped_returns(sections)
+    if ledgers:
+        yield signal.judge_weekly_days(sections.panel.dates, sections.panel.entry_days, ledgers[0].dates)
     book = _long_short(ledgers)
     if book is not None and sections.targets is not None:
         exposure = book["gross_notional"] / book["ending_equity"]

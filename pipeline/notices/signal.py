@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from datasets.figures.newey_west import newey_west
 from datasets.figures.series import MIN_HAC_OBSERVATIONS, WEEKS_PER_YEAR, Dates, Flags, Floats, is_constant
@@ -16,6 +17,7 @@ from schemas.notices import CHANCE, MIN_CORRELATED_WEEKS, NOTICES
 from schemas.notices.books import MIN_EXPOSURE_VARIATION
 from schemas.notices.signal import (
     CORRELATION_ERRORS,
+    DAYS_PER_WEEK,
     MAX_OPEN_WEEKS,
     MIN_OUTLYING,
     MIN_OUTLYING_NAMES,
@@ -184,6 +186,50 @@ def judge_skipped_weeks(statuses: Sequence[str]) -> NoticeOutcome:
         weeks=weeks,
         skipped=skipped,
     )
+
+
+def judge_weekly_days(dates: Dates, entries: Dates, sessions: Dates) -> NoticeOutcome:
+    """Judge how many weeks are decided or filled on another day than the others are.
+
+    Parameters
+    ----------
+    dates, entries
+        Each decision date, ascending, and the day on which its forward returns begin; NaT where that is not known.
+    sessions
+        Of the ledger, ascending.
+    """
+    notice = "signal.irregular_weeks"
+    place = np.searchsorted(sessions, dates, side="right") - 1
+    inside = (place >= 0) & (place < sessions.size - 1)
+    weeks, place, entries = int(inside.sum()), place[inside], entries[inside]
+    days = dates[inside].astype("datetime64[D]").astype(np.int64)
+    if weeks < MIN_TRADED_WEEKS or abs(np.median(np.diff(days)) - DAYS_PER_WEEK) > 1:
+        return not_checked(
+            notice,
+            f"the ledger has {counted(weeks, 'decision')}, or not one a week; {MIN_TRADED_WEEKS} are needed",
+        )
+    # Day 0 is a Thursday, and weeks begin on Monday.
+    week, of_sessions = (
+        (each.astype("datetime64[D]").astype(np.int64) + 3) // DAYS_PER_WEEK
+        for each in (dates[inside], sessions)
+    )
+    # Holidays move the decisions of an engine that counts weekdays otherwise than those of one that counts sessions.
+    from_start, from_end = (place - np.searchsorted(of_sessions, week, side) for side in ("left", "right"))
+    ways = (days % DAYS_PER_WEEK, from_start, from_end, np.diff(place))
+    known = ~np.isnat(entries)
+    delay = np.searchsorted(sessions, entries[known]) - place[known]
+    irregular, filled_late = min(_exceptions(way) for way in ways), _exceptions(delay)
+    return judged(
+        notice,
+        max(irregular, filled_late) / weeks,
+        f"Of {weeks} decisions, {irregular} are taken and {filled_late} are filled on another day than usual.",
+        weeks=weeks,
+    )
+
+
+def _exceptions(values: NDArray[np.int64]) -> int:
+    """Count the values other than the most common one."""
+    return values.size - int(np.unique(values, return_counts=True)[1].max(initial=0))
 
 
 def _standard_error(ic: Floats) -> float:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from examples.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, simulate_market, write_seal
+from examples.reference_engine.sessions import trading_sessions
 from examples.reference_engine.signal import raw_signal
 from examples.reference_engine.weekly_tables import forward_returns
 from pipeline.notices import NoticeOutcome
+from pipeline.notices.signal import judge_weekly_days
 from pipeline.rules import check
 from pipeline.seal import Seal
 
@@ -68,3 +72,44 @@ def test_positions_closed_before_they_lose_are_noticed(
     outcome = notices["fills.foresight"]
     assert outcome.value == pytest.approx(880, abs=50)
     assert "gained" in (outcome.message or "")
+
+
+def test_decision_days_chosen_by_what_they_earned_are_noticed(market: Market, tmp_path: Path) -> None:
+    """In every week the decision is taken a day early if its book earns more on that day than it loses."""
+    days, last = market.decisions[:-1], market.decisions[-1:]
+    scores = raw_signal("reversal", market.closes, market.marks, market.first, days - 1)
+    side = np.sign(np.nan_to_num(scores - np.nanmedian(scores, axis=1)[:, np.newaxis]))
+    better = np.nansum(side * (market.opens[days + 1] / market.opens[days] - 1), axis=1) > 0
+    chosen = replace(market, decisions=np.concatenate([days - better, last]))
+    notices = given(run_alpha(chosen, SPEC), tmp_path)
+    assert notices.keys() == {"signal.irregular_weeks"}
+    outcome = notices["signal.irregular_weeks"]
+    assert outcome.value == pytest.approx(0.35, abs=0.05)
+    assert (outcome.message or "").endswith(" are taken and 0 are filled on another day than usual.")
+
+
+def test_fill_days_chosen_by_what_they_earned_are_noticed(market: Market, tmp_path: Path) -> None:
+    """Every third decision is filled a session later than the others, and its forward return begins there."""
+    later = market.decisions + (np.arange(market.decisions.size) % 3 == 2)
+    run = run_alpha(replace(market, decisions=later), SPEC)
+    days = dict(zip(market.schedule[later].tolist(), market.schedule[market.decisions].tolist(), strict=True))
+    tables = {
+        kind: table.with_columns(pl.col(column).replace(list(days), list(days.values())))
+        if (column := {"trades": "decision_at", "rebalances": "date", "decisions": "date"}.get(kind))
+        else table
+        for kind, table in run.tables.items()
+    }
+    outcome = given(replace(run, tables=tables), tmp_path)["signal.irregular_weeks"]
+    assert outcome.message == "Of 108 decisions, 0 are taken and 36 are filled on another day than usual."
+
+
+@pytest.mark.parametrize("weekday", range(5))
+@pytest.mark.parametrize("before", [True, False])
+def test_weekdays_moved_by_holidays_are_regular(weekday: int, before: bool) -> None:
+    sessions = trading_sessions(date(2021, 1, 4), 520)
+    days = np.arange(sessions[0], sessions[-1])
+    days = days[(days.astype(np.int64) + 3) % 7 == weekday]
+    place = np.searchsorted(sessions, days, side="right") - 1 if before else np.searchsorted(sessions, days)
+    unknown = np.full(days.shape, np.datetime64("NaT"), "datetime64[D]")
+    outcome = judge_weekly_days(sessions[place], unknown, sessions)
+    assert outcome.value == pytest.approx(0.01, abs=0.01)
