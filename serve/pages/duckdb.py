@@ -169,6 +169,8 @@ def to_json(frame: pl.DataFrame) -> bytes:
 
 def writable(frame: pl.DataFrame) -> pl.DataFrame:
     """Return a frame with its instants as text, as they are served."""
+    if not any(isinstance(dtype, pl.Datetime) for dtype in frame.dtypes):
+        return frame  # a query waits for the threads of Polars, longer than a short page takes to write
     instants = pl.selectors.datetime()
     utc = instants.dt.convert_time_zone("UTC")  # the engine's session has the machine's time zone
     texts = (
