@@ -84,7 +84,7 @@ class EffectiveNumbers:
     """Effective numbers by allow-list. One thread updates them; any may read."""
 
     def __init__(self) -> None:
-        self._sums: dict[Allowed, _Sum | None] = {ALL: None}
+        self._sums: dict[Allowed, _Sum | None] = {}
 
     def of(self, allowed: Allowed) -> float | Unavailable | None:
         """Return the effective number as of the last update.

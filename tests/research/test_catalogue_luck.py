@@ -87,6 +87,7 @@ def test_alphas_of_different_calendars_are_counted_alike(
             kept[draw.integers(20, 40)] = False
         series[f"Test_{number}", "snapshot"] = DailyReturns(days[kept], values[kept])
     numbers = EffectiveNumbers()
+    assert numbers.of(ALL) is None
     items = list(series.items())
     allowed = np.arange(100) != 7
     for part in (items[:90], items[:60] + items[63:], items):  # the later ones by what changed
@@ -110,6 +111,7 @@ def test_the_effective_number_survives_a_restart(tmp_path: Path, *, damaged: boo
         """Return the number from a new process whose runs would have other returns."""
         series = {(f"Test_{n}", "snapshot"): DailyReturns(days, draw.normal(0, 0.01, 40)) for n in range(5)}
         numbers = EffectiveNumbers()
+        assert numbers.of(ALL) is None
         searchable = Searchable(listing, [ReturnsMatrix.of(series)], np.arange(5), 5)
         numbers.update(searchable, lambda: False, tmp_path, writes=True)
         return numbers.of(ALL)
