@@ -20,7 +20,10 @@ _REPEATED: Final = 64
 CODINGS: Final = {"gzip": "gzip", "any": "gzip, deflate, br, zstd"}
 """State -> Accept-Encoding of its misses; plain misses send none."""
 _WARM_S: Final = 0.7
-_WARM_ROUNDS: Final = 8
+_WARM_ROUNDS: Final = 30
+"""Requests per alpha before our server is measured: its row tables are built then, and its cache is full of long pages."""
+_IDLE_STEPS: Final = 6
+"""Quarters of a second that a server must be idle before it counts as warm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,8 @@ def measure_server(server: Server, plan: Plan, round_: int) -> list[dict[str, An
     before it answers uses one process for all states.
     """
     queries = [query for query in plan.queries if query in server.queries]
+    if not queries:
+        return []
     first: dict[str, list[float]] = {query: [] for query in queries}
     entries: list[dict[str, Any]] = []
     if isinstance(server, Ours):
@@ -182,7 +187,8 @@ def warm_up(server: Server, up: Running, plan: Plan, requests: Iterator[Request]
         if time.monotonic() - begin > 10:
             break
     connection.close()
-    up.settle()
+    # A row table being written waits for the disk now and then, so a moment of idleness is not the end.
+    up.settle(most_s=60.0, steps=_IDLE_STEPS)
     # The server may have closed the idle connection meanwhile.
     connection = Connection(up.port, up.headers)
     late = [connection.send(next(requests))[1] for _ in range(min(20, len(spent)))]

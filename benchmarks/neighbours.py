@@ -30,7 +30,7 @@ import polars as pl
 
 import datasets
 from benchmarks.catalogue import _GRANTS, REPOSITORY, _command, figures
-from benchmarks.processes import busy_seconds, memory_kb
+from benchmarks.processes import busy_seconds, deployed_environment, memory_kb
 from datasets.layout import MANIFEST, pointer_path, snapshot_path
 from datasets.manifest import digest
 from datasets.pointer import make_pointer
@@ -125,7 +125,12 @@ def serving(root: Path, returns: Path) -> Iterator[tuple[int, int]]:
                 str(returns),
             ],
             cwd=REPOSITORY,
-            env={**os.environ, "ALPHA_RESULTS_LOG_LEVEL": "info", "ALPHA_RESULTS_LOG_FORMAT": "json"},
+            env={
+                **os.environ,
+                **deployed_environment(),
+                "ALPHA_RESULTS_LOG_LEVEL": "info",
+                "ALPHA_RESULTS_LOG_FORMAT": "json",
+            },
             stdout=stream,
             stderr=stream,
         )

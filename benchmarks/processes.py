@@ -1,10 +1,11 @@
-"""Processor time, memory and children of processes from /proc; comparison of two servers by processor time."""
+"""Environment, processor time, memory and children of servers; comparison of two servers by processor time."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
 import os
+import re
 import statistics
 import time
 from collections.abc import Callable
@@ -16,6 +17,12 @@ TICK: Final = os.sysconf("SC_CLK_TCK")
 
 SendRequest = Callable[[], object]
 """Sends the next request and waits for its answer; raises StopIteration after the last."""
+
+
+def deployed_environment() -> dict[str, str]:
+    """Return the variables for the allocator and for BLAS that the systemd unit sets."""
+    unit = Path(__file__).resolve().parents[1] / "deploy" / "systemd" / "alpha-results-serve.service"
+    return dict(re.findall(r"((?:MALLOC|OPENBLAS)_\w+)=(\d+)", unit.read_text()))
 
 
 class Busy(Protocol):

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from benchmarks.load import Connection, LoadFailed, Request
 from benchmarks.peers import sql
-from benchmarks.processes import TICK, busy_seconds, cpu_seconds, family, memory_kb
+from benchmarks.processes import TICK, busy_seconds, cpu_seconds, deployed_environment, family, memory_kb
 from benchmarks.workload import QUERIES, Call
 from serve.auth.admin import open_administration
 from serve.auth.settings import AccessSettings
@@ -125,7 +125,12 @@ class Server:
             process = subprocess.Popen(
                 self.command(port),
                 cwd=REPOSITORY,
-                env={**os.environ, "PYTHONPATH": str(REPOSITORY), **self.environment()},
+                env={
+                    **os.environ,
+                    "PYTHONPATH": str(REPOSITORY),
+                    **deployed_environment(),
+                    **self.environment(),
+                },
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
