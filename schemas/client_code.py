@@ -34,9 +34,9 @@ _METHODS: Final = {
     "admin.keys.usage": "key_usage",
     "research.snapshots.compare": "compare_snapshots",
 }
-"""Registry id -> method, where it is not named after the path."""
+"""Registry id -> method, if the method is not named after the path."""
 _ARGUMENTS: Final = {"from": "start", "to": "end", "symbol": "symbols"}
-"""Parameter -> argument of a method, where they differ."""
+"""Parameter -> argument of a method, if their names differ."""
 
 
 def client_declarations() -> str:

@@ -28,7 +28,7 @@ class LazyCommand(NamedTuple):
 
 
 class CommandGroup(click.Group):
-    """Command group that lists its commands without importing them, so that ``--help`` loads no engine, and the exit codes.
+    """Command group whose ``--help`` lists the exit codes, and the commands without importing them, so that it loads no engine.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command; one that does not exist is a usage error that names the nearest."""
+        """Return the named command; an unknown name is a usage error that suggests the nearest ones."""
         if args[0] not in self.lazy and not ctx.resilient_parsing:
             raise NoSuchCommand(args[0], possibilities=self.list_commands(ctx), ctx=ctx)
         return super().resolve_command(ctx, args)
@@ -79,9 +79,9 @@ class CommandGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, and exit with the code of its error.
 
-        An error of the project is one line on standard error, a bug its traceback. With ``--json`` an error of the project and
-        a usage error are an object on standard output. A variable of the environment that resembles a setting and is none
-        would be ignored: it is named.
+        An error of the project is printed as one line on standard error, a bug as a traceback. With ``--json``, an error of the
+        project or a usage error is printed as an object on standard output. A misspelt environment variable would be ignored,
+        so each one causes a warning.
         """
         for warning in misspelt_variables(os.environ):
             echo(f"warning: {warning}", err=True)

@@ -1,7 +1,7 @@
 """Columns and rows of published tables that a key without raw-book access may download.
 
-Stricter than the rows of the interface, since files contain columns that no row model selects: columns about the unconditioned
-signal or its books are left out, aggregates included, as are undeclared ones.
+This is stricter than for rows of the interface, since files contain columns that no row model selects. Columns about the
+unconditioned signal or its books are left out, aggregates included, and so are undeclared columns.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ class Endpoint:
         common: tuple[str, ...] = ("method_not_allowed", "internal_error")
         if not self.public:
             common += KEY_ERRORS
-        common += ("bad_request",)  # an endpoint without parameters refuses any
+        common += ("bad_request",)  # even an endpoint without parameters: it refuses all of them
         if self.allow_list is AllowListScope.ALPHAS:
             common += ("alpha_not_allowed", "alpha_not_found")
         if self.allow_list is AllowListScope.RUNS:

@@ -43,7 +43,7 @@ from schemas.exit_codes import ExitCode
 
 
 def causes(error: BaseException | None) -> list[BaseException]:
-    """Return an exception and those it was raised from, or while they were handled, the outermost first."""
+    """Return an exception and the chain of its causes and contexts, outermost first."""
     chain: list[BaseException] = []
     while error is not None and error not in chain:
         chain.append(error)

@@ -23,7 +23,7 @@ def extra(name: str, what: str) -> Iterator[None]:
     name
         Name of the extra in the project file.
     what
-        What needs it, to start the message with.
+        The feature that needs it, as the subject of the error message.
 
     Raises
     ------

@@ -65,15 +65,15 @@ class Field:
     deprecated
         Whether another field supersedes it.
     model
-        Name under which documents define the object once; empty to define it in place.
+        Name of the shared definition of the object in the documents; empty to define it in place.
     unit_text
         The unit in words, where `Unit` has no member for it.
     expected
         Its rule in words, for error messages; empty where type and bounds say it.
     formula, horizon, granularity, source, signal
-        Of a metric, for the documentation block: how it is computed, the span of time that one observation covers, what there
-        is one value of, where it comes from, and `conditioned` or `raw` for the IC family. Members inherit them where they
-        are empty.
+        Only of a metric, for the documentation block: its computation, the span of time that one observation covers, the unit
+        of observation, the source of the data, and `conditioned` or `raw` for the IC family. Members without these inherit
+        them.
     availability
         When the field is present; not inherited.
     """
@@ -117,11 +117,11 @@ class Field:
         raise KeyError(name)
 
     def called(self, name: str, meaning: str = "", **changes: Any) -> Self:
-        """Return the declaration under another name, and with another meaning where one is given."""
+        """Return a copy with another name and, if given, another meaning."""
         return replace(self, name=name, meaning=meaning or self.meaning, **changes)
 
     def walk(self, path: str = "") -> Iterator[tuple[str, Field]]:
-        """Yield this declaration and all below it with their dotted paths, in declared order.
+        """Yield this declaration and its descendants with their dotted paths, in declared order.
 
         Entries of an array add ``[]`` to the path, values of a map ``{}``; alternatives of a union leave it unchanged.
         """

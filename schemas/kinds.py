@@ -34,9 +34,9 @@ MAX_KINDS: Final = 100
 MAX_DEPTH: Final = 32
 """Maximum depth of nested lists and objects."""
 FREE_BYTES: Final = 2**27
-"""Bytes to which any table may decompress, however small its file."""
+"""Decompressed bytes that any table may have, whatever the size of its file."""
 EXPANSION: Final = 100
-"""Maximum ratio of decompressed to stored bytes beyond that; ledgers of floats have about 5."""
+"""Maximum ratio of decompressed to stored bytes of a larger table; ledgers of floats have about 5."""
 MAX_ROWS: Final = 2**28
 """Maximum rows of a table."""
 MAX_PATH_BYTES: Final = 1024

@@ -91,4 +91,4 @@ RATE_EXAMPLE: Final = ",".join(
 )
 """The default limits of a key, as text."""
 WITHOUT_LIMIT: Final = " and ".join(f"{window.option}=null" for window in LIMIT_WINDOWS if window.optional)
-"""The text for no limit, for each window that may have none."""
+"""Text that stands for "no limit", for each optional window."""

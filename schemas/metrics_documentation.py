@@ -23,7 +23,7 @@ from schemas.metrics.statistic import (
 from schemas.warning_codes import NOTICE_CODES, WARNING_CODES
 
 SCHEMA_VERSION: Final = "2.0.0"
-"""Of the block's structure: raised when keys of the block or of an entry change, not when a statistic is added."""
+"""Version of the block's structure: bump when keys of the block or of an entry change, not when a statistic is added."""
 
 _INHERITED: Final = ("formula", "horizon", "granularity", "source", "signal")
 _ENDPOINT: Final = ENDPOINTS["performance.metrics"]

@@ -18,7 +18,7 @@ DAILY_PAGE: Final = 500
 TICKERS: Final = r"\s*{0}\s*(,\s*{0}\s*)*".format(PATTERNS[Bound.TICKER])
 """One or several tickers. Tickers have no commas or white space, so white space around them is ignored."""
 MAX_COMPARED: Final = 50
-"""Most alphas that one request compares or names."""
+"""Maximum number of alphas in one request."""
 ADDRESS: Final = r"[^,\s\x00-\x1f\x7f-\x9f\uFEFF]+"
 """An address in a list; its existence and the key's access are checked later."""
 _WEIGHT: Final = r"([0-9]{1,9}(\.[0-9]{0,15})?|\.[0-9]{1,15})"
@@ -27,7 +27,7 @@ WEIGHTS_TEXT: Final = rf"(equal|volatility|{_WEIGHT}(,{_WEIGHT}){{0,{MAX_COMPARE
 CURSOR: Final = r"[A-Za-z0-9_-]{48}"
 """A position in the feed of changes."""
 MAX_OFFSET: Final = 2**53 - 1
-"""Largest offset: the largest integer that every JSON reader keeps exactly."""
+"""Largest offset: the largest integer that every JSON parser represents exactly."""
 
 
 class ParameterKind(StrEnum):
@@ -130,7 +130,7 @@ _RULES: Final = {
     ParameterKind.CURSOR: "a cursor from an earlier answer",
     ParameterKind.FORBIDDEN: "not accepted here; leave it out, or use /positions or /pnl",
 }
-"""Rules of kinds whose parameters all have the same rule."""
+"""Kind -> rule, for kinds whose parameters all have the same rule."""
 
 
 LIMIT: Final = Parameter(
@@ -258,7 +258,7 @@ AMONG: Final = Parameter(
 )
 
 MAX_TRIALS: Final = 10**9
-"""Most trials that a run may have been selected from."""
+"""Maximum number of trials that a run may have been selected from."""
 TRIALS: Final = Parameter(
     "trials",
     ParameterKind.INTEGER,
@@ -276,7 +276,7 @@ TRIAL_DEVIATION: Final = Parameter(
 )
 
 MAX_BENCHMARKS: Final = 10
-"""Most benchmarks of one request, each with its own regression."""
+"""Maximum number of benchmarks in one request, each with its own regression."""
 BENCHMARKS: Final = Parameter(
     "benchmarks",
     ParameterKind.SYMBOLS,

@@ -39,7 +39,7 @@ class Bound(StrEnum):
 PATTERNS: Final = {
     # White space by the definition of every language that reads the pattern, so that all accept the same tickers.
     Bound.TICKER: r"[^,\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\uFEFF]{1,64}",
-    # It is part of a path.
+    # A book's name is part of a path.
     Bound.BOOK: r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}",
     Bound.NAME: r"[^\x00-\x1f\x7f-\x9f]{1,256}",
     Bound.NOTE: r"[^\x00-\x1f\x7f-\x9f]{0,1000}",
@@ -72,7 +72,7 @@ class Column:
     bound
         Rule for its values.
     formula
-        Version of a derived column's computation: raised when the same seal gives other values.
+        Version of a derived column's computation: bump when the same seal would yield different values.
     """
 
     name: str
@@ -118,7 +118,7 @@ class Table:
     optional
         Whether a complete run may lack it.
     formula
-        Version of the selection of its rows: raised when the same seal gives other rows.
+        Version of the selection of its rows: bump when the same seal would yield different rows.
     """
 
     name: str

@@ -9,7 +9,7 @@ from typing import Final
 from schemas.tables import PUBLISHED_TABLES
 
 BUILD_REVISION: Final = 5
-"""Raised manually when the builders write different files from the same declarations; for different values see `formula`."""
+"""Bump when the builders write different files from the same declarations; for different values, bump `formula`."""
 
 
 @cache

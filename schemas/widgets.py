@@ -74,7 +74,7 @@ def _column(column: Field) -> dict[str, Any]:
         "headerName": column.name,
         "headerTooltip": f"{column.meaning} Unit: {column.counts}." if column.counts else column.meaning,
         "cellDataType": _CELLS[column.type],
-        # As served: the default shortens numbers and writes years with a separator.
+        # Show values as served: the default abbreviates numbers and puts a separator into years.
         "formatterFn": "none",
     }
 

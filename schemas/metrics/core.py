@@ -130,7 +130,7 @@ ALIASES: Final = {"sharpe": "information_ratio"}
 RATE_OF: Final = "excess_sharpe"
 """The statistic whose entry also states the risk-free rate."""
 RISK_FREE_RATE: Final = "risk_free_rate"
-"""Name of the sealed record that holds it."""
+"""Name of the sealed record of the risk-free rate."""
 
 RANK_IC_CONDITIONED: Final = (
     _weekly(
@@ -186,7 +186,7 @@ OWN_CONVENTIONS: Final = {
         for name in statistic.sealed
     },
 }
-"""Name of a sealed record -> the conventions that are the interface's own definition of it."""
+"""Name of a sealed record -> conventions that match the interface's own definition."""
 
 REPRODUCTION_TOLERANCE: Final = 1e-6
 """Largest absolute difference of the rebuilt mean IC from the sealed one for `nwt.ic` to be published."""

@@ -27,12 +27,12 @@ _LABEL: Final = {"formula": STATED, "horizon": NO_SPAN, "source": "the statistic
 
 
 def statistic_field(statistic: Statistic, *, alias: str | None = None, computed: bool = False) -> Field:
-    """Declare the entry of a statistic, or of the deprecated name `alias` gives it.
+    """Declare the entry of a statistic, under its own name or the deprecated name `alias`.
 
     Parameters
     ----------
     computed
-        Whether to ignore what the run sealed.
+        Whether to ignore sealed figures.
     """
     names = " or ".join(sealed.name for sealed in statistic.sealed)
     meaning = statistic.meaning if alias is None else f"Deprecated name of {statistic.name}; the same entry."
@@ -109,7 +109,7 @@ def _members(statistic: Statistic, *, deprecated: bool, computed: bool) -> Itera
 
 
 def _sealed_beside() -> Iterator[Field]:
-    """Declare the sealed value, for entries that serve another one."""
+    """Declare the members with the sealed value, for entries that serve another value."""
     yield number(
         "sealed_value",
         Unit.MIXED,

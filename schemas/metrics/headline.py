@@ -1,7 +1,7 @@
-"""Figures of the screen, by which alphas are sorted and filtered: statistics of the metrics and of the screen, each in one unit.
+"""Figures by which the screen sorts and filters alphas, each in a single unit.
 
-The metrics of a run serve a sealed figure in the unit it was sealed in. Alphas can only be compared in one unit, so the screen
-withholds a figure that was sealed in another unit or not scaled as declared.
+The metrics of a run serve a sealed figure in the unit of the seal. Alphas can only be compared in one unit, so the screen
+withholds a figure that was sealed in another unit or scaled differently than declared.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from schemas.metrics.screened import JUDGED, SCREENED
 from schemas.metrics.statistic import MONEY_UNIT, Statistic
 
 HEADLINE_VERSION: Final = 4
-"""Raised when a figure is computed differently: values in pointers of an earlier version are withheld until a rebuild."""
+"""Bump when the computation of a figure changes: the screen withholds values recorded by earlier versions until a rebuild."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class HeadlineFigure:
     path
         Path of its entry in the metrics of a run; empty if only the screen has it.
     recorded
-        Name under which pointers record it: that of the superseding figure for a deprecated name, empty for a figure that is
-        judged among others.
+        Name under which pointers record it: for a deprecated name, the name of the superseding figure; empty for a figure that
+        depends on other alphas.
     """
 
     name: str
@@ -84,7 +84,7 @@ def _declared() -> tuple[HeadlineFigure, ...]:
 HEADLINE: Final[dict[str, HeadlineFigure]] = {figure.name: figure for figure in _declared()}
 """Every figure by name, in the order of the documents."""
 RECORDED: Final = tuple(figure for figure in HEADLINE.values() if figure.name == figure.recorded)
-"""Those recorded in a pointer: without deprecated names and figures judged among others."""
+"""The figures recorded in a pointer: without deprecated names and figures that depend on other alphas."""
 IN_METRICS: Final = tuple(figure for figure in RECORDED if figure.path)
-"""Those that the metrics of a run also have."""
+"""The figures that are also in the metrics of a run."""
 JUDGED_NAMES: Final = frozenset(figure.name for figure in HEADLINE.values() if not figure.recorded)

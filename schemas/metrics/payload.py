@@ -59,12 +59,12 @@ METRICS_DOC: Final = record(
 
 
 def _entries(statistics: Iterable[Statistic], *, computed: bool = False) -> tuple[Field, ...]:
-    """Declare the entries of statistics, deprecated names beside the ones they repeat.
+    """Declare the entries of statistics, each followed by its deprecated names.
 
     Parameters
     ----------
     computed
-        Whether to ignore what the run sealed.
+        Whether to ignore sealed figures.
     """
     entries: list[Field] = []
     for statistic in statistics:

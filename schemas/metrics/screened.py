@@ -1,4 +1,4 @@
-"""Figures of the screen that the metrics do not have: recorded at publication, or judged among the alphas of a key."""
+"""Figures of the screen that are not in the metrics: recorded at publication, or relative to the alphas that a key may read."""
 
 from __future__ import annotations
 

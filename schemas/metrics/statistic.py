@@ -12,7 +12,7 @@ class Annualisation(StrEnum):
 
     ANNUALISED = "annualised"
     PER_PERIOD = "per_period"
-    """Per week for what is measured weekly, per session for what is measured daily."""
+    """Per week for a weekly figure, per session for a daily one."""
     NOT_ANNUALISABLE = "not_annualisable"
     """A total, an extreme or a share: it cannot be scaled to a year."""
 
@@ -106,12 +106,12 @@ class SealedName:
     name
         Name of the record.
     annualisation
-        Of a record of that name; None when its own `annualised` flag and unit decide.
+        Annualisation of a record of that name; None if the record's own `annualised` flag and unit determine it.
     own
         Conventions of :mod:`pipeline.reconciliation.conventions` that are the interface's definition, in one of its units; a
         value by another convention is not served.
     annualised_only
-        Whether a record that is not annualised is ignored, as a different figure.
+        Whether to ignore a record that is not annualised, because it is a different figure.
     """
 
     name: str
@@ -129,15 +129,15 @@ class Statistic:
     name
         Key in its object.
     meaning, formula
-        For the documents; how it is computed from the tables.
+        Description for the documents; computation from the tables.
     sealed
         Names of sealed records; the first one with a value is served.
     source
-        Data it is computed from otherwise.
+        Data from which it is computed if no record is served.
     unit
-        Of the computed value: a unit of the sealed vocabulary, or :data:`MONEY_UNIT`.
+        Unit of the computed value: one of the sealed vocabulary, or :data:`MONEY_UNIT`.
     annualisation
-        Of the computed value.
+        Annualisation of the computed value.
     horizon
         Span of time that one observation covers.
     signal
@@ -156,9 +156,9 @@ class Statistic:
 
 
 SCORE_FIELD: Final = "raw_score"
-"""Column that the raw family measures."""
+"""Column measured by the statistics of the raw signal."""
 UNSMOOTHED_FIELD: Final = "score"
-"""Column that it measures in a run that was not smoothed and sealed no other."""
+"""Column measured instead in a run without smoothing that sealed only the score."""
 FORWARD_RETURNS_PRESENT: Final = "present"
 DAILY: Final = "daily"
 FREQUENCIES: Final = ("weekly", DAILY)

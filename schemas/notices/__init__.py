@@ -1,8 +1,7 @@
 """Notices: improbable figures of a run. They never refuse a seal.
 
 A rule states what is impossible, a notice what is improbable: one figure, one threshold, and the source of the threshold. A
-falsified run that is consistent in itself is noticed here, and so is an unusual honest one: then the notice is true of it, and
-the reader decides.
+notice may point to a falsified run whose tables are consistent, or to an honest but unusual run; the reader decides which.
 """
 
 from __future__ import annotations

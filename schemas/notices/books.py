@@ -7,25 +7,25 @@ from typing import Final
 from schemas.notices.notice import GRINOLD, MIN_CORRELATED_WEEKS, SIGNIFICANT, Notice
 
 MIN_FILLS: Final = 50
-"""Fewest fills, with the prices they are compared with, that are judged."""
+"""Minimum number of fills with comparable prices for a judgement."""
 MIN_ADJUSTING_FILLS: Final = 20
-"""Fewest fills between two decisions that are judged on their own."""
+"""Minimum number of fills between decisions for judging these separately."""
 NEARLY_FREE: Final = 0.05
-"""Cost of a fill in basis points of its notional below which it counts as free: a tenth of the lowest average of a book."""
+"""Cost below which a fill counts as free, in basis points of its notional: a tenth of the threshold for a book's average."""
 NEARLY_UNBORROWED: Final = 0.0005
-"""Borrow rate a year below which a short position counts as free: the lowest average of a book."""
+"""Annual borrow rate below which a short position counts as free: the threshold for a book's average."""
 MIN_TAX: Final = 5.0
-"""Basis points from which a tax on purchases or sales alone explains that the others cost less."""
+"""Difference between purchases and sales, in basis points, that a tax on one of them explains."""
 MIN_EXPOSURE_VARIATION: Final = 0.1
-"""Standard deviation over mean of the weekly exposure from which its timing is judged."""
+"""Minimum coefficient of variation of the weekly exposure for judging its timing."""
 LAST_DEVIATIONS: Final = 4.0
-"""Standard deviations of the daily earnings beyond which those of the last session are judged."""
+"""Minimum earnings of the last session for a judgement, in standard deviations of daily earnings."""
 MIN_RECEIPTS: Final = 20
-"""Fewest cash adjustments in favour of a book, such as dividends of its long positions, that are judged."""
+"""Minimum number of cash adjustments in a book's favour, such as dividends on long positions, for a judgement."""
 MIN_SHORT_SHARE: Final = 0.2
-"""Least short notional, as a share of the long one, of a book whose short positions must pay cash too."""
+"""Minimum short notional, as a share of the long notional, at which short positions must pay cash too."""
 SESSIONS_ALLOWED: Final = 6
-"""Sessions by which holidays may be spread unevenly over part of a year."""
+"""Sessions allowed for the uneven spread of holidays over part of a year."""
 
 _RELATIVE_TO_PROFIT: Final = "/ absolute profit of a book over the run"
 _SAMPLED: Final = "over up to 10,000 fills"

@@ -7,19 +7,19 @@ from typing import Final
 from schemas.notices.notice import Notice
 
 MIN_OTHER_RUNS: Final = 3
-"""Other runs that must agree with each other to contradict one."""
+"""Minimum number of other runs that must agree to contradict a run."""
 MAX_OTHER_RUNS: Final = 32
-"""Most other runs that one build compares with."""
+"""Maximum number of other runs compared in a build."""
 TOO_FEW_OTHERS: Final = (
     f"fewer than {MIN_OTHER_RUNS} other runs of the catalogue hold the same names and sessions"
 )
-"""Why a run is not compared with others; also shown to a reader who may not read any of the runs compared."""
+"""Reason why a run is not compared with others; also shown to a caller who may read none of the compared runs."""
 MIN_SHARED_CELLS: Final = 20
-"""Fewest names and sessions that the runs must share."""
+"""Minimum number of name-sessions that the runs must share."""
 MIN_NAME_CELLS: Final = 8
-"""Fewest sessions of one name that the runs must share."""
+"""Minimum number of sessions of one name that the runs must share."""
 CELL_TOLERANCE: Final = 0.002
-"""Difference of returns that rounded prices and other vendors explain."""
+"""Difference of returns that rounding or another data vendor explains."""
 
 _CONTRADICTED: Final = f"differs by more than {CELL_TOLERANCE:g} from the median of at least {MIN_OTHER_RUNS} other runs, most of which agree"
 

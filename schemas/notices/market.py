@@ -1,4 +1,4 @@
-"""Notices from the comparison with the market prices that an operator gives."""
+"""Notices from comparing a run with market prices provided by the operator."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from schemas.notices.catalogue import CELL_TOLERANCE
 from schemas.notices.notice import BASIS_POINTS, SIGNIFICANT, Notice
 
 TAIL_SHARE: Final = 0.01
-"""Share of the falls, and of the rises, that are also judged on their own."""
+"""Share of the largest falls, and of the largest rises, that are also judged separately."""
 TAIL_TOLERANCE: Final = 0.01
-"""Difference of returns that counts among these; few dividends are larger."""
+"""Difference of returns that counts as a contradiction among these; few dividends are larger."""
 MIN_TAIL: Final = 20
-"""Fewest of them."""
+"""Minimum number of such falls or rises."""
 FORWARD_TOLERANCE: Final = 0.005
-"""Difference of forward returns that the opens of two vendors explain, which differ more than closes."""
+"""Difference of forward returns that opens from different vendors explain; opens differ more than closes."""
 MIN_NAME_SESSIONS: Final = 40
-"""Fewest sessions over which a name is judged."""
+"""Minimum number of sessions for judging a name."""
 LIMIT: Final = 0.001
-"""To which each difference of returns is limited in a mean, so that single sessions and unknown dividends hardly count."""
+"""Differences of returns are clipped here before averaging, so that single sessions and unknown dividends hardly count."""
 JUMP: Final = 0.2
 """Logarithm of the smallest ratio of a split, 5 for 4, less rounding."""
 MAX_MID_GAP: Final = 0.005
-"""Median distance from the market's price up to which mids are taken for it; from open to close it is twice that or more."""
+"""Maximum median distance between mids and a market price for comparing them; open and close differ by twice that or more."""
 
 _TAILS: Final = (
     f"or by more than {TAIL_TOLERANCE:g} in the {TAIL_SHARE:.0%} of them, {MIN_TAIL} or more, in which the market fell most, or rose "

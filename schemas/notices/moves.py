@@ -7,33 +7,33 @@ from typing import Final
 from schemas.notices.notice import SIGNIFICANT, Notice
 
 MIN_MOVED_NAMES: Final = 8
-"""Fewest names with a move in both of two sessions by which these are compared."""
+"""Minimum number of names with a move in both sessions for comparing two sessions."""
 MIN_MOVES: Final = 1_000
-"""Fewest moves among which the most common loss is judged."""
+"""Minimum number of moves for judging the most common loss."""
 MAX_DEVIATIONS: Final = 3.0
-"""Standard deviations of a session's moves to which larger moves are limited, so that no single name decides."""
+"""Moves are clipped at this many standard deviations of their session, so that no single name dominates."""
 LOSING_SHARE: Final = 0.1
-"""Share of the pairs of sessions, those in which the book lost most, in which losses may have been deferred."""
+"""Share of the session pairs searched for deferred losses: those with the largest losses of the book."""
 MIN_LOSING_PAIRS: Final = 40
-"""Fewest of these pairs that are judged: some 400 sessions."""
+"""Minimum number of these pairs for a judgement: some 400 sessions."""
 MAX_DELAY: Final = 3
-"""Most sessions by which a deferred loss is looked for."""
+"""Maximum delay, in sessions, at which a deferred loss is searched for."""
 CLIPPED_FROM: Final = 0.02
-"""Size from which moves are counted: smaller ones repeat by chance, since prices are multiples of a tick."""
+"""Minimum size of a move to be counted: smaller ones repeat by chance, since prices are multiples of a tick."""
 MIN_CLIPPED: Final = 4
-"""Gains of one size that chance explains."""
+"""Number of equal gains that chance explains."""
 STALE_SHARE: Final = 0.2
-"""Share of unchanged marks from which those of a name are stale."""
+"""Share of unchanged marks above which a name's marks count as stale."""
 MIN_NAME_MOVES: Final = 40
-"""Fewest moves of a name by which its marks are judged."""
+"""Minimum number of moves of a name for judging its marks."""
 MIN_STALE_NAMES: Final = 2
-"""Names with stale marks that long halts do not explain."""
+"""Number of names with stale marks that long trading halts no longer explain."""
 SPLIT_RATIOS: Final = (2.0, 3.0, 4.0, 5.0, 10.0, 20.0)
-"""Shares for one of usual splits, and ones for a share of usual reverse splits."""
+"""Ratios of common splits (new shares per old share) and reverse splits (old shares per new share)."""
 SPLIT_TOLERANCE: Final = 0.03
-"""Log of what a mark may move besides in the session of a split."""
+"""Log return of a mark that is allowed beside a split in the same session."""
 MAX_TRADED: Final = 0.25
-"""Log of what a book may trade of a name in the session of a split."""
+"""Log change of a holding by trading that is allowed in the session of a split."""
 
 _SOME_NAMES: Final = "of up to 64 names of long_short"
 

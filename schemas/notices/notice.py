@@ -12,12 +12,12 @@ OUTCOMES: Final = (PASS, NOTICE, NOT_CHECKED)
 """Outcomes of a rule or a notice."""
 
 CHANCE: Final = 3.0
-"""Standard errors from zero that a mean must lie before its size is noticed, since means of short runs are large by chance."""
+"""Minimum distance of a mean from zero, in standard errors, for a notice: means of short runs are large by chance."""
 SIGNIFICANT: Final = f"where it lies at least {CHANCE:g} standard errors from zero"
 MIN_CORRELATED_WEEKS: Final = 20
-"""Fewest weeks over which correlations and shares of weeks are judged."""
+"""Minimum number of weeks for judging correlations and shares of weeks."""
 BASIS_POINTS: Final = 10_000
-"""In one."""
+"""Basis points in 1."""
 GRINOLD: Final = "Grinold and Kahn (2000), Active Portfolio Management, 2nd ed."
 
 
@@ -40,11 +40,11 @@ class Notice:
     source
         Where the threshold comes from.
     unit
-        Of figure and threshold.
+        Unit of figure and threshold.
     below
-        Whether it is given for figures below the threshold, rather than above.
+        Whether figures below the threshold cause it, rather than figures above.
     least
-        Lower bound, for a figure that must lie between two.
+        Lower bound, for a figure that must lie between two bounds.
     raw
         Whether it uses raw columns or raw books, so that only keys with raw-book access see it.
     """

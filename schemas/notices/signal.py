@@ -8,35 +8,35 @@ from schemas.notices.moves import CLIPPED_FROM, MIN_CLIPPED, MIN_MOVES
 from schemas.notices.notice import CHANCE, GRINOLD, MIN_CORRELATED_WEEKS, SIGNIFICANT, Notice
 
 CORRELATION_ERRORS: Final = 2.0
-"""Standard errors (of Fisher's z) by which the correlation of IC and book may fall short by chance."""
+"""Standard errors (of Fisher's z) allowed for chance in the correlation of IC and book."""
 MIN_PROVABLE_RETURNS: Final = 200
-"""Fewest forward returns of which the proven share is judged."""
+"""Minimum number of forward returns for judging their proven share."""
 MIN_TRADED_WEEKS: Final = 40
-"""Fewest weeks, from the first traded one, of which the skipped share is judged."""
+"""Minimum number of weeks, from the first traded one, for judging the skipped share."""
 MAX_OPEN_WEEKS: Final = 2
-"""Pending weeks at the end of a run that may still be open."""
+"""Maximum number of weeks at the end of a run that may still be pending."""
 MIN_RANKED_NAMES: Final = 16
-"""Fewest names by which the order of two weeks is compared: fewer may agree by chance."""
+"""Minimum number of names for comparing the order of two weeks: fewer may agree by chance."""
 NEAR_COPY: Final = 0.95
-"""Rank correlation from which the forward returns of one week count as a copy of another's."""
+"""Minimum rank correlation at which the forward returns of one week count as a copy of another's."""
 STEADY_CORRELATION: Final = 0.4
-"""Median rank correlation of the scores of consecutive weeks from which a reversed week is noticed."""
+"""Minimum median rank correlation of consecutive weeks' scores for noticing a reversed week."""
 FLIPPED_CORRELATION: Final = -0.5
-"""Rank correlation with the week before below which a week counts as reversed."""
+"""Rank correlation with the previous week below which a week counts as reversed."""
 MIN_NAME_SPANS: Final = 20
-"""Fewest spans of several weeks between two fills of a name by which forward returns are judged."""
+"""Minimum number of multi-week spans between two fills of a name for judging forward returns."""
 OUTLYING_DEVIATIONS: Final = 3.5
 """Deviations from the median (1.4826 x median absolute deviation) beyond which the IC of a week is an outlier."""
 MIN_OUTLYING_WEEKS: Final = 40
-"""Fewest weeks among which outliers are counted."""
+"""Minimum number of weeks for counting outliers."""
 MIN_OUTLYING_NAMES: Final = 20
-"""Fewest names of a week whose IC is judged."""
+"""Minimum number of names in a week for judging its IC."""
 MIN_OUTLYING: Final = 3
-"""Outlying weeks that chance no longer explains."""
+"""Number of outlying weeks that chance no longer explains."""
 MIN_EXTREME_WEEKS: Final = 4
-"""Fewest weeks whose highest and lowest forward returns are judged."""
+"""Minimum number of weeks for judging their highest and lowest forward returns."""
 MIN_COPIED_NAMES: Final = 5
-"""Fewest names with a value that make a week a copy of another."""
+"""Minimum number of names with a value for calling a week a copy of another."""
 COPIED_SHARE: Final = 0.9
 """Share of a week's values that must equal another week's for the same names."""
 DAYS_PER_WEEK: Final = 7

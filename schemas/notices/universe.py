@@ -8,13 +8,13 @@ from schemas.notices.notice import MIN_CORRELATED_WEEKS, SIGNIFICANT, Notice
 from schemas.notices.signal import MIN_RANKED_NAMES
 
 MIN_EXIT_RATE: Final = 0.02
-"""Lowest share of the names that leave a real universe in a year."""
+"""Minimum share of names that leave a real universe in a year."""
 MIN_EXIT_YEARS: Final = 2.0
-"""Shortest run in which names must have left."""
+"""Minimum length of a run, in years, for judging exits."""
 MIN_TWIN_WEEKS: Final = 4
 """Weeks in which two names must share a forward return to count as one company, even with different scores."""
 FROZEN_SESSIONS: Final = 4
-"""Sessions, of those sampled, over which an unchanged mark counts as frozen."""
+"""Number of sampled sessions over which an unchanged mark counts as frozen."""
 
 UNIVERSE_NOTICES: Final = (
     Notice(

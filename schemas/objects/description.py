@@ -28,13 +28,13 @@ ADDRESS_KEYS: Final = ("algo_id", "alpha_id")
 """Keys of the served description that come from the manifest of the seal."""
 YEAR: Final = r"^\d{4}$"
 MAX_LINE: Final = 1_000
-"""Most characters of the name and summary in lists and comparisons."""
+"""Maximum characters of the name and summary, which lists and comparisons show."""
 MAX_TEXT: Final = 50_000
-"""Most characters of any other text."""
+"""Maximum characters of any other text."""
 MAX_LABELS: Final = 100
-"""Most tags and cadences, since lists show them."""
+"""Maximum number of tags and cadences, which lists show."""
 MAX_ENTRIES: Final = 1_000
-"""Most entries of any other list."""
+"""Maximum entries of any other list."""
 
 _LABEL: Final = text("", "One entry.", maximum=100)
 

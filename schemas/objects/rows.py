@@ -34,7 +34,7 @@ _BOUNDS: Final[Mapping[Bound, Mapping[str, Any]]] = {
 def always_there(column: Column, table: Table | None) -> bool:
     """Whether every snapshot with the table has the column.
 
-    Columns that an engine may leave out may be missing, and so may columns derived from them.
+    Columns that an engine may omit, and columns derived from them, may be missing.
     """
     if table is None or (column.optional and column.origin is not Origin.EITHER):
         return table is None

@@ -34,7 +34,7 @@ _ROWS: Final = integer("rows", Unit.NONE, "Rows of the table.", expected="a whol
 
 
 def _anchored(pattern: str) -> str:
-    # A pattern of JSON Schema is searched for anywhere, and \Z is Python's.
+    # JSON Schema does not anchor patterns, and only Python has \Z.
     return f"^{pattern.removesuffix(chr(92) + 'Z')}$"
 
 

@@ -21,7 +21,7 @@ _COUNT: Final = {"type": "integer", "minimum": 0}
 
 
 def _window_headers(window: LimitWindow) -> tuple[Schema, Schema, Schema]:
-    """Return its headers, in the order of `LimitWindow.headers`."""
+    """Return the headers of a window, in the order of `LimitWindow.headers`."""
     when = (
         f"Seconds until the count of the calendar {window.name} restarts."
         if window.seconds is None
@@ -80,7 +80,7 @@ def response_headers(endpoint: Endpoint, status: int) -> dict[str, Schema]:
     """Return the headers of one answer, with whether each is always sent.
 
     The headers of a window are absent for a key without a limit in it, and all rate headers are absent in answers that precede
-    the counting of calls. An answer that a shared cache may keep has no headers of the call.
+    the counting of calls. An answer that a shared cache may store has no headers about the call.
     """
     anonymous = endpoint.shared and status == 200
     names: dict[str, bool] = {} if anonymous else {"X-Request-Id": True}

@@ -15,7 +15,7 @@ _EXAMPLES: Final[Mapping[str, str]] = {
     "key_id": "0123456789abcdef",
     "symbol": "SPY",
 }
-"""Parameter of a path -> example; query parameters have none, since pages that try a request would send them."""
+"""Path parameter -> example. Query parameters have none, since pages that try a request would send them."""
 
 IF_NONE_MATCH: Final[Schema] = {
     "name": "If-None-Match",

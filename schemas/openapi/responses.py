@@ -31,7 +31,7 @@ _REASONS: Final[Mapping[int, str]] = {
 _OPERATION_ERRORS: Final = tuple(
     code for code in ERROR_CODES if code not in {*CONNECTION_ERRORS, *LINK_ERRORS}
 )
-"""Incomplete requests and links to files are not answered by operations."""
+"""Codes that no operation returns: those of incomplete requests and of links to files."""
 
 SHARED: Final[Mapping[int, str]] = {401: "Unauthenticated", 429: "TooManyCalls", 500: "Unforeseen"}
 """Status -> name of the answer that all endpoints behind a key share."""
@@ -40,7 +40,7 @@ SHARED: Final[Mapping[int, str]] = {401: "Unauthenticated", 429: "TooManyCalls",
 def list_codes(endpoint: Endpoint) -> tuple[str, ...]:
     """Return every error code of an operation.
 
-    With a placeholder, this includes the router's answer to a path without a route, which a bad value may produce.
+    For a path with a placeholder, this includes the router's code for an unknown path, which a bad value may cause.
     """
     return endpoint.all_errors + (("not_found",) if "{" in endpoint.path else ())
 
@@ -83,14 +83,14 @@ def payload_schema(endpoint: Endpoint) -> Schema:
         return _closed(data=reference(endpoint.payload.model), meta=make_schema(meta))
     if endpoint.full_payload is None:
         return _page(endpoint.payload, meta)
-    # Exactly one applies, but tools that distinguish alternatives only by their own members would reject a oneOf.
+    # Exactly one applies, but some tools distinguish alternatives only by their members and would reject a oneOf.
     return {"anyOf": [reference(name) for name in page_schemas(endpoint)]}
 
 
 def page_schemas(endpoint: Endpoint) -> dict[str, Schema]:
     """Return the definitions of the pages of an endpoint with a `fields` parameter, by model.
 
-    They differ in the value of `meta.fields`, by which a generated client can tell the row.
+    They differ in the value of `meta.fields`, so that a generated client can tell which kind of row a page has.
     """
     if endpoint.full_payload is None:
         return {}

@@ -13,7 +13,7 @@ from schemas.settings.setting import PREFIX, Group, Setting
 
 _PORT: Final = 65535
 _SIMILAR: Final = 0.75
-"""Similarity, from 0 to 1, from which an unknown variable is taken for a misspelt one."""
+"""Minimum similarity (0 to 1) to a declared variable at which an unknown variable counts as misspelt."""
 
 GROUPS: Final = (
     Group(
@@ -356,9 +356,9 @@ SETTINGS: Final = {setting.name: setting for group in GROUPS for setting in grou
 
 
 def misspelt_variables(environment: Mapping[str, str]) -> list[str]:
-    """Return one sentence for each variable that resembles a setting's and is none.
+    """Return one sentence for each variable that looks like a misspelt setting.
 
-    Other variables with the project's prefix are left alone: deployments have their own.
+    Other variables with the project's prefix are ignored, since deployments may define their own.
     """
     known = [setting.variable for setting in SETTINGS.values()]
     names = [name.removeprefix(PREFIX) for name in known]

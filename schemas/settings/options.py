@@ -22,7 +22,7 @@ class SettingOption(click.Option):
 
 
 def options(*added: Callable[[Any], Any]) -> Callable[[Command], Command]:
-    """Return a decorator that adds several options to a command, in the order that its help lists them."""
+    """Return a decorator that adds several options to a command, in the order of its help."""
 
     def add(command: Command) -> Command:
         for each in reversed(added):

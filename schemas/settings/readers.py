@@ -12,7 +12,7 @@ _WORD: Final = re.compile(r"[a-z][a-z0-9]{0,15}")
 _ON: Final = ("1", "true", "yes", "on")
 _OFF: Final = ("0", "false", "no", "off")
 MIN_PEPPER_CHARACTERS: Final = 16
-"""A shorter pepper would protect a stolen store little."""
+"""A shorter pepper would give a stolen store little protection."""
 
 
 class Kind(NamedTuple):

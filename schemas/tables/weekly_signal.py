@@ -13,7 +13,7 @@ HORIZONS: Final = (1, 2, 4, 8)
 LAGS: Final = (1, 2, 3, 4, 5, 6, 7, 8)
 """Weeks between the two cross-sections of a rank autocorrelation."""
 MIN_DECILE_NAMES: Final = 20
-"""Fewest scored names of a week with deciles."""
+"""Minimum number of scored names in a week for deciles."""
 BUCKETS: Final = 10
 
 _RAW = ("unsmoothed_score",)
@@ -60,7 +60,7 @@ WEEKLY_SIGNAL: Final = Table(
                 f"ic_h{k}",
                 f"Spearman correlation of the unconditioned signal and the return compounded over {k} traded week(s).",
                 *_RAW,
-                formula=1 if k == 1 else 2,  # one plus each return, multiplied as they stand
+                formula=1 if k == 1 else 2,  # 2: the product of (1 + return) in week order
             )
             for k in HORIZONS
         ),

@@ -14,4 +14,4 @@ FAMILIES: Final[dict[str, Family]] = {family.name: family for family in (COSTS, 
 """By name, in the order of the documents."""
 
 WHOLE_RUN: Final = ""
-"""Key, in a family's document, of an object that belongs to no single book."""
+"""Key of an object that belongs to no single book, in the document of a family."""

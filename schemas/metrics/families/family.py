@@ -16,7 +16,7 @@ class Family:
     Attributes
     ----------
     name
-        Of the payload, of the last part of its path, of its endpoint after ``research.`` and of its document.
+        Name of the payload and the document; also the last part of the path, and of the endpoint's id after ``research.``.
     summary
         One line for the documents.
     payload

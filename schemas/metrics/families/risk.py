@@ -18,9 +18,9 @@ from schemas.metrics.families.family import (
 from schemas.units import Unit
 
 DEEPEST: Final = 10
-"""Most drawdowns that are listed."""
+"""Maximum number of drawdowns listed."""
 ROLLING: Final = 252
-"""Sessions of a rolling figure."""
+"""Window of rolling figures, in sessions."""
 _EMPYRICAL: Final = "as in empyrical"
 _LO: Final = "Lo (2002), The Statistics of Sharpe Ratios, Financial Analysts Journal 58(4)"
 _TAIL: Final = (

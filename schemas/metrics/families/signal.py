@@ -15,7 +15,7 @@ DELAYS: Final = tuple(range(9))
 SAMPLES: Final = 1000
 """Bootstrap samples of the test of monotonicity."""
 SEED: Final = 2010
-"""Of the random numbers of the bootstrap, the same for every run."""
+"""Seed of the bootstrap, the same for every run."""
 _QHS: Final = (
     "Qian, Sorensen and Hua (2007), Information Horizon, Portfolio Turnover, and Optimal Alpha Models, "
     "Journal of Portfolio Management 34(1)"
