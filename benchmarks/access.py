@@ -1,7 +1,7 @@
-"""Cost of authenticating, counting and authorising one call, beside a floor: the database round trips it cannot avoid.
+"""Cost of authenticating, counting and authorising one call, compared with a floor: its unavoidable database round trips.
 
 Run from the root: ``PYTHONPATH=. python benchmarks/access.py``. It starts its own PostgreSQL and Redis. Times
-depend on the machine and its load; the ratio to the floor of the same run depends on them less.
+depend on the machine and its load; ratios to the floor of the same run depend on them less.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ HEADERS = {
 
 
 async def cost(call: Callable[[], Awaitable[object]]) -> float:
-    """Return microseconds per call in the fastest round, which other work disturbed least."""
+    """Return microseconds per call in the fastest round, the one least disturbed by other work."""
     for _ in range(CALLS):
         await call()
     rounds = []

@@ -1,4 +1,4 @@
-"""Data of the comparison: one run cloned into many alphas with different numbers, which every server serves.
+"""Data of the comparison: one run cloned into many alphas with different numbers, served by every server.
 
 A clone is a valid seal: tickers are permuted, scores and amounts of money scaled, so every rule still holds and no two
 alphas share a row. The seals go through the project's pipeline; the peers get the published rows as plain Parquet.
@@ -87,7 +87,7 @@ def prepare(folder: Path, *, seal: Path | None, alphas: int, pointers: int, log:
 
 
 def _code_digest() -> str:
-    """Return a digest of the code that publishes the clones, so that data of other code are not reused."""
+    """Return a digest of the code that publishes the clones, so that data from other code are not reused."""
     files = [
         file for folder in ("schemas", "datasets", "pipeline") for file in (REPOSITORY / folder).rglob("*.py")
     ]
@@ -234,7 +234,7 @@ def _synthetic_pointer(number: int) -> Pointer:
 
 
 def weeks_of(data: Path) -> list[str]:
-    """Return the decision dates, which all alphas share, as ascending ISO text."""
+    """Return the decision dates shared by all alphas, as ascending ISO text."""
     return _distinct(data / "peers" / "decisions" / f"{alpha_id(0)}.parquet", "date")
 
 

@@ -1,6 +1,6 @@
 """Cached answers compared with a constant body, request by request.
 
-On a shared machine a server may be twice as fast in one minute as in the next. Requests that alternate between two servers cancel
+On a shared machine a server may be twice as fast in one minute as in the next. Alternating requests between two servers cancels
 that out; measuring one server after the other does not.
 """
 

@@ -2,14 +2,14 @@
 
     uv run just bench-build SEAL [--rounds 5] [--json]
 
-The copy reads every Parquet file of the seal with Polars and writes it with the pipeline's settings. Each round runs copy, build
-and a build without double entry and recomputed figures, each in a process of its own; the last one shows what reconciliation
-costs. Medians are printed.
+The copy reads every Parquet file of the seal with Polars and writes it with the pipeline's settings. Each round runs the copy, the
+build, and a build without double entry and recomputed figures, each in a separate process; the last one shows the cost of
+reconciliation. Medians are printed.
 
-Then the pipeline and alphalens-reloaded compute weekly rank IC and decile returns from the same cross-sections, each in a process
-of its own, in the same rounds; the median of three passes counts. Both include the cut into deciles. alphalens gets the panel
+Then the pipeline and alphalens-reloaded compute weekly rank IC and decile returns from the same cross-sections, each in a separate
+process, in the same rounds; the median of three passes counts. Both times include the cut into deciles. alphalens gets the panel
 indexed, as its functions expect; the pipeline gets it as published, with z-scores, and also averages columns for which alphalens
-has no figure. alphalens cuts deciles differently at their edges, so figures are compared on the pipeline's deciles, untimed; the
+has no figure. alphalens assigns names at decile edges differently, so figures are compared on the pipeline's deciles, untimed; the
 time of the alphalens calls after its own cut is printed too. A difference above 1e-9 ends the run with code 1.
 """
 
@@ -55,16 +55,16 @@ import polars as pl
 from pipeline.maths.deciles import weekly_deciles
 from pipeline.maths.information_coefficient import weekly_ic
 panel = pl.read_parquet(sys.argv[1])
-spent = []
+seconds = []
 for _ in range(3):
     begin = time.perf_counter()
     ic = weekly_ic(panel, "raw_score")
     deciles = weekly_deciles(panel)
-    spent.append(time.perf_counter() - begin)
+    seconds.append(time.perf_counter() - begin)
 ic = dict(zip(ic["date"].cast(pl.String), ic["ic"]))
 deciles = {f"{d} {b}": r for d, b, r in deciles.select(
     pl.col("date").cast(pl.String), "bucket", "mean_forward_return").iter_rows()}
-print(json.dumps({"seconds": {"figures": statistics.median(spent)}, "ic": ic, "deciles": deciles,
+print(json.dumps({"seconds": {"figures": statistics.median(seconds)}, "ic": ic, "deciles": deciles,
                   "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
 """
 

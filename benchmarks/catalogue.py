@@ -42,7 +42,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 _WRITERS = 16
 """Parallel writes of pointers; more are no faster on two cores."""
 _START_SECONDS = 120.0
-"""How long the service may take to its first answer."""
+"""Maximum time until the first answer of the service."""
 _WORDS = ("momentum", "reversal", "quality", "value", "carry", "seasonality", "drift", "breadth")
 _GRANTS = ("--endpoints", "all", "--alphas", "all", "--runs", "all", "--rate", "per_second=100000,per_minute=1000000,per_day=10000000,monthly=null")  # fmt: skip
 
@@ -68,19 +68,19 @@ def make_pointer(number: int) -> Pointer:
 
 
 def timed(work: Callable[[], object], rounds: int = 9, aim: float | None = None) -> dict[str, Any]:
-    """Time some work; return median, best and 99th percentile in milliseconds, with its aim."""
-    times, spent = [], []
+    """Time a function; return median, best and 99th percentile in milliseconds, with the aim."""
+    times, cpu_times = [], []
     for _ in range(rounds):
         begin, cpu = time.perf_counter(), time.process_time()
         work()
         times.append((time.perf_counter() - begin) * 1e3)
-        spent.append((time.process_time() - cpu) * 1e3)
-    # On a busy machine wall time includes others' work; the processor time of this process does not.
-    return {**figures(times, aim), "p50_cpu_ms_here": round(statistics.median(spent), 2)}
+        cpu_times.append((time.process_time() - cpu) * 1e3)
+    # On a busy machine, wall time includes other processes' work; the processor time of this process does not.
+    return {**figures(times, aim), "p50_cpu_ms_here": round(statistics.median(cpu_times), 2)}
 
 
 def figures(milliseconds: list[float], aim: float | None = None) -> dict[str, Any]:
-    """Summarise times in milliseconds, with their aim."""
+    """Summarise times in milliseconds, with the aim."""
     ordered = sorted(milliseconds)
     summary: dict[str, Any] = {
         "p50_ms": round(statistics.median(ordered), 2),
@@ -142,7 +142,7 @@ def on_a_bucket(alphas: int) -> dict[str, Any]:
         def measured(
             work: Callable[[], object], rounds: int, before: Callable[[int], None] | None
         ) -> dict[str, Any]:
-            times, spent, counts = [], [], []
+            times, cpu_times, counts = [], [], []
             for number in range(rounds):
                 if before is not None:
                     before(number)
@@ -150,9 +150,9 @@ def on_a_bucket(alphas: int) -> dict[str, Any]:
                     begin, cpu = time.perf_counter(), time.process_time()
                     work()
                     times.append((time.perf_counter() - begin) * 1e3)
-                    spent.append((time.process_time() - cpu) * 1e3)
+                    cpu_times.append((time.process_time() - cpu) * 1e3)
                 counts.append(requests)
-            cost = {"p50_cpu_ms_here": round(statistics.median(spent), 2), "requests": dict(counts[-1])}
+            cost = {"p50_cpu_ms_here": round(statistics.median(cpu_times), 2), "requests": dict(counts[-1])}
             return figures(times) | cost
 
         def renamed(number: int) -> Pointer:
@@ -251,7 +251,7 @@ def served(root: Path, empty: Path, alphas: int) -> dict[str, Any]:
         httpx.Client(headers={"authorization": f"Bearer {key}"}) as client,
     ):
         results["GET /v1/me"] = timed(lambda: client.get(f"{address}/me"), 200)
-        # Every search has another text, so that no answer is cached.
+        # Every search has a different text, so that no answer is cached.
         searches = iter(range(10**9))
         for name, text in (
             ("one", lambda n: f"number {n % alphas}"),

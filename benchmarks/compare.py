@@ -68,9 +68,9 @@ _PYTHON_PEERS: Final = (
     ("chDB", "clickhouse", "FastAPI with ClickHouse in the process, sorted tables"),
     ("pandas", "pandas_files", "FastAPI with pandas reading Parquet files"),
 )
-"""Name, module of benchmarks.peers, what it is."""
+"""Name, module of benchmarks.peers, description."""
 _ONLY: Final = {"frames_tuned": frozenset({"Q1"})}
-"""Module -> the only queries it answers."""
+"""Module -> queries that it answers, if not all."""
 
 
 @click.command()
@@ -154,7 +154,7 @@ def main(
     hit_ratios = hits_against_constant(ours, floors[0], plan, rounds) if floors and ours in entrants else {}
     try:
         further_results = further.measure(data, plan, rounds) if extras and not quick else {}
-    except LoadFailed as error:  # keep the comparison, which took long
+    except LoadFailed as error:  # do not discard the comparison, which took long
         log(f"further measurements failed: {error}")
         further_results = {}
     results = {

@@ -2,8 +2,8 @@
 
     uv run just bench-false-discoveries [--catalogues 10] [--common 0.3]
 
-Prints one JSON document: for each level of the q-values, mean, least and most of the realised share over the catalogues. With
-`--common` all alphas share a factor: Benjamini-Hochberg then holds on average at best, Benjamini-Yekutieli always.
+Prints one JSON document: for each level of the q-values, the mean, minimum and maximum realised share over the catalogues. With
+`--common` all alphas share a factor: Benjamini-Hochberg then controls the rate at best on average, Benjamini-Yekutieli always.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
     uv run python benchmarks/file_format.py ROOT ALPHA [--rounds 9]
 
 The cross-sections of a published run are written with each setting and read by DuckDB with one thread, as the service does: one
-week, twenty names in a window, and the complete file. Settings take turns, so that noise of the machine affects all alike; medians
-are printed in milliseconds, the published setting first. The time of a copy from an object store is its size over two speeds.
+week, twenty names in a window, and the complete file. Settings take turns, so that noise affects all of them alike; medians
+are printed in milliseconds, the published setting first. The time of a copy from an object store is the file size divided by each of
+two bandwidths.
 """
 
 from __future__ import annotations

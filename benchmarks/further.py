@@ -32,15 +32,15 @@ from tests.support.seals import make_seal
 MEMORY: Final = 500_000_000
 """Memory bound of the memory run, small enough to be reached."""
 MEMORY_ALLOWANCE: Final = 300_000_000
-"""Memory beside that bound: libraries, connections, buffers."""
+"""Memory allowed on top of that bound: libraries, connections, buffers."""
 HOUR: Final = 18_000
-"""Requests of an hour at a key's default rate of five per second."""
+"""Requests in an hour at a key's default rate of five per second."""
 _MEMORY_S: Final = 60
 """Longest duration of the memory run."""
 _WORKER_QUERIES: Final = ("Q1", "Q5")
 """A cheap page and a computed one."""
 _WARM_LOADS: Final = 4
-"""Loads after which both workers have opened the tables of all alphas."""
+"""Number of loads until both workers have opened the tables of all alphas."""
 _BATCH: Final = 400
 _TABLE_ROUNDS: Final = 7
 _RESTART_QUERIES: Final = ("Q1", "Q3", "Q4")
@@ -48,7 +48,7 @@ _RESTART_QUERIES: Final = ("Q1", "Q3", "Q4")
 
 
 def measure(data: Path, plan: Plan, rounds: int) -> dict[str, Any]:
-    """Run all of these measurements; those of two workers need a Redis server."""
+    """Run all further measurements; two workers need a Redis server."""
     figures = {
         "catalogue": catalogue(data, plan, rounds),
         "restart": restart(data, plan),
@@ -68,10 +68,10 @@ def measure(data: Path, plan: Plan, rounds: int) -> dict[str, Any]:
 
 def catalogue(data: Path, plan: Plan, rounds: int) -> dict[str, Any]:
     """Return the p50 of Q1 in milliseconds at one connection, with ten alphas in the root and with all of them."""
-    spent: dict[str, list[float]] = {"few": [], "root": []}
+    times: dict[str, list[float]] = {"few": [], "root": []}
     few = len(list((data / "few" / "catalog").iterdir()))
     for round_ in range(rounds):
-        for root, measured in spent.items():
+        for root, measured in times.items():
             plan.log(f"round {round_ + 1}: a catalogue of {'few' if root == 'few' else 'many'}")
             with Ours(data / root).running() as up:
                 calls = plan.workload.distinct("Q1", f"catalogue {round_}", list(range(few)))
@@ -83,13 +83,13 @@ def catalogue(data: Path, plan: Plan, rounds: int) -> dict[str, Any]:
     return {
         "few": few,
         "many": many,
-        "few_p50_ms": statistics.median(spent["few"]),
-        "many_p50_ms": statistics.median(spent["root"]),
+        "few_p50_ms": statistics.median(times["few"]),
+        "many_p50_ms": statistics.median(times["root"]),
     }
 
 
 def batches(plan: Plan) -> dict[str, Any]:
-    """Return how many small runs per minute a batch publishes, with one build per core."""
+    """Return the number of small runs that a batch publishes per minute, with one build per core."""
     jobs = len(os.sched_getaffinity(0))
     plan.log(f"a batch of {_BATCH} small runs")
     with tempfile.TemporaryDirectory() as name:
@@ -103,7 +103,7 @@ def batches(plan: Plan) -> dict[str, Any]:
 def restart(data: Path, plan: Plan) -> dict[str, Any]:
     """Return the milliseconds of the first request for each alpha after a restart, and of later ones.
 
-    A first process answers requests for all alphas; the measured one starts with its row tables and comes to rest first.
+    A first process answers requests for all alphas. The measured process reuses its row tables, and is idle before the requests.
     """
     plan.log("a restart")
     ours, alphas = Ours(data / "root"), plan.workload.alphas
@@ -119,7 +119,7 @@ def restart(data: Path, plan: Plan) -> dict[str, Any]:
             begin = time.monotonic()
             up.settle(60.0)
             rest = time.monotonic() - begin
-            # Both send a probe before each request, because an idle core answers more slowly than a busy one.
+            # Both measurements send a probe before each request, because an idle core answers more slowly than a busy one.
             first = _each(ours, up, itertools.islice(requests, alphas))
             warm = _each(ours, up, itertools.islice(requests, 8 * alphas))[alphas:]
         times[query] = {
@@ -131,13 +131,13 @@ def restart(data: Path, plan: Plan) -> dict[str, Any]:
 
 
 def _each(ours: Ours, up: Running, calls: Iterable[Call]) -> list[float]:
-    """Return the milliseconds of each request, with a probe before each."""
+    """Return the milliseconds of each request, each preceded by a probe."""
     with contextlib.closing(Connection(up.port, up.headers)) as connection:
-        spent = []
+        times = []
         for call in calls:
             connection.send(ours.probe())
-            spent.append(connection.send(Request(call.path))[1])
-    return spent
+            times.append(connection.send(Request(call.path))[1])
+    return times
 
 
 def workers(
@@ -154,7 +154,7 @@ def workers(
                         plan.log(f"round {round_ + 1}: workers {count}, {query}")
                         calls = plan.workload.distinct(query, f"workers {round_} {count}")
                         requests = (Request(call.path) for call in calls)
-                        # A connection belongs to one worker, so only many connections warm both; tables are made one
+                        # A connection belongs to one worker, so warming both takes many connections; tables are built one
                         # at a time.
                         for _ in range(_WARM_LOADS):
                             _drive(up, list(itertools.islice(requests, 60_000)), plan, 16)
@@ -244,7 +244,7 @@ def _pages(workload: Workload) -> Iterator[Request]:
 
 
 def _warm(up: Running, requests: Iterator[Request], count: int) -> float:
-    """Send requests to warm their alphas; return requests per second at the end."""
+    """Send requests until their alphas are warm; return requests per second at the end."""
     connection = Connection(up.port, up.headers)
     for request in itertools.islice(requests, count):
         connection.send(request)

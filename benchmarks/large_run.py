@@ -4,7 +4,7 @@
 
 A market of few names is simulated once. Each name is then split into many: its rows are repeated under other symbols, and additive
 columns (shares, notionals, weights, flows) are divided among them, so the ledger is unchanged and every rule holds. The seal is
-written in slices, so that writing it takes little memory whatever its size.
+written in slices, so that writing takes little memory at any size.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ REPOSITORY: Final = Path(__file__).resolve().parents[1]
 SLICE_ROWS: Final = 200_000
 """Rows written at a time."""
 NAMES: Final = 250
-"""Names of the run that is split."""
+"""Names of the simulated run that is split."""
 _DIVIDED: Final = {
     "decisions": ("_target_weight",),
     "positions": ("quantity", "signed_notional", "weight"),

@@ -1,4 +1,4 @@
-"""A run fifty times as large as the others: its build, and its pages beside those of a usual run."""
+"""A run fifty times as large as the others: its build, and its pages compared with those of a usual run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WEEKS: Final = 1000
 MEASURED: Final = 200
 """Measured requests of each kind; their median is reported."""
 WARM: Final = 100
-"""Requests of each kind before the measured ones: a row table is made once direct answers have cost 0.7 s, 14 ms each."""
+"""Warm-up requests of each kind: a row table is built once direct answers, of 14 ms each, have cost 0.7 s."""
 
 
 def large(data: Path, plan: Plan) -> dict[str, Any]:
@@ -51,13 +51,13 @@ def large(data: Path, plan: Plan) -> dict[str, Any]:
     }
     for name, served in (("usual", data / "few"), ("large", root)):
         plan.log(f"pages of the {name} run")
-        spent, results[f"{name}_mb"] = _spent(served)
-        for kind, median in spent.items():
+        medians, results[f"{name}_mb"] = _page_times(served)
+        for kind, median in medians.items():
             results["pages"].setdefault(kind, {})[f"{name}_ms"] = median
     return results
 
 
-def _spent(root: Path) -> tuple[dict[str, float], float]:
+def _page_times(root: Path) -> tuple[dict[str, float], float]:
     """Return the median milliseconds of each kind of page, and the server's memory in MB."""
     kinds = _requests(root)
     with Ours(root).running() as up:
@@ -66,15 +66,15 @@ def _spent(root: Path) -> tuple[dict[str, float], float]:
             for request in itertools.islice(requests, WARM):
                 connection.send(request)
             connection.close()
-        up.settle(300.0, 1.0, steps=5)  # a table being written waits for the disk now and then
-        spent = {}
+        up.settle(300.0, 1.0, steps=5)  # a process that waits for the disk while it writes a table looks idle
+        medians = {}
         for kind, requests in kinds.items():
             connection = Connection(up.port, up.headers)
-            spent[kind] = statistics.median(
+            medians[kind] = statistics.median(
                 connection.send(request)[1] for request in itertools.islice(requests, MEASURED)
             )
             connection.close()
-        return spent, up.private_mb()
+        return medians, up.private_mb()
 
 
 def _requests(root: Path) -> dict[str, Iterator[Request]]:

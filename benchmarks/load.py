@@ -110,9 +110,9 @@ def drive(
     Parameters
     ----------
     requests
-        Must last for `seconds`, unless `cycle`.
+        Enough for `seconds`, unless `cycle` is set.
     cycle
-        Start over at the end of the list.
+        Whether to start over at the end of the list.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def drive(
         command += ["-s", str(script), f"http://127.0.0.1:{port}"]
         counts = _run(command)
         if not counts["requests"]:
-            # Not one answer: give a slow server more time.
+            # No answer at all: give a slow server more time.
             command[command.index(f"-d{max(1, round(seconds))}s")] = f"-d{5 * max(1, round(seconds)) + 5}s"
             counts = _run(command)
     if counts["failed"]:
@@ -187,10 +187,10 @@ class Connection:
         begin = time.perf_counter()
         self._socket.sendall(head.encode() + body)
         status, content = self._answer()
-        spent = (time.perf_counter() - begin) * 1e3
+        milliseconds = (time.perf_counter() - begin) * 1e3
         if status != 200:
             raise LoadFailed(f"{request.line[:300]} was answered {status}: {content[:300]!r}")
-        return content, spent
+        return content, milliseconds
 
     def _answer(self) -> tuple[int, bytes]:
         received = bytearray()

@@ -1,4 +1,4 @@
-"""Measure one server: every query cold, missing and hitting the caches, and compressed."""
+"""Measure one server: every query cold, as cache miss and cache hit, and compressed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Plan:
     Attributes
     ----------
     workload
-        Makes the requests.
+        Source of the requests.
     queries
         Queries to measure.
     seconds
@@ -81,11 +81,11 @@ def measure_server(server: Server, plan: Plan, round_: int) -> list[dict[str, An
             "query": query,
             "state": "cold",
             "connections": 1,
-            "p50_ms": statistics.median(spent),
-            "all_ms": spent,
+            "p50_ms": statistics.median(times),
+            "all_ms": times,
         }
-        for query, spent in first.items()
-        if spent
+        for query, times in first.items()
+        if times
     ]
     return [{"server": server.name, "round": round_, **entry} for entry in entries]
 
@@ -99,7 +99,7 @@ def _measure_cold(
     for number in range(plan.workload.alphas):
         query = queries[(number + shift) % len(queries)]
         call = next(plan.workload.distinct(query, f"cold {shift}", [number]))
-        # Waking an idle machine takes a millisecond, which is not part of the answer.
+        # Waking an idle machine takes a millisecond, which must not count towards the answer.
         connection.send(server.probe())
         first[query].append(connection.send(server.request(call))[1])
         up.settle(2.0, 0.04)
@@ -114,7 +114,7 @@ def _measure_warm(server: Server, up: Running, plan: Plan, query: str, seed: str
         requests = map(server.request, plan.workload.distinct(query, seed))
         rate = warm_up(server, up, plan, requests)
         for connections in CONNECTIONS:
-            # Long enough for a few answers on each connection of the slowest server.
+            # Long enough for several answers per connection on the slowest server.
             seconds = max(plan.seconds, min(6.0, 2 * connections / rate))
             loads["miss", connections] = _drive_distinct(up, requests, rate, connections, seconds)
         for state, accepted in CODINGS.items():
@@ -181,9 +181,9 @@ def warm_up(server: Server, up: Running, plan: Plan, requests: Iterator[Request]
     connection = Connection(up.port, up.headers)
     least = plan.workload.alphas * _WARM_ROUNDS if isinstance(server, Ours) else 3
     begin = time.monotonic()
-    spent: list[float] = []
-    while len(spent) < least or time.monotonic() - begin < _WARM_S:
-        spent.append(connection.send(next(requests))[1])
+    times: list[float] = []
+    while len(times) < least or time.monotonic() - begin < _WARM_S:
+        times.append(connection.send(next(requests))[1])
         if time.monotonic() - begin > 10:
             break
     connection.close()
@@ -191,7 +191,7 @@ def warm_up(server: Server, up: Running, plan: Plan, requests: Iterator[Request]
     up.settle(most_s=60.0, steps=_IDLE_STEPS)
     # The server may have closed the idle connection meanwhile.
     connection = Connection(up.port, up.headers)
-    late = [connection.send(next(requests))[1] for _ in range(min(20, len(spent)))]
+    late = [connection.send(next(requests))[1] for _ in range(min(20, len(times)))]
     connection.close()
     return 1e3 / min(late)
 

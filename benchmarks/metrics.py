@@ -9,8 +9,8 @@ cold   the first request of a fresh process
 again  the same request repeated: the answer is cached
 other  another window each time: the files are read, every answer is computed
 
-Wall time is that of one client on one connection; CPU time is that of the server's process, from the kernel, which
-other load hardly affects. Both are medians.
+Wall time is measured by one client on one connection. CPU time is that of the server process, as counted by the kernel, and
+hardly depends on other load. Both are medians.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def main(
 
 
 async def issue(datasets: str, store: str) -> str:
-    """Issue a key that is never limited."""
+    """Issue a key with unreachable limits."""
     settings = AccessSettings.from_environment({}, datasets, {"store": store})
     async with open_administration(settings, "benchmark") as acts:
         await acts.accounts.create("benchmark@example.org", ceiling_endpoints="all")
@@ -88,27 +88,29 @@ def measure(
     address = f"/v1/alphas/{alpha}/metrics?{QUERY}"
     cold: list[tuple[float, float]] = []
     for _ in range(rounds):
-        with server(datasets, store, token) as (client, spent):
-            cold.append(timed(client, spent, [address]))
-    with server(datasets, store, token) as (client, spent):
+        with server(datasets, store, token) as (client, cpu_seconds):
+            cold.append(timed(client, cpu_seconds, [address]))
+    with server(datasets, store, token) as (client, cpu_seconds):
         client.get(address).raise_for_status()
-        again = timed(client, spent, [address] * requests)
+        again = timed(client, cpu_seconds, [address] * requests)
         first = dt.date(1990, 1, 1)
         others = [f"{address}&from={first + dt.timedelta(days=n)}" for n in range(requests)]
-        other = timed(client, spent, others)
+        other = timed(client, cpu_seconds, others)
     middle = (statistics.median(wall for wall, _ in cold), statistics.median(cpu for _, cpu in cold))
     return {"cold": middle, "again": again, "other": other}
 
 
-def timed(client: httpx.Client, spent: Callable[[], float], addresses: list[str]) -> tuple[float, float]:
+def timed(
+    client: httpx.Client, cpu_seconds: Callable[[], float], addresses: list[str]
+) -> tuple[float, float]:
     """Return the median wall time of the requests, and the CPU time of the server for each, in milliseconds."""
     walls = []
-    before = spent()
+    before = cpu_seconds()
     for address in addresses:
         begin = time.perf_counter()
         client.get(address).raise_for_status()
         walls.append(time.perf_counter() - begin)
-    return statistics.median(walls) * 1e3, (spent() - before) / len(addresses) * 1e3
+    return statistics.median(walls) * 1e3, (cpu_seconds() - before) / len(addresses) * 1e3
 
 
 @contextmanager

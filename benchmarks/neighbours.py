@@ -1,9 +1,9 @@
-"""Nearest neighbours among many alphas over HTTP, in any window, beside plain NumPy.
+"""Nearest neighbours among many alphas over HTTP, in any window, compared with plain NumPy.
 
     uv run just bench-neighbours [--alphas 10000] [--sessions 1500]
 
-Every alpha has a ledger, which the service reads at the first request for neighbours. Every request has a window of its own. One
-JSON document is printed, with wall time and the processor time of the service, which is the better figure on a busy machine.
+Every alpha has a ledger, which the service reads at the first request for neighbours. Every request has a different window. One
+JSON document is printed, with wall time and the processor time of the service; the latter is more reliable on a busy machine.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ MOST_SECONDS = 10.0
 
 
 def weekdays(sessions: int) -> list[dt.date]:
-    """Return that many weekdays, leaving out some as holidays."""
+    """Return that many weekdays, without some holidays."""
     days = (dt.date(2019, 1, 1) + dt.timedelta(days=n) for n in range(sessions * 2))
     return [day for day in days if day.weekday() < 5 and day.timetuple().tm_yday % 61 != 1][:sessions]
 
@@ -68,7 +68,7 @@ def prepare(folder: Path, alphas: int, sessions: int) -> np.ndarray[Any, np.dtyp
     returns = np.empty((alphas - _REAL, sessions))
     for number in range(alphas - _REAL):
         returns[number] = draw.normal(0, 0.3, 12) @ styles + draw.normal(0, 0.006, sessions)
-        # One in five is younger, as alphas are.
+        # As in a real catalogue, one alpha in five is younger.
         first = int(draw.integers(1, sessions // 2)) if number % 5 == 0 else 0
         _publish_ledger(root, template, f"Test_synthetic_{number:05d}", returns[number], first)
     return returns
@@ -187,7 +187,7 @@ def windows(sessions: int, rounds: int) -> Iterator[dict[str, str]]:
 
 def plain(returns: np.ndarray[Any, np.dtype[np.float64]], rounds: int) -> dict[str, Any]:
     """Measure the same search in plain NumPy and float64, over rows without gaps."""
-    draw, times, spent = np.random.default_rng(4), [], []
+    draw, times, cpu_times = np.random.default_rng(4), [], []
     for _ in range(rounds):
         length = int(draw.integers(returns.shape[1] // 2, returns.shape[1]))
         begin, cpu = time.perf_counter(), time.process_time()
@@ -197,23 +197,23 @@ def plain(returns: np.ndarray[Any, np.dtype[np.float64]], rounds: int) -> dict[s
         rho = others @ own / np.sqrt((others * others).sum(axis=1) * (own @ own))
         np.argsort(-rho)[:100]
         times.append((time.perf_counter() - begin) * 1e3)
-        spent.append((time.process_time() - cpu) * 1e3)
-    return {**figures(times), "p50_cpu_ms": round(float(np.median(spent)), 2)}
+        cpu_times.append((time.process_time() - cpu) * 1e3)
+    return {**figures(times), "p50_cpu_ms": round(float(np.median(cpu_times)), 2)}
 
 
 def _measure_limit(caller: Caller, pid: int, sessions: int, rounds: int, limit: int) -> dict[str, Any]:
     """Request `limit` neighbours, nearest or farthest, of each alpha in turn."""
-    times, spent = [], []
+    times, cpu_times = [], []
     for number, window in enumerate(windows(sessions, rounds)):
         parameters = {**window, "order": ("nearest", "farthest")[number % 3 == 0], "limit": str(limit)}
         cpu, begin = busy_seconds(pid), time.perf_counter()
         status, body = caller.get(f"/alphas/Test_queried_{number % _REAL}/neighbours", parameters)
         times.append((time.perf_counter() - begin) * 1e3)
-        spent.append((busy_seconds(pid) - cpu) * 1e3)
+        cpu_times.append((busy_seconds(pid) - cpu) * 1e3)
         assert status == 200, body
         assert json.loads(body)["meta"]["excluded"]["not_read"] == 0
     # Wall time includes the work of others on the machine; the processor time of the service does not.
-    p50, p99 = np.quantile(spent, [0.5, 0.99])
+    p50, p99 = np.quantile(cpu_times, [0.5, 0.99])
     return {**figures(times), "p50_cpu_ms": round(float(p50), 2), "p99_cpu_ms": round(float(p99), 2)}
 
 

@@ -1,4 +1,4 @@
-"""Light calls of one key, alone and beside a key that requests more than the cores can compute.
+"""Light calls of one key, alone and beside a key whose requests exceed the capacity of the cores.
 
     uv run python -m benchmarks.overload SEAL [--seconds 8] [--connections 64] [--checkout DIR] [--json]
 
@@ -125,13 +125,13 @@ def _window(alpha: str, draw: random.Random, *, days: int | None) -> str:
 def _light_calls(up: Running, paths: Iterator[str], seconds: float) -> dict[str, Any]:
     """Send light calls for some time; return their latency and the number of answers and refusals."""
     connection = Connection(up.port, {"authorization": f"Bearer {up.light}"})
-    spent: list[float] = []
+    times: list[float] = []
     refused = 0
     end = time.monotonic() + seconds
     try:
         while time.monotonic() < end:
             try:
-                spent.append(connection.send(Request(next(paths)))[1])
+                times.append(connection.send(Request(next(paths)))[1])
             except LoadFailed as error:
                 if "answered 503" not in str(error):
                     raise
@@ -139,14 +139,14 @@ def _light_calls(up: Running, paths: Iterator[str], seconds: float) -> dict[str,
             time.sleep(_PAUSE_SECONDS)
     finally:
         connection.close()
-    spent.sort()
-    if not spent:
+    times.sort()
+    if not times:
         return {"answered": 0, "refused": refused}
     return {
-        "p50_ms": round(spent[len(spent) // 2], 2),
-        "p99_ms": round(spent[min(len(spent) - 1, len(spent) * 99 // 100)], 2),
-        "most_ms": round(spent[-1], 2),
-        "answered": len(spent),
+        "p50_ms": round(times[len(times) // 2], 2),
+        "p99_ms": round(times[min(len(times) - 1, len(times) * 99 // 100)], 2),
+        "most_ms": round(times[-1], 2),
+        "answered": len(times),
         "refused": refused,
     }
 

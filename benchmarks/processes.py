@@ -76,17 +76,17 @@ def rate_ratio(one: tuple[Busy, SendRequest], other: tuple[Busy, SendRequest], s
     float
         Rate of the first divided by the rate of the second, from the median processor time of an answer.
     """
-    spent: tuple[list[float], list[float]] = [], []
+    cpu_times: tuple[list[float], list[float]] = [], []
     end = time.monotonic() + seconds
     for number in itertools.count():
         try:
             for which in (0, 1) if number % 2 else (1, 0):
-                spent[which].append(_processor_time(*(one, other)[which]))
+                cpu_times[which].append(_processor_time(*(one, other)[which]))
         except StopIteration:
             break
         if time.monotonic() > end:
             break
-    return statistics.median(spent[1]) / statistics.median(spent[0])
+    return statistics.median(cpu_times[1]) / statistics.median(cpu_times[0])
 
 
 def _processor_time(server: Busy, send: SendRequest) -> float:

@@ -14,12 +14,12 @@ from benchmarks.table_downloads import BY_PAGES, ratios_of
 OURS: Final = "alpha-results"
 FLOOR: Final = "constant"
 SPECIAL: Final = ("Polars, tuned",)
-"""Servers written for one query; reported beside the general peers, never as the best of them."""
+"""Servers written for a single query: reported beside the general peers, never as the best peer."""
 _PAGES: Final = frozenset({"Q1", "Q2", "Q3", "Q4", "Q5"})
 _LONG_PAGES: Final = frozenset({"Q2", "Q3", "Q7"})
 """Pages of 5,000 rows."""
 _MOST_MS: Final = {"Q6": 15.0, "Q8": 5.0}
-"""Query -> longest p50 in milliseconds at one connection."""
+"""Query -> maximum p50 in milliseconds at one connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ class Ratio:
         """`yes` or `NO`; empty without an aim."""
         if not self.aim:
             return ""
-        held = self.value >= self.least if self.least is not None else self.value <= (self.most or 0)
-        return "yes" if held else "NO"
+        met = self.value >= self.least if self.least is not None else self.value <= (self.most or 0)
+        return "yes" if met else "NO"
 
     def cells(self) -> list[str]:
         """Return the cells of its row in a table."""
@@ -85,7 +85,7 @@ class Figures:
         self.peers = [name for name in results["servers"] if name not in {OURS, FLOOR, *SPECIAL}]
 
     def of(self, server: str, query: str, state: str, connections: int, field: str) -> float | None:
-        """Return the median of a figure over the rounds; None where it was not measured."""
+        """Return the median of a figure over the rounds; None if it was not measured."""
         values = [
             entry[field]
             for entry in self.results["loads"]
@@ -95,7 +95,7 @@ class Figures:
         return statistics.median(values) if values else None
 
     def best(self, query: str, connections: int, field: str, state: str = "miss") -> tuple[str, float] | None:
-        """Return the best peer and its figure: the highest rate, or the lowest time."""
+        """Return the best peer and its figure: the highest rate or the lowest time."""
         figures = [(peer, self.of(peer, query, state, connections, field)) for peer in self.peers]
         known = [(peer, value) for peer, value in figures if value is not None]
         if not known:
@@ -104,7 +104,7 @@ class Figures:
 
 
 def ratios(figures: Figures) -> Iterator[Ratio]:
-    """Yield every ratio whose parts were measured."""
+    """Yield every ratio whose numerator and denominator were measured."""
     hits = figures.results.get("beside") or {}
     for query in figures.queries:
         yield from _misses(figures, query)

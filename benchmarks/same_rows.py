@@ -10,7 +10,7 @@ import orjson
 from benchmarks.workload import Call
 
 _TOLERANCE: Final = 1e-9
-"""Relative tolerance: the order of sums differs, and some writers cut the last digit."""
+"""Relative tolerance: summation order differs between servers, and some writers truncate the last digit."""
 _ABSOLUTE: Final = 1e-12
 
 

@@ -71,7 +71,7 @@ class Running:
         return sum(map(busy_seconds, family(self.pid)))
 
     def settle(self, most_s: float = 20.0, step_s: float = 0.25, steps: int = 1) -> None:
-        """Wait until it is idle for some steps, so that background work does not count towards the next requests."""
+        """Wait until it has been idle for some steps, so that background work does not slow down the next requests."""
         end, idle = time.monotonic() + most_s, 0
         while idle < steps and time.monotonic() < end:
             before = self.cpu()
@@ -84,9 +84,9 @@ class Server:
     """One way to serve the alphas."""
 
     name = ""
-    """Short, for tables."""
+    """Short name, for tables."""
     about = ""
-    """One line, for the report."""
+    """Description in one line, for the report."""
     queries: frozenset[str] = frozenset(QUERIES) - {"Q6"}
     restarts = 1
     """Fresh processes per round for the state `cold`."""
@@ -268,7 +268,7 @@ class Constant(PythonPeer):
 
 
 class Postgres(Server):
-    """PostgreSQL, which makes the JSON in SQL, behind a thin application."""
+    """PostgreSQL, which formats the JSON in SQL, behind a thin application."""
 
     name = "PostgreSQL"
     about = (

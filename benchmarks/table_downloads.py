@@ -1,9 +1,9 @@
-"""A complete table to a Polars frame in a fresh process: our client by link and by pages, and Arrow Flight.
+"""Reads a complete table into a Polars frame, in a fresh process: our client by link and by pages, and Arrow Flight.
 
     uv run just bench-tables SEAL [--rounds 7]
 
-All read the cross-sections of the same run from servers on loopback, in interleaved rounds, and must get the same values. Delta
-Sharing and DuckDB's Quack are not compared: the server of the former is not a Python package, and the latter is an extension
+All readers get the cross-sections of the same run from servers on loopback, in interleaved rounds, and must return the same values.
+Delta Sharing and DuckDB's Quack are not compared: the server of the former is not a Python package, and the latter is an extension
 that only DuckDB's own host distributes.
 """
 
@@ -76,7 +76,7 @@ def measure_downloads(root: Path, alpha: str, rounds: int, log: Callable[[str], 
     Returns
     -------
     dict
-        ``rows``, and for each reader milliseconds of wall-clock and of processor time of its own process: least and median.
+        ``rows``, and for each reader the minimum and median wall-clock and processor time of its process, in milliseconds.
 
     Raises
     ------
@@ -103,8 +103,8 @@ def measure_downloads(root: Path, alpha: str, rounds: int, log: Callable[[str], 
 def _figures(readings: list[dict[str, Any]]) -> dict[str, float]:
     figures: dict[str, float] = {}
     for what in ("wall", "cpu"):
-        spent = [1e3 * x[f"{what}_s"] for x in readings]
-        figures |= {f"{what}_ms": statistics.median(spent), f"{what}_least_ms": min(spent)}
+        times = [1e3 * x[f"{what}_s"] for x in readings]
+        figures |= {f"{what}_ms": statistics.median(times), f"{what}_least_ms": min(times)}
     return figures
 
 

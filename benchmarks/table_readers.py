@@ -1,4 +1,4 @@
-"""One reading of `table_downloads.py`: a table to a Polars frame, in this process.
+"""One measurement of `table_downloads.py`: reads a table into a Polars frame, in this process.
 
 Imports are not timed; the connection is. Prints wall-clock and processor seconds, rows, columns, and a digest of the values that
 does not depend on the order of columns.
@@ -49,9 +49,9 @@ if __name__ == "__main__":
     reader, address, name = sys.argv[1:]
     token = sys.stdin.read()
     pl.DataFrame({"a": [1]}).select(pl.col("a") + 1)  # start Polars' threads
-    spent, begun = time.process_time(), time.perf_counter()
+    cpu_begun, begun = time.process_time(), time.perf_counter()
     frame = READERS[reader](int(address), token, name)
-    times = time.perf_counter() - begun, time.process_time() - spent
+    times = time.perf_counter() - begun, time.process_time() - cpu_begun
     columns = sorted(frame.columns)
     digest = int(frame.select(columns).hash_rows(seed=1).sum())
     print(

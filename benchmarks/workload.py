@@ -26,7 +26,7 @@ PAGE: Final = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of the workload, independent of the form in which a server takes it.
+    """One call of the workload, independent of the request format of a server.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Call:
 
     @property
     def path(self) -> str:
-        """Return path and query in the form of /v1, which the Python peers share."""
+        """Path and query as in /v1; the Python peers use the same."""
         values = dict(self.values)
         if self.query == "Q8":
             return f"/v1/alphas?{urlencode(values, quote_via=quote)}"
@@ -56,7 +56,7 @@ class Call:
 
 
 class Workload:
-    """Makes calls to the alphas of a data folder.
+    """Generates calls to the alphas of a data folder.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class Workload:
         return Call("Q6", alpha, {"from": self.sessions[first], "to": self.sessions[last]})
 
     def _walks(self, chance: random.Random, alphas: list[int]) -> Iterator[Call]:
-        """Walk one panel after another, each with another `from` before the first week."""
+        """Page through one panel after another, each with a different `from` before the first week."""
         days = [
             f"{year}-{month:02d}-{day:02d}"
             for year in range(1950, 2010)

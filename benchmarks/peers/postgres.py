@@ -1,4 +1,4 @@
-"""Peer: PostgreSQL, which makes the JSON of a page in SQL; the application only forwards it.
+"""Peer: PostgreSQL, which formats the JSON of a page in SQL; the application only forwards it.
 
     python -m benchmarks.peers.postgres URL PORT
 

@@ -65,7 +65,7 @@ def application(answers: Answers, *, week_in_loop: bool = False) -> FastAPI:
     Parameters
     ----------
     week_in_loop
-        Answer Q1 on the event loop, for a peer that takes less time than a change of threads.
+        Whether to answer Q1 on the event loop, for a peer that answers faster than a switch of threads takes.
     """
     app = FastAPI(openapi_url=None)
     app.add_middleware(GZipMiddleware)
