@@ -67,7 +67,7 @@ def test_remaining_is_never_negative() -> None:
 
 
 @given(st.integers(1, 10**15))
-def test_a_caller_who_waits_as_long_as_told_has_waited_long_enough(wait_us: int) -> None:
+def test_waits_in_headers_are_rounded_up_to_full_seconds(wait_us: int) -> None:
     refused = LimitStatus((5, 5, 5, 5), (wait_us, 1, 1, 1), LIMIT_WINDOWS[0], wait_us)
     headers = rate_headers(RATE, refused)
     for seconds in (headers["Retry-After"], headers["X-RateLimit-Reset-Second"]):

@@ -144,7 +144,7 @@ def test_a_failed_delivery_is_recorded_and_retried(
     delivered(package(opened(seal_folder), storage, str(blocked)))
 
 
-def test_an_archive_that_finds_no_space_is_not_said_to_undo_the_publication(
+def test_an_archive_that_fails_on_a_full_disk_does_not_claim_to_undo_the_publication(
     seal_folder: Path, tmp_path: Path
 ) -> None:
     with small_disk(tmp_path / "disk") as disk, disk.full():

@@ -56,7 +56,7 @@ OF_WHAT_IS_THERE = {SNAPSHOT: (), FROM_SNAPSHOT: (), TO_SNAPSHOT: (), BENCHMARK:
 TAKING_PARAMETERS = tuple(e for e in ENDPOINTS.values() if e.query)
 
 
-def lawful(parameter: Parameter) -> tuple[str, ...]:
+def valid(parameter: Parameter) -> tuple[str, ...]:
     """Return boundary values of a parameter."""
     match parameter.kind:
         case ParameterKind.INTEGER:
@@ -87,7 +87,7 @@ def lawful(parameter: Parameter) -> tuple[str, ...]:
             return ()
 
 
-def unlawful(parameter: Parameter) -> tuple[str, ...]:
+def invalid(parameter: Parameter) -> tuple[str, ...]:
     """Return invalid values of a parameter."""
     match parameter.kind:
         case ParameterKind.INTEGER:
@@ -139,7 +139,7 @@ def with_required(endpoint: Endpoint, **query: str) -> dict[str, Any]:
 
 @OF_EACH
 def test_boundary_values_are_accepted(api: ContractApp, endpoint: Endpoint, parameter: Parameter) -> None:
-    for text in lawful(parameter):
+    for text in valid(parameter):
         query = with_required(endpoint, **{parameter.name: text})
         response = api.get(endpoint, query, **arguments_of(api, endpoint))
         assert response.status_code == 200, (text, response.text)
@@ -155,7 +155,7 @@ def test_boundary_values_are_accepted(api: ContractApp, endpoint: Endpoint, para
 def test_a_value_out_of_range_is_a_400_with_the_parameter_and_its_rule(
     api: ContractApp, endpoint: Endpoint, parameter: Parameter
 ) -> None:
-    for text in unlawful(parameter):
+    for text in invalid(parameter):
         query = with_required(endpoint, **{parameter.name: text})
         error = api.refused(endpoint, query, **arguments_of(api, endpoint))
         assert error["code"] == "bad_request", text
@@ -164,9 +164,9 @@ def test_a_value_out_of_range_is_a_400_with_the_parameter_and_its_rule(
         assert parameter.name in error["message"]
 
 
-@every(e for e in TAKING_PARAMETERS if any(unlawful(p) for p in e.query))
+@every(e for e in TAKING_PARAMETERS if any(invalid(p) for p in e.query))
 def test_every_broken_parameter_is_reported_at_once(api: ContractApp, endpoint: Endpoint) -> None:
-    broken = {p.name: unlawful(p)[0] for p in endpoint.query if unlawful(p)}
+    broken = {p.name: invalid(p)[0] for p in endpoint.query if invalid(p)}
     arguments = arguments_of(api, endpoint)
     if "date" in CASES[endpoint.id].path:
         arguments["date"] = "no-day"
@@ -179,7 +179,7 @@ def test_every_broken_parameter_is_reported_at_once(api: ContractApp, endpoint: 
 @every(TAKING_PARAMETERS)
 def test_a_parameter_given_twice_is_refused(api: ContractApp, endpoint: Endpoint) -> None:
     for parameter in endpoint.query:
-        text = lawful(parameter)[0] if lawful(parameter) else "SIM001"
+        text = valid(parameter)[0] if valid(parameter) else "SIM001"
         query = [*CASES[endpoint.id].query.items(), (parameter.name, text), (parameter.name, text)]
         error = api.refused(endpoint, query, **arguments_of(api, endpoint))
         assert error["code"] == "bad_request"

@@ -295,7 +295,7 @@ def test_a_locked_file_or_another_format_is_refused_unchanged(root: Path, tmp_pa
 
 
 @pytest.mark.parametrize("free", [0, 32 << 10])
-def test_views_that_find_no_space_leave_no_file(root: Path, tmp_path: Path, free: int) -> None:
+def test_views_on_a_full_disk_leave_no_file(root: Path, tmp_path: Path, free: int) -> None:
     with small_disk(tmp_path / "disk") as disk:
         arguments = ["sql", str(root), "--into", str(disk.folder / "alphas.duckdb")]
         with disk.full():

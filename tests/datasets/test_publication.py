@@ -172,7 +172,7 @@ def test_a_table_sealed_without_rows_has_its_declared_columns(root: Path, publis
     assert run.relation("positions").fetchall() == []
 
 
-def test_a_root_and_an_alpha_show_in_a_notebook_what_they_are(root: Path, publish: Publish) -> None:
+def test_a_root_and_an_alpha_describe_themselves_in_a_notebook(root: Path, publish: Publish) -> None:
     published = publish()
     opened = datasets.open(root)
     assert repr(opened) == f"Root({str(root)!r}, 1 alpha)"

@@ -106,7 +106,7 @@ def test_root_and_keys_are_restored_from_a_copy_made_during_builds(machine: Mach
     assert rows(root)["Test_a"][0] != copied["Test_a"][0], "what came after the copy is built again"
 
 
-def test_a_root_restored_in_any_order_is_never_served_half(machine: Machine) -> None:
+def test_a_root_restored_in_any_order_is_never_partly_served(machine: Machine) -> None:
     root = machine.folder / "srv/alpha-results/published"
     for number, name in enumerate(("Test_a", "Test_b")):
         publish(machine, name, number)

@@ -82,7 +82,7 @@ def code(response: httpx.Response) -> tuple[int, str]:
 
 @pytest.mark.parametrize("alpha", [FULL, PLAIN, UNDECIDED, HIDDEN, contract_app.BARE])
 @pytest.mark.parametrize("with_raw", [False, True])
-def test_every_file_listed_is_fetched_as_it_is_described(
+def test_every_listed_file_matches_its_description(
     api: ApiClient, reader: str, raw: str, alpha: str, with_raw: bool
 ) -> None:
     token = raw if with_raw else reader

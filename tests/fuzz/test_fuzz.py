@@ -222,7 +222,7 @@ OPERATIONS: Final = [
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda x: x.definition.raw["operationId"])
-def test_a_request_for_what_is_there_is_answered_as_documented(
+def test_a_request_for_existing_data_is_answered_as_documented(
     operation: Any, server: Served, session: requests.Session
 ) -> None:
     """Refusals alone would prove little, and random cases may all be refused."""

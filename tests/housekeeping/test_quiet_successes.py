@@ -35,7 +35,7 @@ def test_a_folder_that_is_no_root_is_refused(words: list[str], no_root: Path) ->
 
 
 @pytest.mark.parametrize("words", [["list"], ["sql"]])
-def test_the_datasets_commands_refuse_it_too(words: list[str], no_root: Path) -> None:
+def test_the_datasets_commands_refuse_a_folder_that_is_no_root(words: list[str], no_root: Path) -> None:
     done = CliRunner().invoke(datasets, [*words, str(no_root)])
     assert (done.exit_code, done.stdout) == (2, "")
     assert "root of published alphas" in done.stderr

@@ -25,13 +25,13 @@ Change = Callable[[pl.DataFrame], pl.DataFrame]
 
 
 @pytest.fixture(scope="module")
-def lawful(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_seal(tmp_path_factory.mktemp("lawful"), ranks=True, tried=(1.0,))
+def valid(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_seal(tmp_path_factory.mktemp("valid"), ranks=True, tried=(1.0,))
 
 
 @pytest.fixture
-def seal(lawful: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(lawful, tmp_path / lawful.name))
+def seal(valid: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(valid, tmp_path / valid.name))
 
 
 def _faults(history: History, *arguments: str) -> list[dict[str, str]]:

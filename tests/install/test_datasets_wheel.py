@@ -77,7 +77,7 @@ def test_no_module_of_the_wheel_imports_the_project_under_its_own_name(wheel: Pa
                     assert not {"datasets", "schemas"} & {x.split(".")[0] for x in named}, name
 
 
-def test_its_dependencies_match_its_imports_and_the_projects_bounds() -> None:
+def test_the_wheels_dependencies_match_its_imports_and_the_projects_bounds() -> None:
     ours = tomllib.loads((SOURCE / "pyproject.toml").read_text())["project"]
     of_the_project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     assert set(ours["dependencies"]) <= set(of_the_project["dependencies"])

@@ -223,7 +223,7 @@ def test_a_batch_of_the_installed_project_hides_no_other_package(programs: Path,
     assert result.stdout == "[None, None, None]\n"
 
 
-def test_uv_installs_it_as_a_tool(wheel: Path, tmp_path: Path) -> None:
+def test_uv_installs_the_wheel_as_a_tool(wheel: Path, tmp_path: Path) -> None:
     variables = environment(UV_TOOL_DIR=str(tmp_path / "tools"), UV_TOOL_BIN_DIR=str(tmp_path / "bin"))
     subprocess.run(
         ["uv", "tool", "install", "--quiet", "--python", sys.executable, str(wheel)],

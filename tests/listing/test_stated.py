@@ -172,7 +172,7 @@ def test_yearly_and_monthly_figures_are_stated_alike(api: ApiClient, granularity
     assert compared
 
 
-def test_a_snapshot_that_states_a_figure_has_no_change_from_one_that_computes_it(
+def test_a_stated_and_a_computed_figure_have_no_change_in_a_comparison(
     tmp_path: Path,
 ) -> None:
     seals = (

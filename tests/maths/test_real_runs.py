@@ -31,7 +31,7 @@ def decisions_of(seal: Path) -> pl.DataFrame:
     return pl.read_parquet(seal / "decisions.parquet").rename({"unsmoothed_score": "raw_score"}, strict=False)
 
 
-def whole_run(seal: Path) -> Window:
+def complete_run(seal: Path) -> Window:
     weeks = weekly_signal(pl.read_parquet(seal / "rebalances.parquet"), decisions_of(seal))
     ledger = pl.read_parquet(seal / "portfolio.parquet").filter(pl.col("book") == "long_short").sort("date")
     return Window(weeks, ledger)
@@ -92,7 +92,7 @@ def test_every_sealed_figure_is_reproduced(
 ) -> None:
     seal = shared / "seals" / alpha
     sealed: list[dict[str, Any]] = json.loads((seal / "metrics.json").read_text())["records"]
-    run = whole_run(seal)
+    run = complete_run(seal)
     by_period = {period: figures(cut(run, period)) for period in {record["period"] for record in sealed}}
     assert len(sealed) == records
     missing = set()
@@ -126,7 +126,7 @@ def test_a_year_of_the_largest_run_matches_the_slow_loops(shared: Path) -> None:
 
 
 def test_skipped_weeks_stay_in_the_index_but_not_in_horizons(shared: Path) -> None:
-    weeks = whole_run(shared / "seals/Test_sp500_reversal").weeks
+    weeks = complete_run(shared / "seals/Test_sp500_reversal").weeks
     skipped = weeks.filter(~pl.col("week_status").is_in(["traded", "pending"]))
     assert weeks.height == 135
     assert skipped.height == 3

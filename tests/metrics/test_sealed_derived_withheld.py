@@ -43,7 +43,7 @@ def test_a_sealed_value_is_served_as_sealed(statistic: Statistic) -> None:
 
 @pytest.mark.parametrize("statistic", CORE, ids=lambda x: x.name)
 @pytest.mark.parametrize("null", [True, False], ids=["sealed as null", "not sealed"])
-def test_without_a_sealed_value_it_is_computed(statistic: Statistic, null: bool) -> None:
+def test_a_statistic_without_a_sealed_value_is_computed(statistic: Statistic, null: bool) -> None:
     records = [record(x.name, None) for x in statistic.sealed] if null else []
     entry = core(factories.run(sealed=sealed(records)))[statistic.name]
     assert entry["status"] == "available"
@@ -55,7 +55,9 @@ def test_without_a_sealed_value_it_is_computed(statistic: Statistic, null: bool)
 
 @pytest.mark.parametrize("statistic", CORE, ids=lambda x: x.name)
 @pytest.mark.parametrize("null", [True, False], ids=["sealed as null", "not sealed"])
-def test_with_neither_it_is_withheld_with_the_reason(statistic: Statistic, null: bool) -> None:
+def test_a_statistic_with_neither_value_nor_data_is_withheld_with_the_reason(
+    statistic: Statistic, null: bool
+) -> None:
     records = [record(x.name, None) for x in statistic.sealed] if null else []
     entry = core(factories.run(sealed=sealed(records), **NO_SOURCE))[statistic.name]
     assert entry["value"] is None

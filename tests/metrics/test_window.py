@@ -210,7 +210,7 @@ def test_a_window_between_two_rebalances_keeps_the_sessions() -> None:
     assert answer.data["within_window"]["core"]["ic"]["status"] == "not_measurable"
 
 
-def test_the_whole_run_test_of_the_mean_ic_ignores_the_window() -> None:
+def test_the_test_of_the_runs_mean_ic_ignores_the_window() -> None:
     figures = factories.run()
     full = answer_metrics(figures).data["nwt"]["ic"]
     assert full is not None

@@ -93,7 +93,7 @@ class Checker:
 
 
 class Campaign:
-    """Mutations of one lawful seal.
+    """Mutations of one valid seal.
 
     Parameters
     ----------
@@ -108,13 +108,13 @@ class Campaign:
         # So that it has every column that a seal may have.
         rewrite(template, "pnl", lambda rows: rows.with_columns(**dict.fromkeys(ADJUSTMENTS, pl.lit(0.0))))
         # The same name everywhere, so that reports differ only by the mutation.
-        (folder / "lawful").mkdir()
-        template.rename(folder / "lawful" / "seal")
+        (folder / "valid").mkdir()
+        template.rename(folder / "valid" / "seal")
         checker = Checker()
-        answer = checker.build(folder / "lawful")
+        answer = checker.build(folder / "valid")
         checker.close()
         assert answer["outcome"] == "built", answer
-        self._lawful = _digests(folder / "lawful", answer)
+        self._valid = _digests(folder / "valid", answer)
 
     def run(self, mutations: Iterable[Mutation]) -> None:
         """Apply them, in parallel on all cores."""
@@ -127,7 +127,7 @@ class Campaign:
             checker = checkers.get()
             folder = self._folder / hashlib.sha256(mutation.name.encode()).hexdigest()[:16]
             try:
-                shutil.copytree(self._folder / "lawful" / "seal", folder / "seal")
+                shutil.copytree(self._folder / "valid" / "seal", folder / "seal")
                 mutation.apply(folder / "seal")
                 answer = checker.build(folder)
                 return mutation, answer, self._judge(mutation, folder, answer)
@@ -161,7 +161,7 @@ class Campaign:
             return f"took {answer['peak_bytes']:,} bytes"
         if outcome == "refused":
             if expected.fate not in {Fate.REFUSED, Fate.HONEST, Fate.ENDS}:
-                return f"refused, yet lawful: {answer['message']} {_short(answer['violations'])}"
+                return f"refused, yet valid: {answer['message']} {_short(answer['violations'])}"
             return _of_refusal(mutation, folder, answer)
         if outcome == "built":
             if expected.fate is Fate.REFUSED:
@@ -179,7 +179,7 @@ class Campaign:
     def _of_publication(self, mutation: Mutation, folder: Path, answer: Answer) -> str | None:
         if answer["check"] or answer["faults"]:
             return f"check says {answer['check']}, verify {answer['faults']}"
-        if mutation.expected.fate is Fate.SAME and _digests(folder, answer) != self._lawful:
+        if mutation.expected.fate is Fate.SAME and _digests(folder, answer) != self._valid:
             return "published other files than the unmutated seal"
         manifest = _manifest(folder, answer)
         for kind in SEALED_TABLES:
@@ -209,7 +209,7 @@ def _differs(folder: Path, answer: Answer, manifest: Any, kind: str) -> str | No
         sealed = _read(folder / "seal" / entry["path"])
     except (pa.ArrowException, OSError):
         # Damaged in what only some readers look at: the figures are then those of the unmutated table.
-        sealed = _read(folder.parent / "lawful" / "seal" / f"{kind}.parquet")
+        sealed = _read(folder.parent / "valid" / "seal" / f"{kind}.parquet")
     parts = []
     for file in files:
         part = _read(where / file["path"])

@@ -200,7 +200,7 @@ def test_a_plausible_ic_is_not_noticed_and_an_implausible_one_is() -> None:
     assert inverted["signal.delayed_ic"].value == pytest.approx(0.75)
 
 
-def test_what_a_few_weeks_show_by_chance_is_not_noticed() -> None:
+def test_chance_in_a_few_weeks_is_not_noticed() -> None:
     outcomes = by_id(judge_weekly_ic(np.array([0.5, 0.1, -0.05]), None))
     assert outcomes["signal.mean_ic"].outcome == outcomes["signal.icir"].outcome == "pass"
     assert {x.outcome for x in by_id(judge_weekly_ic(np.empty(0), None)).values()} == {"not_checked"}

@@ -301,7 +301,7 @@ def test_a_file_that_breaks_a_rule_is_a_usage_error(
     assert not list((tmp_path / "root").rglob("current*"))
 
 
-def test_a_place_without_prices_is_a_usage_error(tmp_path: Path) -> None:
+def test_an_address_without_prices_is_a_usage_error(tmp_path: Path) -> None:
     (tmp_path / "text.parquet").write_text("no Parquet")
     for address, message in (("absent", "correct --prices"), ("text.parquet", "it is a Parquet file")):
         with pytest.raises(SettingsError, match=message):

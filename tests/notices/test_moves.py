@@ -203,7 +203,7 @@ def test_a_declared_split_is_not_noticed(declared: bool) -> None:
     assert (outcome.outcome, outcome.value) == (("pass", 0.0) if declared else ("notice", 4.0))
 
 
-def test_a_delay_is_measured_as_a_slow_look_does() -> None:
+def test_delays_match_a_slow_search() -> None:
     rng = np.random.default_rng(4)
     moves, sides = rng.normal(0, 0.01, (20, 60)), np.sign(rng.normal(size=(20, 61)))
     marks = 50 * np.cumprod(np.hstack([np.ones((20, 1)), 1 + moves]), axis=1)

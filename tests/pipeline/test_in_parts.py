@@ -55,8 +55,8 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> Cut:
 
 
 @pytest.fixture
-def never_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forbid decoding a large table as a whole."""
+def no_complete_decoding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forbid decoding a complete large table."""
     decode = Seal.decode
 
     def refuse(seal: Seal, kind: str) -> Any:
@@ -123,8 +123,8 @@ def test_large_files_have_few_row_groups(
     assert max(groups) == 32
 
 
-@pytest.mark.usefixtures("never_whole")
-def test_no_large_table_is_decoded_as_a_whole(seal: Path, tmp_path: Path, cut: Cut) -> None:
+@pytest.mark.usefixtures("no_complete_decoding")
+def test_no_large_table_is_decoded_at_once(seal: Path, tmp_path: Path, cut: Cut) -> None:
     cut(500)
     assert build_seal(str(seal), tmp_path / "root").changed
 
@@ -200,8 +200,8 @@ def test_the_coverage_of_forward_returns_is_the_same_in_chunks(
         assert reported(made) == full
 
 
-@pytest.mark.usefixtures("never_whole")
-def test_a_warning_does_not_bring_a_large_table_into_memory(tmp_path: Path, cut: Cut) -> None:
+@pytest.mark.usefixtures("no_complete_decoding")
+def test_a_warning_does_not_load_a_large_table_into_memory(tmp_path: Path, cut: Cut) -> None:
     made = make_seal(tmp_path, weeks=14, ranks=True)
     cohort = pl.col("average_rank").max().over("date")
     rewrite(

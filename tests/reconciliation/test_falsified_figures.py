@@ -51,13 +51,13 @@ Record = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def lawful(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_seal(tmp_path_factory.mktemp("lawful"), source=False, description=False)
+def valid(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_seal(tmp_path_factory.mktemp("valid"), source=False, description=False)
 
 
 @pytest.fixture
-def seal(lawful: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(lawful, tmp_path / lawful.name))
+def seal(valid: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(valid, tmp_path / valid.name))
 
 
 def restated(seal: Path, name: str, scope: str, change: Callable[[Record], Record]) -> Record:
@@ -93,8 +93,8 @@ def test_recomputed_figures_are_those_the_interface_serves() -> None:
     }
 
 
-def test_an_honest_run_has_every_figure_reproduced(lawful: Path) -> None:
-    figures = recompute_figures(Seal.open(str(lawful)))
+def test_an_honest_run_has_every_figure_reproduced(valid: Path) -> None:
+    figures = recompute_figures(Seal.open(str(valid)))
     assert {figure.name for figure in figures} == set(OVERALL)
     stated = [figure for figure in figures if figure.sealed is not None]
     assert {figure.status for figure in stated} == {"reproduced"}
@@ -150,8 +150,8 @@ def test_strict_refuses_warnings(seal: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", OVERALL)
-def test_each_listed_convention_is_recognised(lawful: Path, name: str) -> None:
-    seal = Seal.open(str(lawful))
+def test_each_listed_convention_is_recognised(valid: Path, name: str) -> None:
+    seal = Seal.open(str(valid))
     figures = {(x.name, x.scope): x for x in recompute_figures(seal)}
     assert figures[name, "overall"].status == "reproduced"
     records = seal.metrics()
@@ -175,8 +175,8 @@ def spans(seal: Seal) -> tuple[Any, Any]:
 
 @settings(max_examples=15)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_the_order_of_rows_and_records_does_not_matter(lawful: Path, seed: int) -> None:
-    seal = Seal.open(str(lawful))
+def test_the_order_of_rows_and_records_does_not_matter(valid: Path, seed: int) -> None:
+    seal = Seal.open(str(valid))
     records = seal.metrics()
     assert records is not None
     ledger, weeks = seal.table("portfolio"), weeks_of(seal)
@@ -200,8 +200,8 @@ def weeks_of(seal: Seal) -> pl.DataFrame:
 
 @settings(max_examples=15)
 @given(scale=st.sampled_from([1e-3, 7.0, 1e6]))
-def test_figures_scale_with_the_ledger(lawful: Path, scale: float) -> None:
-    seal = Seal.open(str(lawful))
+def test_figures_scale_with_the_ledger(valid: Path, scale: float) -> None:
+    seal = Seal.open(str(valid))
     records, weeks = seal.metrics(), weekly_series(weeks_of(seal))
     assert records is not None
     money = pl.col("name").is_in(["pnl", "max_drawdown"])

@@ -28,13 +28,13 @@ from tests.support.seals import make_seal, rewrite
 
 
 @pytest.fixture(scope="module")
-def lawful(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_seal(tmp_path_factory.mktemp("lawful"), source=False, description=False)
+def valid(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_seal(tmp_path_factory.mktemp("valid"), source=False, description=False)
 
 
 @pytest.fixture
-def seal(lawful: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(lawful, tmp_path / lawful.name))
+def seal(valid: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(valid, tmp_path / valid.name))
 
 
 def checked(seal: Path) -> Report:
@@ -84,14 +84,14 @@ def test_an_honest_run_passes_every_identity(tmp_path: Path, seed: int, equity_b
     assert report.not_checked == ()
 
 
-def test_a_declared_split_is_lawful_and_an_undeclared_one_is_not(seal: Path) -> None:
+def test_a_declared_split_is_accepted_and_an_undeclared_one_refused(seal: Path) -> None:
     declare_split = split_of_the_last_evening(seal)
     assert named(checked(seal)) == {"positions.fills"}
     declare_split()
     assert checked(seal).violations == ()
 
 
-def test_a_declared_dividend_is_lawful_and_an_undeclared_one_is_not(seal: Path) -> None:
+def test_a_declared_dividend_is_accepted_and_an_undeclared_one_refused(seal: Path) -> None:
     declare_dividend = dividend_of_the_last_evening(seal)
     assert named(checked(seal)) == {"pnl.market", "portfolio.cash_flow"}
     declare_dividend()

@@ -155,7 +155,7 @@ def test_another_seed_gives_another_market(out: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("alphas", [(), (DEFAULT_ALPHAS[0], DEFAULT_ALPHAS[0])])
-def test_alphas_must_be_some_and_distinct(tmp_path: Path, alphas: tuple[AlphaSpec, ...]) -> None:
+def test_alphas_must_be_given_with_distinct_ids(tmp_path: Path, alphas: tuple[AlphaSpec, ...]) -> None:
     with pytest.raises(SettingsError, match="distinct ids"):
         simulate(tmp_path / "x", **SIZE, alphas=alphas)
     assert not (tmp_path / "x").exists()

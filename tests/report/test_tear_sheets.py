@@ -399,7 +399,7 @@ def test_a_failing_browser_leaves_existing_files(root: Path, tmp_path: Path) -> 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["path", "sheet.html"]
 
 
-def test_a_damaged_file_is_reported_and_no_sheet_is_made_of_it(tmp_path: Path, root: Path) -> None:
+def test_a_damaged_file_is_reported_and_no_sheet_is_written(tmp_path: Path, root: Path) -> None:
     copy = tmp_path / "published"
     shutil.copytree(root, copy)
     (ledger,) = copy.glob(f"alphas/alpha_id={FULL}/*/pnl/book=long_short/part-0.parquet")

@@ -206,7 +206,7 @@ def test_the_same_returns_sealed_again_have_the_same_bands(tmp_path: Path) -> No
     assert first.regimes() == again.regimes()
 
 
-def test_stored_luck_that_the_run_does_not_give_is_a_fault(
+def test_stored_luck_figures_that_contradict_the_run_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seal = seals.make_seal(tmp_path / "seals", alpha_id=ALPHA, weeks=30)

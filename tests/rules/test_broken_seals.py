@@ -852,13 +852,13 @@ WARNED = (
 
 
 @pytest.fixture(scope="module")
-def lawful(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_seal(tmp_path_factory.mktemp("lawful"), ranks=True, tried=(1.0,))
+def valid(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_seal(tmp_path_factory.mktemp("valid"), ranks=True, tried=(1.0,))
 
 
 @pytest.fixture
-def seal(lawful: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(lawful, tmp_path / lawful.name))
+def seal(valid: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(valid, tmp_path / valid.name))
 
 
 def test_every_rule_has_a_seal_that_breaks_it() -> None:
@@ -874,7 +874,7 @@ def test_every_rule_has_a_seal_that_breaks_it() -> None:
 
 @pytest.mark.parametrize("raw", [True, False], ids=["with raw books", "without"])
 @pytest.mark.parametrize("equity_basis", [1.0, 2_500_000.0])
-def test_a_lawful_seal_is_accepted(tmp_path: Path, raw: bool, equity_basis: float) -> None:
+def test_a_valid_seal_is_accepted(tmp_path: Path, raw: bool, equity_basis: float) -> None:
     exit_code, report = outcome(make_seal(tmp_path, raw=raw, ranks=True, equity_basis=equity_basis))
     assert exit_code == 0
     assert not report["refused"]
@@ -1015,7 +1015,7 @@ def test_optional_columns_may_be_absent(tmp_path: Path) -> None:
     assert (exit_code, report["warnings"], report["not_checked"]) == (0, [], [])
 
 
-def test_tables_without_rows_are_lawful(seal: Path) -> None:
+def test_tables_without_rows_are_accepted(seal: Path) -> None:
     for kind in SEALED_TABLES:
         rewrite(seal, kind, lambda frame: frame.clear())
     rewrite(seal, "metrics", lambda _: {"records": []})

@@ -136,13 +136,13 @@ def test_a_split_before_the_first_open_does_not_count() -> None:
 def test_a_declared_dividend_may_be_part_of_the_return_or_not(shares: float) -> None:
     """One of 100 was paid on the third day, and the name fell by it."""
     paid = {2: {"cash_adjustment": shares}}
-    for lawful in (0.03, 0.04, 1.03 / 0.99 - 1.0):
-        assert coverage(run(lawful, mids=(100.0, 103.0), adjustments=paid, shares=shares)).finding is None
+    for valid in (0.03, 0.04, 1.03 / 0.99 - 1.0):
+        assert coverage(run(valid, mids=(100.0, 103.0), adjustments=paid, shares=shares)).finding is None
     for wrong in (0.0299, 0.0405, -0.03):
         assert coverage(run(wrong, mids=(100.0, 103.0), adjustments=paid, shares=shares)).finding is not None
 
 
-def test_a_dividend_after_a_split_is_of_the_new_shares() -> None:
+def test_a_dividend_after_a_split_is_paid_on_the_new_shares() -> None:
     events = {1: {"quantity_adjustment": 2.0}, 3: {"cash_adjustment": 4.0}}
     assert coverage(run(0.02, mids=(100.0, 50.0), adjustments=events, marks=50.0)).finding is None
     assert coverage(run(0.05, mids=(100.0, 50.0), adjustments=events, marks=50.0)).finding is not None
@@ -150,8 +150,8 @@ def test_a_dividend_after_a_split_is_of_the_new_shares() -> None:
 
 def test_shares_of_another_name_may_be_part_of_the_return() -> None:
     """Half of the 100 goes into a new name of which one share comes for two."""
-    for lawful in (-0.5, -0.25, 0.0):
-        assert coverage(run(lawful, mids=(100.0, 50.0), neighbour=100.0)).finding is None
+    for valid in (-0.5, -0.25, 0.0):
+        assert coverage(run(valid, mids=(100.0, 50.0), neighbour=100.0)).finding is None
     for wrong in (-0.6, 0.2):
         assert coverage(run(wrong, mids=(100.0, 50.0), neighbour=100.0)).finding is not None
 

@@ -239,7 +239,7 @@ def problem_keys(**changes: Any) -> list[str]:
     ],
     ids=str,
 )
-def test_lawful_manifests(change: dict[str, Any]) -> None:
+def test_valid_manifests(change: dict[str, Any]) -> None:
     assert problem_keys(**change) == []
 
 

@@ -133,7 +133,7 @@ def test_a_day_without_positions_has_a_value_of_zero() -> None:
     assert violation.examples[0]["expected"] == 0.5
 
 
-def test_positions_of_a_book_without_a_ledger_are_found_by_the_total_alone() -> None:
+def test_only_the_total_detects_positions_of_a_book_without_a_ledger() -> None:
     tables = Tables(
         {"positions": positions(("ghost", MONDAY, "X", 1.0, 1.0, 1.0, 0.1)), "portfolio": ledger({})}
     )

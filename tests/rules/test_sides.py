@@ -59,7 +59,7 @@ TURNED: list[float | None] = [-2.0, -1.0, 0.0, 1.0, 2.0]
     ],
     ids=["in order", "all alike", "without a score", "one who ties, and one who was not picked", "no score"],
 )
-def test_sides_in_order_are_lawful(scores: list[float | None]) -> None:
+def test_sides_in_order_are_accepted(scores: list[float | None]) -> None:
     assert findings(scores, ORDERED) is None
 
 

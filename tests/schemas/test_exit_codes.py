@@ -71,7 +71,7 @@ def test_the_document_lists_all_exit_codes() -> None:
 
 
 @pytest.mark.parametrize("name", GROUPS)
-def test_the_help_of_every_program_lists_them(name: str) -> None:
+def test_the_help_of_every_program_lists_the_exit_codes(name: str) -> None:
     shown = " ".join(CliRunner().invoke(GROUPS[name], ["--help"]).output.split())
     for code, meaning in exit_code_lines():
         assert f"{code} {meaning}" in shown

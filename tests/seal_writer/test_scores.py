@@ -107,7 +107,7 @@ def test_books_hold_equal_weighted_tails_and_forward_returns_match_prices() -> N
     assert any("no calendar was given" in note for note in ledger.notes)
 
 
-def test_a_book_that_drifts_after_the_last_score_is_not_another_size_than_its_targets(tmp_path: Path) -> None:
+def test_a_book_that_drifts_after_the_last_score_has_no_notice_on_its_size(tmp_path: Path) -> None:
     days = np.arange(np.datetime64("2022-01-03"), np.datetime64("2023-12-30"))
     days = days[np.is_busday(days)]
     # The names that are sold short rise by a third a year.
@@ -248,7 +248,7 @@ def test_the_command_writes_the_same_seal_and_prints_its_assumptions(tmp_path: P
     assert not any("no calendar" in note for note in json.loads(other.stdout)["notes"])
 
 
-def test_the_command_names_the_file_that_finds_no_space_and_leaves_none(tmp_path: Path) -> None:
+def test_the_command_on_a_full_disk_names_the_file_and_leaves_none(tmp_path: Path) -> None:
     long(SCORES, "score").write_csv(tmp_path / "scores.csv")
     long(market(5)["close"], "close").write_parquet(tmp_path / "prices.parquet")
     with small_disk(tmp_path / "disk") as disk:

@@ -161,9 +161,7 @@ def test_an_invalid_file_of_keys_is_refused_before_reading_seals(tmp_path: Path,
 
 
 @pytest.mark.parametrize("text", ["[]", '"a"', '{"a": "AAAA"}', '{"a": {"b": 1}}'])
-def test_a_file_of_keys_of_another_shape_is_described_without_words_of_python(
-    tmp_path: Path, text: str
-) -> None:
+def test_a_malformed_file_of_keys_is_described_without_python_terms(tmp_path: Path, text: str) -> None:
     (tmp_path / "keys.json").write_text(text)
     with pytest.raises(
         SettingsError, match=r"is not a file of keys \(it is no object of lists\); write a JSON object"

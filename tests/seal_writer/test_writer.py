@@ -170,7 +170,7 @@ def test_without_the_rules_a_seal_is_written_unchecked(
         ),
     ],
 )
-def test_a_table_that_is_not_of_the_format_is_refused_when_it_is_added(
+def test_a_table_that_breaks_the_format_is_refused_when_it_is_added(
     kind: str, change: Any, said: str, tables: dict[str, pl.DataFrame], tmp_path: Path
 ) -> None:
     with pytest.raises(SealError, match=said):

@@ -13,7 +13,7 @@ def code(api: ApiClient, path: str, token: str | None) -> str:
     return str(api.get(path, token).json()["error"]["code"])
 
 
-def test_the_key_comes_before_everything_of_the_request(api: ApiClient) -> None:
+def test_the_key_is_checked_before_anything_else_in_the_request(api: ApiClient) -> None:
     assert code(api, f"{RUN}/scores?limit=0", None) == "missing_api_key"
     assert code(api, f"{RUN}/scores?limit=0", "nonsense") == "malformed_api_key"
     assert code(api, "/v1/alphas/none/scores", f"ar_live_{'0' * 16}.{'A' * 43}") == "invalid_api_key"

@@ -99,7 +99,7 @@ def test_a_restart_reuses_existing_files(make: Callable[..., Parts], monkeypatch
     assert not counts(after).misses
 
 
-def test_answers_given_while_another_table_is_made_count(
+def test_answers_given_while_another_table_is_built_count(
     make: Callable[..., Parts], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tables, "_COST_SHARE_WHEN_FREE", 1e9)  # the first answer alone does not pay
@@ -144,7 +144,7 @@ def emptied(file: Path) -> None:
 @pytest.mark.parametrize(
     "damage", [shortened, emptied, flipped(3), flipped(16), flipped(-3), flipped(-20), flipped(-900)]
 )
-def test_a_damaged_file_is_made_again(
+def test_a_damaged_file_is_rebuilt(
     make: Callable[..., Parts], place: Path, root: Path, damage: Callable[[Path], None]
 ) -> None:
     first = make()

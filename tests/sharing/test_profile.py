@@ -80,7 +80,7 @@ def test_a_refused_key_leaves_no_profile(run: Run, tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_a_token_is_shown_although_its_profile_finds_no_space(run: Run, tmp_path: Path) -> None:
+def test_a_token_is_shown_even_if_the_disk_is_too_full_for_its_profile(run: Run, tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk") as disk, disk.full():
         path = disk.folder / "profile.share"
         code, output = run(*issue("--profile", str(path), "--url", "https://x.example.org"))

@@ -1,4 +1,4 @@
-"""Runs the real application in this process with real files and a real key store."""
+"""The real application inside this process, with real files and a real key store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One S3 server for the session, a bucket of its own for every test."""
+"""One S3 server for the session, and a separate bucket for every test."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def bucket(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Bucket:
 
 
 def made_bucket(server: S3Server, patch: pytest.MonkeyPatch) -> Bucket:
-    """Make a bucket, and let this process's settings of AWS lead to its server."""
+    """Create a bucket, and point this process's AWS settings at its server."""
     for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_S3", "AWS_REGION"):
         patch.delenv(name, raising=False)
     for name, value in server.environment.items():
@@ -56,7 +56,7 @@ def made_bucket(server: S3Server, patch: pytest.MonkeyPatch) -> Bucket:
     client = botocore.session.get_session().create_client(
         "s3", config=Config(s3={"addressing_style": "path"}, retries={"total_max_attempts": 2})
     )
-    S3FileSystem.clear_instance_cache()  # connections keep the credentials they were made with
+    S3FileSystem.clear_instance_cache()  # connections keep the credentials they were opened with
     name = f"test-{uuid.uuid4().hex[:16]}"
     client.create_bucket(Bucket=name)
     return Bucket(name, server, client)

@@ -22,7 +22,7 @@ def calling(base: str, token: str) -> Iterator[Counter[object]]:
 
     def caller() -> None:
         with closing(HTTPConnection(base.removeprefix("http://"), timeout=PATIENCE)) as connection:
-            while not stop.wait(0.005):  # the commands need some of the machine as well
+            while not stop.wait(0.005):  # leaves processor time to the commands under test
                 try:
                     connection.request("GET", "/v1/me", headers={"authorization": f"Bearer {token}"})
                     answer = connection.getresponse()

@@ -16,7 +16,7 @@ from datasets.figures.series import Flags, Floats
 
 @dataclass(frozen=True)
 class SimulatedCatalogue:
-    """Daily returns, a row an alpha, which of them have an edge, and the Newey-West t of each mean."""
+    """Daily returns with one row per alpha, whether each has an edge, and the Newey-West t of each mean."""
 
     returns: npt.NDArray[np.float64]
     real: Flags

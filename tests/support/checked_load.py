@@ -106,7 +106,7 @@ class CheckedLoad:
     calls
         Kinds of calls, chosen at random.
     check
-        Called with path, decoded body and a dictionary of the connection; returns what is wrong, or None.
+        Called with path, decoded body and a dictionary of the connection; returns the error, or None.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class CheckedLoad:
     def settle(self, calls: int, may: Callable[[str], set[str]]) -> None:
         """Wait for a phase of that many calls in which every kind had only permitted outcomes.
 
-        The effects of a fault are then over; fail if they never are.
+        By then the effects of a fault are over; fail if they never end.
         """
         kinds = {call.kind for call in self._calls}
 

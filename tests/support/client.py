@@ -14,7 +14,7 @@ from tests.support.keys import issue_key
 
 T = TypeVar("T")
 AS_IT_IS = {"accept-encoding": "identity"}
-"""The suite says what coding is accepted: a body is then as the application made it."""
+"""Tests choose the accepted coding themselves, so that a body is as the application sent it."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ class Field:
 
 
 def read_struct(raw: bytes, start: int = 0) -> tuple[Struct, int]:
-    """Return the struct that begins there, and where it ends."""
+    """Return the struct at this offset, and the offset behind it."""
     reader = _Reader(raw, start)
     return reader.struct(), reader.at
 
@@ -69,7 +69,7 @@ def _value(kind: int, value: Any, elements: int) -> bytes:
         size = len(value)
         head = bytes([size << 4 | elements]) if size < 15 else bytes([0xF0 | elements]) + varint(size)
         return head + b"".join(_value(elements, element, 0) for element in value)
-    return bytes(value)  # a byte or a double, kept as it was read
+    return bytes(value)  # a byte or a double, kept as raw bytes
 
 
 class _Reader:

@@ -76,7 +76,7 @@ def check(endpoint: Endpoint, response: httpx.Response) -> None:
 
 
 TRANSPORT = {"content-type", "content-length", "content-encoding", "vary"}
-"""Headers of HTTP itself, which the document need not name."""
+"""Standard HTTP headers, which the document need not list."""
 
 
 def strict(content: bytes) -> Any:

@@ -34,21 +34,21 @@ from tests.support.seals import make_seal, rewrite
 from tests.support.server import served
 
 FULL: Final = "Test_full"
-"""Everything was sealed, the signal before smoothing too."""
+"""Sealed everything, including the signal before smoothing."""
 PLAIN: Final = "Test_plain"
-"""No unconditioned signal, no description, no source, and none of the columns a run may leave out."""
+"""Sealed no unconditioned signal, no description, no source and no optional columns."""
 UNDECIDED: Final = "Test_undecided"
-"""No cross-sections."""
+"""Sealed no cross-sections."""
 EMPTY: Final = "Test_empty"
-"""Only a description."""
+"""Sealed only a description."""
 BARE: Final = "Test_bare"
-"""Every table was sealed, and none has a row."""
+"""Sealed every table, each without rows."""
 HIDDEN: Final = "Prod_hidden"
-"""As full as the first, but not for everyone."""
+"""As complete as the first, but readable only by some keys."""
 ABSENT: Final = "Prod_absent"
-"""Not there, and as little for everyone as the one before."""
+"""Not published, and forbidden to the same keys as the one above."""
 NOWHERE: Final = "Test_nowhere"
-"""Not there, to keys that could read it if it were."""
+"""Not published, although keys could read it if it were."""
 
 LEFT_OUT: Final = ("entry_at", "maturity_at", "forward_return", "decision_reason")
 """Columns of the cross-sections that one of the runs never recorded."""
@@ -98,7 +98,7 @@ def publish(folder: Path) -> Path:
 
 
 def rowless(seal: Path) -> Path:
-    """Take every row out of every table that a seal has."""
+    """Remove all rows from every table of a seal."""
     present = json.loads((seal / "seal.json").read_text("utf-8"))["kinds"]
     for kind in present.keys() & set(TABLE_KINDS):
         rewrite(seal, kind, lambda table: table.clear())
@@ -106,7 +106,7 @@ def rowless(seal: Path) -> Path:
 
 
 def market_data(folder: Path) -> Path:
-    """Write two years of an index, with adjusted closes from the second year on."""
+    """Write two years of an index, with adjusted closes in the second year only."""
     days = [dt.date(2019, 1, 1) + dt.timedelta(days=n) for n in range(730)]
     days = [day for day in days if day.weekday() < 5]
     steps = np.random.default_rng(5).normal(0.0004, 0.01, len(days))
@@ -309,11 +309,11 @@ def served_over_sockets(root: Path, prices: Path, folder: Path, state: str = "li
     Parameters
     ----------
     root, prices
-        What is published, and the file of market data.
+        The published root, and the file of market data.
     folder
-        Where the store of keys is, and the log goes.
+        Folder of the key store and the log.
     state
-        Name of the file of counts: two running programs must not share one.
+        Name of the file of call counts: two running programs must not share one.
     """
     variables = {
         "ALPHA_RESULTS_ACCESS": f"sqlite:///{folder}/access.sqlite3",

@@ -1,4 +1,4 @@
-"""Shared by the tests' real servers."""
+"""Start-up shared by the real servers of the tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 from tests.support.waiting import eventually
 
 SYSTEM: Final = os.environ.get("TEST_SERVERS") == "system"
-"""Whether the machine's own servers are tested against rather than those from PyPI."""
+"""Whether to test against the machine's own servers rather than those from PyPI."""
 
 
 def await_start(answers: Callable[[], bool], process: subprocess.Popen[bytes], what: str) -> None:

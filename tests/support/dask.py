@@ -42,7 +42,7 @@ class Dask:
 
     def end(self) -> None:
         for process in reversed(self._started):
-            process.kill()  # of one that is stopped too
+            process.kill()  # also if the process is stopped
             process.wait()
 
     def _start(

@@ -59,7 +59,7 @@ class Deployment:
         return Key(made["key_id"], made["token"])
 
     def next_seal(self, alpha: str) -> Path:
-        """Return a seal of an alpha, later than all before; its runs alternate."""
+        """Return a seal of an alpha that is later than all earlier ones, alternating between its runs."""
         self._sealed += 1
         runs = self.seals[alpha]
         source = runs[self._sealed % len(runs)]
@@ -75,7 +75,7 @@ class Deployment:
         return seal
 
     def workers(self) -> list[int]:
-        """Return the processes that answer."""
+        """Return the worker processes."""
         return workers(self.process.pid)
 
 
@@ -94,13 +94,13 @@ def deployed(
     Parameters
     ----------
     folder
-        Everything of it lies below.
+        Folder of all its files.
     alphas, runs
-        How many are published, and how many different runs of each there are to seal anew.
+        Number of published alphas, and of different runs of each that later seals alternate between.
     market
         The market data file; none without it.
     address
-        A root elsewhere than on this disk.
+        Address of a root that is not on this disk.
     variables
         Further settings of the server.
     """

@@ -1,4 +1,4 @@
-"""Figures of random runs, of which tests can remove any part."""
+"""Figures of random runs; tests can remove any part of them."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def sealed(overall: Sequence[SealedRecord], **periods: Sequence[SealedRecord]) -
 def run(**changes: Any) -> Any:
     """Return the figures of a complete run with sealed overall figures; `changes` replace parts.
 
-    Typed as anything: a test takes parts away and knows which of the others are there.
+    Typed as `Any`, since a test that removes parts knows which remain.
     """
     sections = changes.pop("cross_sections", cross_sections())
     made = RunFigures(

@@ -31,7 +31,7 @@ def forge_footer(raw: bytes, change: Change) -> bytes:
 
 
 def forge_page(raw: bytes, change: Change, *, dictionary: bool = False) -> bytes:
-    """Change the header of the first page of data of the first column, or of its dictionary; what lies behind moves along."""
+    """Change the header of the first data page of the first column, or of its dictionary page, and shift later offsets."""
     pages, footer = footer_of(raw)
     column = next(iter(columns_of(footer)))
     at = column[11 if dictionary else 9].value
@@ -55,7 +55,7 @@ def columns_of(footer: Struct) -> Iterator[Struct]:
 
 
 def set_rows(footer: Struct, rows: int) -> None:
-    """Claim a number of rows everywhere a footer says it."""
+    """Replace the number of rows everywhere in a footer."""
     footer[3].value = rows
     for group in footer[4].value:
         group[3].value = rows
@@ -64,7 +64,7 @@ def set_rows(footer: Struct, rows: int) -> None:
 
 
 def put(number: int, value: int) -> Change:
-    """Give an integer field of a struct another value."""
+    """Change the value of an integer field of a struct."""
 
     def change(struct_: Struct) -> None:
         struct_[number] = Field(struct_[number].type, value)
@@ -73,7 +73,7 @@ def put(number: int, value: int) -> Change:
 
 
 def put_values(values: int) -> Change:
-    """Give the header of a page, whichever it is, another number of values."""
+    """Change the number of values in a page header of any type."""
 
     def change(header: Struct) -> None:
         inner = next(header[number] for number in (5, 7, 8) if number in header)

@@ -12,7 +12,7 @@ from tests.support.server import token_for
 
 @pytest.fixture(scope="module")
 def server_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a root of the hand-made run for processes of its own."""
+    """Return a root of the hand-made run, for servers that run as separate processes."""
     return published.publish_below(tmp_path_factory.mktemp("processes"))
 
 

@@ -1,4 +1,4 @@
-"""Issuing of keys for the tests."""
+"""Functions that issue keys for the tests."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ async def issue_key(
     Parameters
     ----------
     access
-        Where keys are stored.
+        The key store.
     account
-        Its owner, who is made if need be; an account of its own when none is named.
+        Its owner, created if missing; by default a new account.
     admin
-        Whether an account that is made is an administrator's.
+        Whether a new account is an administrator's.
     grants
-        As :meth:`serve.auth.admin.keys.Keys.issue` takes them; everything but raw fields, without limits, where left out.
+        Arguments of :meth:`serve.auth.admin.keys.Keys.issue`; by default everything but raw fields, without limits.
     """
     async with open_administration(access, "tests") as administration:
         known = [each.email for each in await administration.accounts.all()]

@@ -8,16 +8,15 @@ import random
 class KillSchedule:
     """Random delays, spread a little past the end of the work.
 
-    How long the work takes is not known beforehand: what was measured once, on a machine that did something else
-    beside, may be several times what the next one takes. So each kill says whether it came in time, and the spread
-    follows: narrower after one that came too late, wider after one that came in time.
+    The duration of the work is not known beforehand: on a busy machine it varies by a factor of several. So the caller
+    reports whether each kill came in time, and the spread adapts: it shrinks after a late kill and grows after a timely one.
 
     Parameters
     ----------
     generator
-        What the delays are drawn from.
+        Random generator of the delays.
     spread
-        A first guess of the longest delay, in seconds.
+        First guess of the longest delay, in seconds.
     """
 
     def __init__(self, generator: random.Random, spread: float) -> None:
@@ -26,10 +25,10 @@ class KillSchedule:
         self._least = spread / 1000
 
     def next(self) -> float:
-        """Return how many seconds to wait before the next kill."""
+        """Return the seconds to wait before the next kill."""
         return self._generator.uniform(0, self._spread)
 
     def adapt(self, *, in_time: bool) -> None:
         """Record whether the last kill interrupted anything."""
-        # One late kill undoes six timely ones: about one in seven comes too late, whatever the machine.
+        # One late kill offsets six timely ones, so about one in seven comes too late on any machine.
         self._spread = max(self._least, self._spread * (1.12 if in_time else 0.5))

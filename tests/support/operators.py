@@ -1,7 +1,7 @@
 """Runs commands on accounts and keys in forked processes.
 
-As a program it reads a line of JSON for each command, its arguments; ``["backup", STORE, COPY]`` copies a store by SQLite's backup API, as
-the documented ``.backup`` does. It forks, runs it in the child, and writes ``[exit code, what it printed]`` as a line of JSON.
+The program reads the arguments of one command per line, as JSON; ``["backup", STORE, COPY]`` copies a store by SQLite's backup API, as the
+documented ``.backup`` does. It forks, runs the command in the child, and writes ``[exit code, output]`` as a line of JSON.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from tests.support.waiting import PATIENCE
 
 
 class Operators:
-    """Runs commands; made by `operators`."""
+    """Runs commands; created by `operators`."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
     def __call__(self, *arguments: str, code: int = 0) -> str:
-        """Run a command, assert how it ended, and return what it printed."""
+        """Run a command, assert its exit code, and return its output."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(arguments) + "\n")

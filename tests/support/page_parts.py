@@ -57,7 +57,7 @@ class Parts:
         }
 
     def is_read(self, owner: SnapshotKey) -> bool:
-        """Whether a snapshot is the one served."""
+        """Whether a snapshot is the served one."""
         served = self.catalogue.resolve(owner[0])
         return served is not None and served.key == owner
 

@@ -21,7 +21,7 @@ class CommandResult:
 
     @property
     def json(self) -> Any:
-        """Return the document of a command; of a batch, its lines as :func:`report` puts them together."""
+        """Return the printed document of a command; for a batch, its lines as combined by :func:`report`."""
         return report(self.output) if self.output.startswith('{"at"') else json.loads(self.output)
 
     def outcomes(self) -> dict[str, str]:

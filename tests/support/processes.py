@@ -17,17 +17,17 @@ REPOSITORY: Final = Path(__file__).resolve().parents[2]
 WITHOUT_RIGHTS: Final = (
     ("setpriv", "--inh-caps=-all", "--bounding-set=-all", "--") if os.geteuid() == 0 else ()
 )
-"""Start of a command to which the modes of files apply even if root runs the suite."""
+"""Prefix of a command that must respect file modes even if root runs the suite."""
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """Return this process's environment without the project's settings, and with these variables."""
+    """Return this process's environment with these variables and without the project's own settings."""
     others = {name: value for name, value in os.environ.items() if not name.startswith("ALPHA_RESULTS_")}
     return {**others, **variables}
 
 
 def command(*arguments: str, begin: Sequence[str] = (), **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a command of `serve` to its end; `begin` stands before it."""
+    """Run a command of `serve` to its end, with the prefix `begin`."""
     return subprocess.run(
         [*begin, sys.executable, "-m", "serve", *arguments],
         cwd=REPOSITORY,
@@ -55,7 +55,7 @@ def children(pid: int) -> list[int]:
 
 
 def builds(pid: int) -> list[int]:
-    """List the processes a batch builds in."""
+    """List the build processes of a batch."""
     return [
         child for child in children(pid) if any("batch.worker" in line for line in tasks(child, "cmdline"))
     ]
@@ -111,7 +111,7 @@ def kill_with_children(pid: int) -> None:
 
 
 def _stop_with_children(pid: int) -> list[int]:
-    # The parent first: whatever it starts before it is stopped is on the list that is made afterwards.
+    # Stop the parent first, so that the list of children, which follows, is complete.
     _stop(pid)
     below = children(pid)
     return [pid, *(one for child in below for one in _stop_with_children(child))]
@@ -125,5 +125,5 @@ def _stop(pid: int) -> None:
 
 def _states(pid: int) -> set[str]:
     """Return the states of a process's threads, as letters; none when it is gone."""
-    # The name before it is in parentheses, and may itself hold any character.
+    # The name before the state is in parentheses and may contain any character.
     return {line.rpartition(")")[2].split()[0] for line in tasks(pid, "stat") if ")" in line}

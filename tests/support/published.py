@@ -43,7 +43,7 @@ type_kinds = Mapping[str, pl.DataFrame | Mapping[str, pl.DataFrame]]
 
 
 def rebalances() -> pl.DataFrame:
-    """Four weeks: one was skipped and has no decisions, the last one is pending."""
+    """Four weeks: one skipped, without decisions, and a pending one at the end."""
     counts = [0 if status == "constant_scores" else len(NAMES) for status in WEEKS.values()]
     return pl.DataFrame({"date": list(WEEKS), "week_status": list(WEEKS.values()), "n_symbols": counts})
 
@@ -110,7 +110,7 @@ def ledger(book: str) -> pl.DataFrame:
 
 
 def positions(book: str) -> pl.DataFrame:
-    """Three names a session."""
+    """Three names per session."""
     draw = random.Random(book)
     rows = [
         {
@@ -128,7 +128,7 @@ def positions(book: str) -> pl.DataFrame:
 
 
 def pnl(book: str) -> pl.DataFrame:
-    """Two names a session."""
+    """Two names per session."""
     draw = random.Random(book)
     columns = ("market_pnl", "execution_cost", "borrow_cashflow", "net_pnl")
     rows = [
@@ -160,13 +160,13 @@ def trades(_: str) -> pl.DataFrame:
                     "fill_order": len(rows),
                 }
             )
-    # The last instant of its day belongs to that day, and to no other.
+    # The last instant of a day belongs to that day only.
     rows[-1]["timestamp"] = rows[-1]["timestamp"].replace(hour=23, minute=59, second=59, microsecond=999_999)
     return pl.DataFrame(rows, schema_overrides={"exit_reason": pl.String})
 
 
 def full() -> dict[str, pl.DataFrame | dict[str, pl.DataFrame]]:
-    """Every table a run can publish that these endpoints read."""
+    """Every published table that these endpoints read."""
     return {
         "rebalances": rebalances(),
         "decisions": decisions(),

@@ -40,7 +40,7 @@ class Answer:
 
     @property
     def compared(self) -> bytes:
-        """The parts of an answer that must not depend on the route taken."""
+        """The parts of an answer that must not depend on the code path."""
         result = self.raw
         for what, by in _OF_EACH_CALL:
             result = what.sub(by, result)

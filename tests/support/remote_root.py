@@ -33,7 +33,7 @@ class Remote:
     url: str = ""
     requests: Counter[str] = field(default_factory=Counter)
     corrupt_transfers: int = 0
-    """How many of the next answers have a flipped bit."""
+    """Number of next answers that get a flipped bit."""
     server: ThreadingHTTPServer | None = None
 
     def start(self) -> None:

@@ -1,8 +1,8 @@
 """A real S3 server for the tests: Ceph's gateway over one monitor and one in-memory object daemon.
 
-It checks signatures, expiries and permissions, which in-process imitations of S3 do not. Debian has it as
-``radosgw ceph-mon ceph-osd ceph-common``; nothing is written outside one temporary folder, no root is needed,
-and every port is on the loopback.
+It checks signatures, expiries and permissions, which in-process imitations of S3 do not. Its Debian packages are
+``radosgw ceph-mon ceph-osd ceph-common``. It writes only into one temporary folder, needs no root privileges, and
+listens only on loopback.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.support.processes import hanging
 
 BINARIES: Final = ("radosgw", "radosgw-admin", "ceph-mon", "ceph-osd", "ceph", "monmaptool", "ceph-authtool")
 PATIENCE: Final = 90.0
-"""Seconds a daemon may take to become ready, on a machine that is busy with other tests."""
+"""Seconds to wait until a daemon is ready, on a machine that is busy with other tests."""
 
 _CONF: Final = """
 [global]
@@ -88,8 +88,8 @@ class Account:
 class S3Server:
     """One monitor, one object daemon and one gateway, with an S3 user.
 
-    Use as a context manager. :meth:`stop` and :meth:`start` take only the gateway away and bring it back, on
-    the same port and with the same objects.
+    Use it as a context manager. :meth:`stop` and :meth:`start` stop and restart only the gateway, on the same port and
+    with the same objects.
     """
 
     def __init__(self, account: Account | None = None) -> None:
@@ -104,7 +104,7 @@ class S3Server:
 
     @property
     def log(self) -> Path:
-        """Where the gateway notes every request."""
+        """Log in which the gateway records every request."""
         return self._folder / "client.rgw.log"
 
     @property
@@ -118,7 +118,7 @@ class S3Server:
         }
 
     def __enter__(self) -> Self:
-        # Not below pytest's folder: a socket's path may be no longer than 107 characters.
+        # Not below pytest's folder, since the path of a socket is limited to 107 characters.
         self._folder = Path(tempfile.mkdtemp(prefix="s3-"))
         try:
             self._set_up()
@@ -210,7 +210,7 @@ class S3Server:
             raise ServerFailed(f"{program} {arguments[0]}: {done.stderr.decode(errors='replace')[-2000:]}")
 
     def _daemon(self, program: str, *arguments: str) -> None:
-        # Tied to the test process, so that a suite that is killed leaves no daemon behind.
+        # Tied to the test process, so that a killed suite leaves no daemon behind.
         tie = ("setpriv", "--pdeathsig", "KILL", "--") if shutil.which("setpriv") else ()
         with (self._folder / f"{program}.out").open("ab") as output:
             self._daemons[program] = subprocess.Popen(

@@ -21,8 +21,8 @@ _ANSWERED: Final = re.compile(r'beast: (0x[0-9a-f]+): .*?"([A-Z]+) (\S+) HTTP/')
 def counted_requests(server: S3Server) -> Iterator[Counter[str]]:
     """Count the requests to a gateway within the block.
 
-    A listing is counted as ``LIST``, one for each page, everything else by its method. What was begun before the block is
-    left out, and all that was begun in it is waited for: the gateway notes an answer after having given it.
+    Each page of a listing counts as ``LIST``, every other request as its method. Requests that began before the block are left
+    out, and those that began in it are waited for, since the gateway logs a request only after answering it.
     """
     result: Counter[str] = Counter()
     _, begin = _noted(server, 0)
@@ -46,7 +46,7 @@ def _noted(server: S3Server, begin: int) -> tuple[Counter[str], int]:
             log.seek(begin)
             text = log.read()
         counts, pending, seen = _counted(text.decode(errors="replace"), mark)
-        # Whatever was pending when the first block began is none of its own.
+        # Requests that were pending when the first block began do not belong to it.
         if seen and (begin == 0 or not pending):
             return counts, begin + len(text)
         assert time.monotonic() < deadline, f"the gateway logged no request: {pending}"

@@ -1,8 +1,8 @@
 """Small valid seals, and functions that break exactly one thing in them.
 
-A seal comes from the reference engine on a simulated market, so it keeps every rule and its figures hang
-together. A test that wants a broken one changes a single table with :func:`rewrite`, which signs the seal
-again: nothing but the rule under test is then broken.
+A seal comes from the reference engine on a simulated market, so it satisfies every rule and its figures are
+consistent. A test that needs a broken seal changes a single table with :func:`rewrite`, which updates the manifest,
+so that only the rule under test is broken.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def make_seal(
     names, weeks, seed
         The simulated market; at least 20 names are scored in every week that is not skipped.
     signal, half_life_weeks
-        What is scored, and how it is smoothed (null: not at all).
+        The signal, and the half-life of its smoothing (None: no smoothing).
     raw
         Whether the signal before smoothing and the raw books are recorded.
     ranks
@@ -67,7 +67,7 @@ def make_seal(
     pending
         Whether the last week is pending, rather than traded.
     skipped
-        Whether there are skipped weeks: three of warm-up and one with too many missing prices.
+        Whether to skip weeks: three of warm-up and one with too many missing prices.
     tried
         Half-lives whose returns are sealed as trials, beside the run's own.
     trades, metrics, description, source
@@ -75,7 +75,7 @@ def make_seal(
     without_kinds
         Further kinds to leave out.
     without_columns
-        By kind, columns to leave out of its table; naming one it has not is an error.
+        Kind -> columns to leave out of its table; a column that it lacks is an error.
     """
     absent = {*without_kinds}
     absent |= {kind for kind, kept in (("trades", trades), ("metrics", metrics)) if not kept}
@@ -91,7 +91,7 @@ def make_seal(
         ranks=ranks,
         tried=tried,
     )
-    # A run does not depend on what it is called or dated, so that seals differing in that share one.
+    # A run does not depend on its name or dates, so seals that differ only in these share one run.
     unnamed = replace(spec, alpha_id="unnamed", source_alpha_id=None, started_at="", sealed_at="")
     run = _run(_market(seed, names, weeks, pending, skipped), unnamed)
     tables = {kind: table for kind, table in run.tables.items() if kind not in absent}
@@ -122,9 +122,9 @@ def rewrite(seal: Path, kind: str, change: Callable[[Any], Any]) -> Path:
         The seal's folder.
     kind
         A Parquet kind (`change` maps a polars frame to a frame), a JSON kind (it maps the parsed document
-        to a document), or `seal` for the manifest itself, which is then left as changed and not signed.
+        to a document), or `seal` for the manifest itself, which is then not updated.
     change
-        What to do to it.
+        The function to apply.
     """
     if kind == "seal":
         path = seal / "seal.json"
@@ -132,7 +132,7 @@ def rewrite(seal: Path, kind: str, change: Callable[[Any], Any]) -> Path:
         return seal
     path = seal / json.loads((seal / "seal.json").read_text())["kinds"][kind]["path"]
     if path.suffix == ".parquet":
-        # Read from memory: a frame mapped from the file would change under its own rewriting.
+        # Read into memory: a frame mapped from the file would change while the file is rewritten.
         change(pl.read_parquet(io.BytesIO(path.read_bytes()))).write_parquet(path)
     else:
         path.write_text(json.dumps(change(json.loads(path.read_text())), indent=1))
@@ -142,8 +142,8 @@ def rewrite(seal: Path, kind: str, change: Callable[[Any], Any]) -> Path:
 def resign(seal: Path) -> Path:
     """Make the manifest agree with the files: digests, sizes, row counts, and the list of source files.
 
-    A kind whose file is gone leaves the manifest. Source files are listed as found; any other file that the
-    manifest does not name stays unnamed.
+    A kind whose file is missing is removed from the manifest. All source files are listed; any other file that the
+    manifest does not name stays unlisted.
     """
     path = seal / "seal.json"
     manifest = json.loads(path.read_text())

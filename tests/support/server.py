@@ -30,7 +30,7 @@ def served(
     descriptors: int | None = None,
     variables: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Serve a root until the block is left.
+    """Serve a root for the length of the block.
 
     Parameters
     ----------
@@ -39,16 +39,16 @@ def served(
     arguments
         Flags of the command.
     log
-        Where its output goes; beside the root when none is given.
+        File for its output; by default beside the root.
     descriptors
-        How many files it may open.
+        Limit of open files.
     variables
         Its settings, as environment variables.
 
     Yields
     ------
     tuple
-        The process, and the address it answers at.
+        The process and its address.
     """
     port = free_port()
     log = log or Path(root).parent / "server.log"

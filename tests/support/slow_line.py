@@ -14,7 +14,7 @@ _AT_ONCE: Final = 1 << 16
 
 
 class SlowLine:
-    """Forwards connections to the server; made by `slow_line`."""
+    """Forwards connections to the server; created by `slow_line`."""
 
     def __init__(self, endpoint: str, listening: socket.socket) -> None:
         address = urlsplit(endpoint)

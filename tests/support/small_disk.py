@@ -14,7 +14,7 @@ from tests.support.waiting import eventually
 
 
 class SmallDisk:
-    """A disk in memory; made by `small_disk`."""
+    """A disk in memory; created by `small_disk`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -32,7 +32,7 @@ class SmallDisk:
         assert os.statvfs(self.folder).f_bavail == 0
 
     def mount(self, options: str) -> None:
-        """Mount it anew, for reading alone (``ro``) or for writing (``rw``)."""
+        """Remount it read-only (``ro``) or writable (``rw``)."""
         # Refused while a process has a file on it open for writing.
         command = ["mount", "-o", f"remount,{options}", str(self.folder)]
         eventually(lambda: subprocess.run(command, capture_output=True, check=False).returncode == 0, options)
@@ -58,7 +58,7 @@ class SmallDisk:
 
 @contextlib.contextmanager
 def small_disk(folder: Path, size: int = 16 << 20) -> Iterator[SmallDisk]:
-    """Mount a disk at a folder, which is made, until the block is left; the test is skipped where that is not permitted."""
+    """Create a folder and mount a disk at it for the length of the block; skip the test if mounting is not permitted."""
     folder.mkdir()
     mounting = ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(folder)]
     if os.getuid() or subprocess.run(mounting, capture_output=True, check=False).returncode:

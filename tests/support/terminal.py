@@ -39,7 +39,7 @@ def in_a_terminal(
         while True:
             try:
                 part = os.read(ours, 65536)
-            except OSError:  # the other end is closed
+            except OSError:  # raised on Linux once the other end is closed
                 break
             if not part:
                 break

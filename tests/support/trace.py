@@ -66,7 +66,7 @@ class Journey:
     calls
         File and qualified name, in order.
     moves
-        How often one file was left for another, by calls and returns.
+        Number of transitions from one file to another, by calls and returns.
     """
 
     calls: list[tuple[str, str]] = field(default_factory=list)
@@ -136,7 +136,7 @@ class Followed:
         self.journey: Journey | None = None
 
     def on_a_thread(self, work: Callable[[], T]) -> Callable[[], T]:
-        """Return work for another thread that is traced there."""
+        """Wrap work for another thread so that it is traced there."""
         journey = self.journey
 
         def followed_work() -> T:
@@ -230,7 +230,7 @@ def _trace(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ComputeQueue, "run", followed_run)  # before the service takes it
-        # Timers fire now and then in the middle of a request, which is none of its work.
+        # Timers sometimes fire during a request, but are not part of it.
         patch.setattr("serve.auth.limits.in_memory.WRITE_INTERVAL_SECONDS", 3600.0)
         patch.setattr("serve.observability.health.CHECK_SECONDS", 3600.0)
         patch.setattr(GuardedConnection, "_schedule", lambda _: None)
@@ -240,7 +240,7 @@ def _trace(
 
 
 async def _follow_pages(traced: Traced) -> dict[str, Journey]:
-    await traced.send(f"/v1/alphas/{published.ALPHA}/books")  # what is done once for a process and a snapshot
+    await traced.send(f"/v1/alphas/{published.ALPHA}/books")  # work done once per process and snapshot
     cold = await traced.send(f"{_WEEK}?limit=3")
     for number in range(200):  # until the table is rendered
         await traced.send(f"{_WEEK}?limit=3&offset={number}")

@@ -10,7 +10,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 PATIENCE = 400.0
-"""Seconds to wait for an event: interpreters start slowly on a loaded machine, and no test asserts a time."""
+"""Seconds to wait for an event; generous, since interpreters start slowly on a loaded machine and no test asserts a time."""
 PAUSE = 0.02
 """Seconds between two polls."""
 

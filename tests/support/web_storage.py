@@ -1,6 +1,6 @@
 """A test storage backend: a plain web server.
 
-The cache is tested on it, wherever the tests run; and that it takes one module is what a new backend takes.
+It tests the cache on any machine, and shows that a new backend needs only one module.
 """
 
 from __future__ import annotations
