@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 import numpy as np
@@ -42,6 +43,8 @@ class Run:
 
     Attributes
     ----------
+    sealed_at
+        When the seal says it was made.
     evidence
         Extracts of its rows.
     weeks
@@ -56,6 +59,7 @@ class Run:
         The run's own figures and their reconciliation.
     """
 
+    sealed_at: datetime
     evidence: Evidence
     weeks: pl.DataFrame | None
     portfolio: pl.DataFrame | None
@@ -114,6 +118,7 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
         yield from _judge_weeks(run, run.weeks, ledgers)
     if ledgers:
         yield from ledger.judge_ledgers(ledgers)
+        yield _judge_seal_date(run.sealed_at, max(book.dates.max() for book in ledgers))
     yield from _judge_prices(run.evidence, ledgers)
     if run.evidence.trials:
         yield _judge_trials(run.evidence.trials, ledgers)
@@ -130,6 +135,13 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
     if book is not None and sections.targets is not None:
         exposure = book["gross_notional"] / book["ending_equity"]
         yield _judge_target_size(sections.panel.dates, sections.targets, book.dates, exposure)
+
+
+def _judge_seal_date(sealed_at: datetime, last: np.datetime64) -> NoticeOutcome:
+    """Judge the date of the seal beside the last session, which closes on its own day in UTC everywhere."""
+    days = int((last - np.datetime64(sealed_at.date())) / np.timedelta64(1, "D"))
+    message = f"It says that it was sealed on {sealed_at:%Y-%m-%d}, and has sessions up to {last}."
+    return judged("book.early_seal", float(max(days, 0)), message)
 
 
 def _judge_target_size(dates: Dates, targets: Floats, sessions: Dates, exposure: Floats) -> NoticeOutcome:

@@ -284,7 +284,8 @@ def judge(
         As in :class:`~pipeline.notices.Run`.
     """
     proven = coverage.get(decisions_forward_return.id)
-    return find_notices(Run(evidence, weeks, seal.optional_table("portfolio"), delayed, proven, figures))
+    portfolio = seal.optional_table("portfolio")
+    return find_notices(Run(seal.sealed_at, evidence, weeks, portfolio, delayed, proven, figures))
 
 
 def _read_files(state: _Check) -> None:

@@ -198,6 +198,15 @@ BOOK_NOTICES: Final = (
         "days",
     ),
     Notice(
+        "book.early_seal",
+        "The seal is dated before the end of its own data: a backtest with an earlier date passes for a forecast.",
+        "days_before_end",
+        0.0,
+        "days from sealed_at to the last session of the ledger",
+        "a run cannot hold what had not happened when it was sealed; measured: 0",
+        "days",
+    ),
+    Notice(
         "book.risk_free_rate",
         "Cash earns a rate that has hardly ever been paid on a major currency.",
         "risk_free_rate",

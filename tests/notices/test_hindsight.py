@@ -103,6 +103,21 @@ def test_fill_days_chosen_by_what_they_earned_are_noticed(market: Market, tmp_pa
     assert outcome.message == "Of 108 decisions, 0 are taken and 36 are filled on another day than usual."
 
 
+def test_a_seal_dated_before_its_last_session_is_noticed(market: Market, tmp_path: Path) -> None:
+    """It says it was sealed after the first year; the last session is one of `market`, in 2023."""
+    run = run_alpha(
+        market, replace(SPEC, started_at="2022-07-01T06:00:00Z", sealed_at="2022-07-01T22:00:00Z")
+    )
+    last = str(run.tables["portfolio"]["date"].to_numpy().max())
+    notices = given(run, tmp_path)
+    assert notices.keys() == {"book.early_seal"}
+    assert notices["book.early_seal"].message == (
+        f"It says that it was sealed on 2022-07-01, and has sessions up to {last}."
+    )
+    same_day = replace(run, manifest={**run.manifest, "sealed_at": f"{last}T22:00:00Z"})
+    assert given(same_day, tmp_path / "same day") == {}
+
+
 @pytest.mark.parametrize("weekday", range(5))
 @pytest.mark.parametrize("before", [True, False])
 def test_weekdays_moved_by_holidays_are_regular(weekday: int, before: bool) -> None:
