@@ -22,7 +22,7 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
     "verify": LazyCommand(
         "pipeline.housekeeping.verify_command",
         "verify_command",
-        "Read everything that is served again, and check it.",
+        "Read all served files again and check them.",
     ),
     "gc": LazyCommand(
         "pipeline.housekeeping.gc_command", "gc", "Remove snapshots that nobody needs any more."

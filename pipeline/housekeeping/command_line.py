@@ -34,8 +34,8 @@ def opened(root: str, *, single_writer: bool = False) -> Storage:
     Raises
     ------
     SettingsError
-        When it is a file, a folder that does not exist, or was never published to: more likely a typing
-        error, or a disk that is not mounted, than an empty root.
+        When the address is a file or a missing folder, or nothing was ever published there: this is more likely a
+        typing error or an unmounted disk than an empty root.
     """
     from datasets.root import is_root
     from datasets.storage import open_storage
@@ -49,7 +49,7 @@ def opened(root: str, *, single_writer: bool = False) -> Storage:
 
 
 def published_alphas(storage: Storage) -> list[str]:
-    """List the alphas that have a pointer, by name; one listing.
+    """List the alphas that have a pointer, by name, with one listing.
 
     Raises
     ------
@@ -62,10 +62,10 @@ def published_alphas(storage: Storage) -> list[str]:
 
 
 def decision(name: str) -> Callable[[Callable[..., None]], click.Command]:
-    """Declare a command of an operator on an alpha, with the shared options."""
+    """Return a decorator that declares an operator's command on an alpha, with the shared options."""
     added = options(
         click.argument("alpha"),
-        click.option("--reason", help="Why; `show` prints it, with who and when."),
+        click.option("--reason", help="Reason; `show` prints it with user and time."),
         root_option,
         switch_option("single_writer"),
         json_option,

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 _DAY: Final = timedelta(days=1)
 """Default of --grace."""
-_FORGOTTEN: Final = timedelta(days=1)
+_LEASE_AGE: Final = timedelta(days=1)
 """Age at which an expired lease is removed."""
-_DRAFT: Final = timedelta(hours=1)
+_DRAFT_AGE: Final = timedelta(hours=1)
 """Age at which a draft is removed."""
 _PREFIX: Final = "alpha_id="
 
@@ -71,8 +71,8 @@ def gc(
     """Remove the old snapshots of each ALPHA, by default of all.
 
     A snapshot is removed if it is not served, is not one of the --keep latest, was replaced longer than --grace ago
-    and no reader's lease covers it. It may be killed at any moment: served snapshots stay intact, and the next
-    run finishes.
+    and is not covered by a reader's lease. gc may be killed at any moment: served snapshots stay intact, and the next
+    run finishes the work.
 
     Kept snapshots are counted by reason; for named alphas and with --dry-run, every snapshot is listed.
 
@@ -86,16 +86,16 @@ def gc(
     unknown = [alpha for alpha in alphas if not ALPHA_ID.match(alpha)]
     if unknown:
         raise SettingsError(f"{unknown[0]!r} is not an alpha address")
-    there = sorted({*published_alphas(storage), *_with_files(storage)})
-    if absent := [alpha for alpha in alphas if alpha not in there]:
+    known = sorted({*published_alphas(storage), *_with_files(storage)})
+    if absent := [alpha for alpha in alphas if alpha not in known]:
         raise AlphaNotPublished(f"{storage.address} holds no alpha {absent[0]!r}; `list` shows those it has")
     if dry_run:
-        decisions, broken = _run(storage, alphas or there, policy, None)
+        decisions, broken = _run(storage, alphas or known, policy, None)
     else:
         with storage.lock("gc", f"{socket.gethostname()}-{os.getpid()}") as renew:
-            # First, because on a full disk the pointers below can only be written after some files were removed.
+            # First, because on a full disk this frees the space to write the pointers below.
             _tidy(storage)
-            decisions, broken = _run(storage, alphas or there, policy, renew)
+            decisions, broken = _run(storage, alphas or known, policy, renew)
             renew()
             rebuild(storage)
     rows = [(alpha, decision) for alpha, each in decisions.items() for decision in each]
@@ -112,7 +112,7 @@ def gc(
             }
         )
     else:
-        verb = "would go" if dry_run else "removed"
+        verb = "would be removed" if dry_run else "removed"
         if shown := rows if alphas or dry_run else removed:
             _show(shown, verb)
         echo(
@@ -129,7 +129,7 @@ def gc(
 def _run(
     storage: Storage, names: Sequence[str], policy: Policy, renew: Renew | None
 ) -> tuple[dict[str, tuple[GcDecision, ...]], dict[str, str]]:
-    """Collect alpha by alpha; one with a damaged pointer is skipped."""
+    """Collect alpha by alpha; skip those with a damaged pointer."""
     from datasets.publication.retention import collect
 
     decisions: dict[str, tuple[GcDecision, ...]] = {}
@@ -149,9 +149,7 @@ def _run(
 
 
 def _show(decisions: Sequence[tuple[str, GcDecision]], removed: str) -> None:
-    table = make_table(
-        "alpha", Column("snapshot", no_wrap=True), "written", "files", "size", "what becomes of it"
-    )
+    table = make_table("alpha", Column("snapshot", no_wrap=True), "written", "files", "size", "outcome")
     for alpha, each in decisions:
         table.add_row(
             alpha,
@@ -170,8 +168,8 @@ def _explained(reason: str, policy: Policy) -> str:
 
     return {
         GRACE: f"{reason}: --grace is {policy.grace}",
-        LEASE: f"{reason}: a server that runs may still read them; it ends with that, or 15 minutes after a crash",
-        NO_POINTER: f"{reason}: their alpha has no pointer, its first build may be at work",
+        LEASE: f"{reason}: a running server may still read them; its lease ends when it stops, or 15 minutes after a crash",
+        NO_POINTER: f"{reason}: their alpha has no pointer, and its first build may be running",
     }.get(reason, reason)
 
 
@@ -185,13 +183,13 @@ def _tidy(storage: Storage) -> None:
     from datasets.publication.publish import sweep_staging
 
     now = datetime.now(UTC)
-    stale = [lease for lease in read_leases(storage) if _forgotten(lease, now)]
+    stale = [lease for lease in read_leases(storage) if _is_abandoned(lease, now)]
     storage.remove_files([f"{LEASES}/{lease.reader}.json" for lease in stale])
-    sweep_staging(storage, now - _DRAFT)
+    sweep_staging(storage, now - _DRAFT_AGE)
 
 
-def _forgotten(lease: Lease, now: datetime) -> bool:
-    return is_stale(lease, now) and now - datetime.fromisoformat(lease.refreshed_at) > _FORGOTTEN
+def _is_abandoned(lease: Lease, now: datetime) -> bool:
+    return is_stale(lease, now) and now - datetime.fromisoformat(lease.refreshed_at) > _LEASE_AGE
 
 
 def _row(decision: GcDecision) -> dict[str, Any]:

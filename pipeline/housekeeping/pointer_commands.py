@@ -27,8 +27,9 @@ def rollback(
 ) -> None:
     """Serve an earlier snapshot of ALPHA: only the pointer moves, in one step.
 
-    Every file of it is compared with its digest first. What is rolled back from stays in the root, and its seal is
-    remembered: no build serves it again unless it is forced; a later seal is built and served as ever. From one build of a seal to another of the same seal, only that build is remembered.
+    Every file of the snapshot is compared with its digest first. The replaced snapshot stays in the root, and its seal is
+    recorded as rolled back: no build serves that seal again without --force, while later seals are built and served as
+    usual. If both snapshots are builds of the same seal, only the replaced build is recorded.
 
     Exit code: 0, 9 when there is no such alpha or snapshot, 3 while gc removes the snapshot or the alpha is withdrawn,
     4 when it is not intact, 5 when the store is unavailable.
@@ -47,8 +48,8 @@ def rollback(
         raise SnapshotCorrupt(f"{error}; {current.snapshot} stays served") from error
     if pointer.is_withdrawn:
         raise AlphaNotPublished(
-            f"{alpha}: snapshot {target} is empty, it stood for the alpha while that was withdrawn; "
-            f"`alpha-results withdraw {alpha}` takes it out of the service"
+            f"{alpha}: snapshot {target} is the empty placeholder of a withdrawal; "
+            f"`alpha-results withdraw {alpha}` stops serving the alpha"
         )
     published = roll_back(storage, pointer, manifest, by)
     if as_json:
@@ -65,7 +66,7 @@ def withdraw_command(
 ) -> None:
     """Stop serving ALPHA: it leaves the list, and every call on it is answered 404 within a poll.
 
-    No build brings it back, forced or not, of the same seal or a later one; `restore` does. gc removes its snapshots
+    No build serves it again, even with --force or of a later seal; only `restore` does. gc removes its snapshots
     once --grace has passed.
 
     Exit code: 0, 9 when there is no such alpha, 4 when its pointer cannot be read, 5 when the store is unavailable.
@@ -76,16 +77,16 @@ def withdraw_command(
     if as_json:
         print_json(asdict(published) | {"withdrawn": True})
     elif published.changed:
-        echo(f"{alpha}: withdrawn; `alpha-results restore {alpha}` takes that back")
+        echo(f"{alpha}: withdrawn; `alpha-results restore {alpha}` undoes that")
     else:
         echo(f"{alpha}: unchanged, it is withdrawn already")
 
 
 @decision("restore")
 def restore_command(*, alpha: str, reason: str | None, root: str, single_writer: bool, as_json: bool) -> None:
-    """Undo the withdrawal of ALPHA: serve again what was served then.
+    """Undo the withdrawal of ALPHA: serve the last snapshot again.
 
-    When gc removed those files meanwhile, or one of them is damaged, the next build of a seal of ALPHA publishes it.
+    If gc has removed its files, or one of them is damaged, the next build of a seal of ALPHA publishes the alpha again.
 
     Exit code: 0, 9 when there is no such alpha, 3 while gc removes its files, 4 when its pointer cannot be read, 5 when
     the store is unavailable.
@@ -102,32 +103,32 @@ def restore_command(*, alpha: str, reason: str | None, root: str, single_writer:
         else:
             echo(f"{alpha}: unchanged, it is not withdrawn")
         return
-    left = None
+    last_served = None
     try:
-        left = _intact(storage, alpha, current.withdrawn)
+        last_served = _intact(storage, alpha, current.withdrawn)
     except (AlphaNotPublished, SnapshotCorrupt) as error:
         echo(f"note: {error}", err=True)
-    if left is not None and left[0].is_withdrawn:
-        left = None  # withdrawn before a snapshot was served
-    published = restore(storage, alpha, by, *(left or (None, None)))
+    if last_served is not None and last_served[0].is_withdrawn:
+        last_served = None  # withdrawn before a snapshot was served
+    published = restore(storage, alpha, by, *(last_served or (None, None)))
     if as_json:
-        print_json(asdict(published) | {"served": left is not None})
-    elif left is not None:
-        echo(f"{alpha}: restored, serves snapshot {published.snapshot} (sealed {left[0].sealed_at})")
+        print_json(asdict(published) | {"served": last_served is not None})
+    elif last_served is not None:
+        echo(f"{alpha}: restored, serves snapshot {published.snapshot} (sealed {last_served[0].sealed_at})")
     else:
-        echo(f"{alpha}: restored; nothing is left to serve, build its seal")
+        echo(f"{alpha}: restored, but no snapshot is left to serve; build its seal")
 
 
 def _before(storage: Storage, current: Pointer) -> str:
-    """Return the last snapshot served before the current one that has other figures."""
+    """Return the last snapshot, served before the current one, whose figures differ from it."""
     earlier = [s for s in current.earlier if s not in (*current.removing, *current.rolled_back)]
     earlier.sort(key=lambda snapshot: (current.earlier[snapshot].replaced_at, snapshot), reverse=True)
     manifests = read_manifests(storage, current.alpha_id, earlier)
     for snapshot in earlier:
         manifest = manifests.get(snapshot)
         if manifest is None or not manifest.kinds:
-            continue  # its files were removed, or it was the empty one of a withdrawn alpha
-        # Skip builds of the same seal by other versions of a library, and seals that were rolled back.
+            continue  # its files were removed, or it is the empty snapshot of a withdrawal
+        # Skip builds of the same seal with other library versions, and seals that were rolled back.
         built_from = (manifest.seal_digest, manifest.schema_version)
         same = built_from == (current.seal_digest, current.schema_version)
         if not same and not current.was_rolled_back(*built_from):
@@ -153,7 +154,7 @@ def _intact(storage: Storage, alpha: str, snapshot: str) -> tuple[Pointer, bytes
         ) from None
     manifest = Manifest.decode(encoded, path)
     if not has_content_id(encoded, snapshot):
-        raise SnapshotCorrupt(f"snapshot {snapshot} is not intact: {path} is not what its id was made of")
+        raise SnapshotCorrupt(f"snapshot {snapshot} is not intact: {path} does not match its id")
     faults = check_files(storage, manifest, alpha, snapshot)
     if faults:
         raise SnapshotCorrupt(f"snapshot {snapshot} is not intact: {faults[0].file} {faults[0].message}")

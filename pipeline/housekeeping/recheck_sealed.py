@@ -27,7 +27,7 @@ def sealed_tables(frames: Frames) -> dict[str, pl.DataFrame]:
     Returns
     -------
     dict
-        Kind -> its sealed columns that were published. Fills stand in the order the engine sealed them.
+        Kind -> its sealed columns that were published. Fills are in the order in which the engine sealed them.
     """
     sealed = {}
     for kind, table in (SEALED_TABLES | {METRICS.name: METRICS}).items():
@@ -56,15 +56,14 @@ def recheck(
     Parameters
     ----------
     sealed, equity_basis, declared
-        As published.
+        As published in the snapshot.
     known
         Ids of the rules to apply.
 
     Returns
     -------
     list of Violation
-        Rules on several tables are left out when a table by itself is broken already, for their answers would then mean
-        little.
+        Rules on several tables are skipped if a single table already breaks a rule: their results would be unreliable.
     """
     tables = Tables(sealed, equity_basis, declared)
     rules = [rule for rule in RULES.values() if rule.id in known and not rule.warns]

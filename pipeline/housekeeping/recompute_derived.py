@@ -28,12 +28,12 @@ def recompute_derived(
     Parameters
     ----------
     sealed, equity_basis, smoothing
-        As published.
+        As published in the snapshot.
 
     Yields
     ------
     tuple
-        Dataset, book and the rows it must have. A sealed rank stays what it is, as in a build.
+        Dataset, book and the rows it must have. Sealed ranks are kept, as in a build.
     """
     weeks = None
     for dataset, book, rows in _weekly(sealed, smoothing):
@@ -86,14 +86,14 @@ def differences(published: pl.DataFrame, recomputed: pl.DataFrame, equity_basis:
     Parameters
     ----------
     published, recomputed
-        As stored, and as computed again; floats are compared as the rules do, everything else exactly.
+        Stored and recomputed rows; floats are compared with the tolerance of the rules, everything else exactly.
     """
     if published.height != recomputed.height:
-        yield f"has {counted(published.height, 'row')} where {recomputed.height} follow from the run"
+        yield f"has {counted(published.height, 'row')} where recomputation from the run gives {recomputed.height}"
         return
     for name in recomputed.columns:
         if name not in published.columns:
-            yield f"lacks the column {name}, which follows from the run"
+            yield f"lacks the column {name}, which can be derived from the run"
             continue
         a, b = published[name], recomputed[name]
         if _same(a, b):
@@ -102,24 +102,23 @@ def differences(published: pl.DataFrame, recomputed: pl.DataFrame, equity_basis:
             pair = pl.DataFrame({"a": a, "b": b})
             # A null on one side only is a difference.
             lone = pl.col("a").is_null() != pl.col("b").is_null()
-            off = pair.select(
+            differing = pair.select(
                 (differ(pl.col("a"), pl.col("b"), max(1.0, equity_basis)).fill_null(value=False) | lone).sum()
             ).item()
         else:
-            off = int(a.ne_missing(b.cast(a.dtype)).sum())
-        if off:
-            yield f"has {off} values in {name} that do not follow from the run"
+            differing = int(a.ne_missing(b.cast(a.dtype)).sum())
+        if differing:
+            yield f"has {differing} values in {name} that differ from recomputed ones"
 
 
 def _same(a: pl.Series, b: pl.Series) -> bool:
-    """Return whether two columns are equal and finite, which needs no closer comparison."""
-    # NaN does not equal itself.
-    # The sum of a column of finite numbers is finite, unless it overflows.
+    """Return whether two columns are equal and finite, so that no closer comparison is needed."""
+    # A NaN or an infinity makes the sum non-finite, and so does an overflow, which only costs the closer comparison.
     return a.dtype == b.dtype and a.equals(b) and (not a.dtype.is_float() or math.isfinite(a.sum()))
 
 
 def same_figures(published: object, recomputed: object) -> bool:
-    """Whether two JSON values are the same, numbers to 1e-9 of the larger."""
+    """Return whether two JSON values are equal, numbers to a relative tolerance of 1e-9."""
     if isinstance(published, float) and isinstance(recomputed, (int, float)):
         return math.isclose(published, recomputed, rel_tol=1e-9, abs_tol=1e-12)
     if isinstance(published, dict) and isinstance(recomputed, dict):

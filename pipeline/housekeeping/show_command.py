@@ -37,10 +37,10 @@ def show(alpha: str, root: str, as_json: bool) -> None:
     pointer, stored = served(storage, alpha), list_snapshots(storage, alpha)
     if pointer is None and not stored:
         raise not_published(storage, alpha)
-    # An unreadable one is shown as unfinished; verify reports the damage of a served one.
-    manifests = read_manifests(storage, alpha, [one.snapshot for one in stored])
+    # A snapshot with an unreadable manifest is shown as unfinished; verify reports damage of the served one.
+    manifests = read_manifests(storage, alpha, [each.snapshot for each in stored])
     seals = earlier_seals(storage, alpha)
-    rows = [_row(one, pointer, manifests.get(one.snapshot)) for one in stored]
+    rows = [_row(each, pointer, manifests.get(each.snapshot)) for each in stored]
     rows.sort(key=lambda row: (row["state"] == "served", row["until"] or row["written"]), reverse=True)
     current = manifests.get(pointer.snapshot) if pointer and not pointer.is_withdrawn else None
     if as_json:
@@ -108,22 +108,22 @@ def _show_files(console: Screen, manifest: Manifest) -> None:
         echo(f"{earlier['outcome']} {describe(earlier)}")
 
 
-def _row(one: StoredSnapshot, pointer: Pointer | None, manifest: Manifest | None) -> dict[str, Any]:
-    replaced = pointer.earlier.get(one.snapshot) if pointer else None
+def _row(stored: StoredSnapshot, pointer: Pointer | None, manifest: Manifest | None) -> dict[str, Any]:
+    replaced = pointer.earlier.get(stored.snapshot) if pointer else None
     sealed = None if manifest is None or manifest.seal_digest == NO_SEAL else manifest
     return {
-        "snapshot": one.snapshot,
-        "state": _state(one, pointer, manifest),
+        "snapshot": stored.snapshot,
+        "state": _state(stored, pointer, manifest),
         "sealed_at": sealed.sealed_at if sealed else None,
         "seal_digest": sealed.seal_digest if sealed else None,
-        "written": one.written.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "written": stored.written.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "until": replaced.replaced_at if replaced else None,
-        "files": one.files,
-        "bytes": one.bytes,
+        "files": stored.files,
+        "bytes": stored.bytes,
     }
 
 
-def _state(one: StoredSnapshot, pointer: Pointer | None, manifest: Manifest | None) -> str:
+def _state(stored: StoredSnapshot, pointer: Pointer | None, manifest: Manifest | None) -> str:
     if pointer is not None:
         for state, members in (
             ("empty" if pointer.is_withdrawn else "served", (pointer.snapshot,)),
@@ -131,10 +131,10 @@ def _state(one: StoredSnapshot, pointer: Pointer | None, manifest: Manifest | No
             ("being removed", pointer.removing),
             ("rolled back", pointer.rolled_back),
         ):
-            if one.snapshot in members:
+            if stored.snapshot in members:
                 return state
     if manifest is None:
         return "unfinished"
     if manifest.seal_digest == NO_SEAL:
         return "empty"
-    return "replaced" if pointer is not None and one.snapshot in pointer.earlier else "never served"
+    return "replaced" if pointer is not None and stored.snapshot in pointer.earlier else "never served"

@@ -53,9 +53,9 @@ class Verdict:
     files, bytes
         Number and size of the files that were read.
     faults
-        Faults; empty when all files are intact.
+        All faults; empty when the snapshot is intact.
     other_declarations
-        Whether it was built with other declarations than this program's: then only digests were compared.
+        Whether the snapshot was built with other declarations than this program's, so that only digests were compared.
     """
 
     alpha_id: str
@@ -72,7 +72,7 @@ def verify(storage: Storage, alpha_id: str, *, quick: bool = False) -> Verdict:
     Parameters
     ----------
     quick
-        Compare every file with its digest, and stop there.
+        Whether to compare digests only.
 
     Returns
     -------
@@ -105,11 +105,11 @@ def verify(storage: Storage, alpha_id: str, *, quick: bool = False) -> Verdict:
 
 
 _OWN_ORDER: Final = "books"
-"""Tables in the API's order of books, which are recomputed, including their order."""
+"""Table in the API's order of books; it is recomputed, order included, so its order is not checked here."""
 
 
 class _Verification:
-    """Verification of one snapshot; its tables stay in memory until the rules across them are applied."""
+    """Verification of one snapshot; its tables stay in memory for the rules on several tables."""
 
     def __init__(
         self, storage: Storage, pointer: Pointer, manifest: Manifest, verdict: Verdict, *, quick: bool
@@ -144,7 +144,7 @@ class _Verification:
             path = f"{self._folder}/{table_path(dataset, book)}"
             published = self._frames.get((dataset, book))
             if published is None:
-                faults.append(Fault(path, "missing", "is in no manifest, yet follows from the run"))
+                faults.append(Fault(path, "missing", "is in no manifest, although the run determines it"))
                 continue
             faults += [
                 Fault(path, "derived", difference) for difference in differences(published, rows, basis)
@@ -155,20 +155,20 @@ class _Verification:
 
     def _research(self) -> Iterator[Fault]:
         """Compare the research figures with those recomputed from the published rows."""
-        again = {
+        recomputed = {
             figures_path(family): document
             for family, document in research.figures_from_frames(
                 self._frames, self._manifest.kinds, self._manifest.alpha_id, self._description
             ).items()
         }
-        for path in sorted(again.keys() | self._figures.keys()):
-            if not same_figures(self._figures.get(path), again.get(path)):
+        for path in sorted(recomputed.keys() | self._figures.keys()):
+            if not same_figures(self._figures.get(path), recomputed.get(path)):
                 yield Fault(
-                    f"{self._folder}/{path}", "derived", "has figures that do not follow from the run"
+                    f"{self._folder}/{path}", "derived", "has figures that differ from recomputed ones"
                 )
 
     def _sealed_weeks(self) -> list[Fault]:
-        """Check the record of sealed weeks, with which later seals of the alpha are compared."""
+        """Check the record of sealed weeks, against which later seals of the alpha are compared."""
         if not self._manifest.weekly_digests:
             return []
         path = sealed_weeks_path(self._manifest.alpha_id)
@@ -178,14 +178,14 @@ class _Verification:
             return [Fault(path, "history", str(error))]
         for entry in entries:
             if entry.seal_digest == self._manifest.seal_digest:
-                weeks = {week: said.digests._asdict() for week, said in entry.weeks.items()}
+                weeks = {week: sealed_week.digests._asdict() for week, sealed_week in entry.weeks.items()}
                 if weeks == self._manifest.weekly_digests:
                     return []
-                return [Fault(path, "history", "says something else of the weeks of the seal that is served")]
-        return [Fault(path, "history", "does not know the seal that is served")]
+                return [Fault(path, "history", "contradicts the manifest on the weeks of the served seal")]
+        return [Fault(path, "history", "has no entry for the served seal")]
 
     def _digests(self) -> list[Fault]:
-        """Check that the digests of the weeks are those of the published rows."""
+        """Check that the weekly digests match the published rows."""
         frames, digests = self._frames, self._manifest.weekly_digests
         rebalances = frames.get(("rebalances", None))
         if not digests or rebalances is None:
@@ -195,10 +195,10 @@ class _Verification:
             assert fills is not None
             fills.add(book, frames["trades", book])
         weeks = seal_weeks(rebalances, digest_decisions(frames.get(("decisions", None))), fills, None)
-        if {week: said.digests._asdict() for week, said in weeks.items()} == digests:
+        if {week: sealed_week.digests._asdict() for week, sealed_week in weeks.items()} == digests:
             return []
         path = f"{self._folder}/{MANIFEST}"
-        return [Fault(path, "derived", "has digests of weeks that are not those of the published rows")]
+        return [Fault(path, "derived", "has weekly digests that differ from those of the published rows")]
 
     def _add_file(self, entry: FileEntry, data: bytes) -> None:
         self._verdict.files += 1
@@ -226,14 +226,16 @@ class _Verification:
             self._figures[entry.path] = orjson.loads(data)
             return
         if entry.path != DESCRIPTION:
-            faults.append(Fault(path, "manifest", "is none of the files a snapshot holds"))
+            faults.append(Fault(path, "manifest", "is not a file of a snapshot"))
             return
         self._description = description = orjson.loads(data)
         name, tldr = description.get("name") or self._pointer.alpha_id, description.get("tldr")
         if (name, tldr) != (self._pointer.name, self._pointer.tldr):
             faults.append(
                 Fault(
-                    pointer_path(self._pointer.alpha_id), "pointer", "lists another name than the description"
+                    pointer_path(self._pointer.alpha_id),
+                    "pointer",
+                    "differs from the description in its name",
                 )
             )
 
@@ -248,7 +250,7 @@ class _Verification:
 def _check_table(
     path: str, entry: FileEntry, table: Table, columns: tuple[str, ...], rows: pl.DataFrame
 ) -> Iterator[Fault]:
-    """Compare the columns, number, span and order of the rows of a file with declaration and manifest. Pure."""
+    """Compare the columns, row count, span and row order of a file with declaration and manifest. Pure."""
     expected = {
         column.name: POLARS_TYPES[column.type] for column in table.stored_columns if column.name in columns
     }

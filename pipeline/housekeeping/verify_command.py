@@ -91,7 +91,7 @@ def _print_verdicts(verdicts: list[Verdict]) -> None:
     if other:
         echo(
             f"{counted(other, 'alpha was', 'alphas were')} built with other declarations than this program's: only digests were compared; "
-            "`build` of their seals builds them again"
+            "build their seals again"
         )
     echo(
         f"{sound} of {counted(len(verdicts), 'alpha')} intact; {counted(files, 'file')}, {size_text(size)} read again"
@@ -99,6 +99,6 @@ def _print_verdicts(verdicts: list[Verdict]) -> None:
     if faults:
         echo(
             "fix: build the seal again with --force, which replaces damaged files by the same bytes, or publishes "
-            "another snapshot where they come out otherwise; or roll back to an earlier snapshot",
+            "another snapshot if the new bytes differ; or roll back to an earlier snapshot",
             err=True,
         )
