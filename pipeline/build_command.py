@@ -70,9 +70,7 @@ def build(
     if seals and context.get_parameter_source("searched") is ParameterSource.ENVIRONMENT:
         searched = None  # seals named on the command line take precedence over the setting
     if bool(seals) == (searched is not None):
-        raise click.UsageError(
-            "name seals, or give --from a folder or prefix that holds some; one of the two"
-        )
+        raise click.UsageError("give either seals, or --from with a folder or prefix that holds seals")
     if watch and searched is None:
         raise click.UsageError("--watch follows a folder or prefix: give it with --from")
     metrics = None
@@ -81,7 +79,7 @@ def build(
 
         metrics = MetricsFile(metrics_file)
     try:
-        # Before a seal is read or a process started, because no seal could be published there.
+        # Checked before a seal is read or a process started: an invalid root cannot be published to.
         batch = Batch(root=root, root_option="--datasets", seals=seals, searched=searched, **options)
         output = Output(batch, as_json=as_json, metrics=metrics, endless=watch)
         context.exit(follow(batch, output, interval) if watch else build_once(batch, output))

@@ -65,7 +65,7 @@ def check(
                     check_seal, address, verbose, seal_keys, prices, on_step=show
                 )
             except ProcessDied as death:
-                checked = BuildCrashed(f"the check's process {death}; nothing is known of this seal")
+                checked = BuildCrashed(f"the check's process {death}; the outcome for this seal is unknown")
             with display.set_aside():
                 if isinstance(checked, AlphaResultsError):
                     exit_code = max(exit_code, checked.exit_code)
@@ -97,9 +97,9 @@ def check_seal(
     address
         The seal.
     all_rows
-        Whether every broken row is wanted, rather than the first five.
+        Whether to report every broken row, rather than the first five.
     seal_keys, prices
-        As of :func:`pipeline.snapshot_builder.build_seal`.
+        As in :func:`pipeline.snapshot_builder.build_seal`.
     on_step
         Called with the name of each file or rule.
     """

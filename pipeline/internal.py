@@ -24,13 +24,13 @@ def contained(what: str) -> Iterator[None]:
     Parameters
     ----------
     what
-        What was being done, the subject of the message.
+        Operation in the block; the subject of the message.
 
     Raises
     ------
     InternalFailure
-        In place of any other exception. A panic of the compute engine is not an Exception, so that all are caught but
-        those that ask the process to end.
+        For every other exception except those that end the process. BaseException is caught because a panic of Polars is
+        not an Exception.
     """
     try:
         yield
@@ -43,11 +43,11 @@ def contained(what: str) -> Iterator[None]:
 def _described(error: BaseException) -> str:
     """Describe an exception with its message and its last line of the project, without secrets."""
     lines = _SECRETS.sub("", str(error)).strip().splitlines() or [""]
-    ours = [
+    frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
         if Path(frame.filename).is_relative_to(_REPOSITORY) and ".venv" not in frame.filename
     ]
-    place = f" at {Path(ours[-1].filename).relative_to(_REPOSITORY)}:{ours[-1].lineno}" if ours else ""
-    said = f": {lines[0][:200]}" if lines[0] else ""
-    return f"{type(error).__name__}{said}{place}; report it together with the seal"
+    place = f" at {Path(frames[-1].filename).relative_to(_REPOSITORY)}:{frames[-1].lineno}" if frames else ""
+    detail = f": {lines[0][:200]}" if lines[0] else ""
+    return f"{type(error).__name__}{detail}{place}; report it together with the seal"

@@ -26,9 +26,9 @@ class Display:
     Parameters
     ----------
     screen
-        Standard error: what is printed for programs stays clean of it.
+        Standard error, so that standard output holds only results.
     hidden
-        Do not show it, as when a program reads the output.
+        Whether to show nothing, because a program reads the output.
     """
 
     def __init__(self, screen: Screen, *, hidden: bool) -> None:
@@ -43,7 +43,7 @@ class Display:
             console=screen,
             transient=True,
             disable=hidden or not screen.is_terminal,
-            # Results go to standard output within `set_aside`, which these options would only partly catch.
+            # Results are printed within `set_aside`; redirection would catch only part of that output.
             redirect_stdout=False,
             redirect_stderr=False,
         )

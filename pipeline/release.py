@@ -12,14 +12,14 @@ from typing import Final
 from schemas.project import NAME, project_version
 
 _REPOSITORY: Final = Path(__file__).resolve().parents[1]
-_BUILDS: Final = ("schemas", "datasets", "pipeline")
-_JUDGES: Final = ("schemas", "pipeline/rules", "pipeline/seal", "pipeline/rule.py")
+_BUILD_CODE: Final = ("schemas", "datasets", "pipeline")
+_RULE_CODE: Final = ("schemas", "pipeline/rules", "pipeline/seal", "pipeline/rule.py")
 _LIBRARIES: Final = ("polars", "pyarrow", "numpy")
 
 
 @cache
 def release() -> dict[str, str]:
-    """Return the release at the start of this process, see :func:`current`."""
+    """Return the release at the first call in this process, see :func:`current`."""
     return current()
 
 
@@ -29,12 +29,12 @@ def current() -> dict[str, str]:
     Returns
     -------
     dict
-        The project's version, a digest of the code that builds, Python and the libraries that write and compute.
-        Two machines on which they are equal build the same snapshot of a seal.
+        The project's version, a digest of the build code, and the versions of Python and the libraries that write and compute.
+        Machines with equal releases build the same snapshot of a seal.
     """
     return {
         NAME: project_version(),
-        "code": _digest(_BUILDS),
+        "code": _digest(_BUILD_CODE),
         "python": platform.python_version(),
         **{name: version(name) for name in _LIBRARIES},
     }
@@ -43,7 +43,7 @@ def current() -> dict[str, str]:
 @cache
 def rules_version() -> str:
     """Return a digest of the code of the rules and their declarations."""
-    return _digest(_JUDGES)
+    return _digest(_RULE_CODE)
 
 
 def shown(parts: dict[str, str]) -> str:

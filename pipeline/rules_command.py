@@ -11,7 +11,7 @@ from schemas.screen import Screen, make_table
 from schemas.terminal import echo
 
 _PIPED_WIDTH: Final = 120
-"""Columns off a terminal: unfolded, the longest meaning and fix have some thousand."""
+"""Width of output that does not go to a terminal; unwrapped, the longest texts have some thousand characters."""
 
 
 @click.command()

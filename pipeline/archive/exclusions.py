@@ -53,13 +53,13 @@ def exclusions(text: str | None) -> tuple[str, ...]:
     Parameters
     ----------
     text
-        Patterns separated by commas, which take the place of :data:`DEFAULT_EXCLUDE`; beginning with ``+``, they
-        are added to it. None or empty: the default.
+        Patterns separated by commas, which replace :data:`DEFAULT_EXCLUDE`, or extend it if the text begins with ``+``.
+        None or empty means the default.
 
     Returns
     -------
     tuple of str
-        In lower case, each once.
+        Distinct patterns in lower case.
 
     Raises
     ------
@@ -87,8 +87,8 @@ def is_excluded(path: str, exclude: Iterable[str]) -> bool:
     path
         Relative, with forward slashes.
     exclude
-        Shell patterns in lower case. One that matches any folder of the path, or the file's name, leaves the file
-        out; letter case does not count.
+        Shell patterns in lower case. A file is excluded if a pattern matches its name or a folder of its path,
+        ignoring case.
     """
     names = path.lower().split("/")
     return any(fnmatchcase(name, pattern) for pattern in exclude for name in names)

@@ -34,24 +34,24 @@ def package(
 ) -> ArchiveState | None:
     """Package the source of a checked seal, upload the archive and record its state.
 
-    A failure raises no error: the data of the run is published without its archive, and the state that is returned, and
-    recorded, says why. Another call tries again; once the archive is delivered, it only checks that the object is there.
+    A failure raises no error: the run is published without its archive, and the returned and recorded state gives the
+    reason. The next call tries again; once the archive is delivered, a call only checks that the object exists.
 
     Parameters
     ----------
     seal
-        A seal that keeps the rules.
+        A seal that passes the rules.
     storage
-        The datasets root, beside whose snapshots the state is recorded.
+        The datasets root, which records the state.
     archives_url
-        Folder or URL of a supported store to put archives under; None when the deployment keeps none.
+        Folder or URL of a supported store for archives; None if the deployment keeps none.
     exclude
         Patterns of names to leave out, as :func:`pipeline.archive.exclusions.exclusions` returns them.
 
     Returns
     -------
     ArchiveState or None
-        None, without a record, when the run sealed no source or there is no place for archives.
+        None, without a record, when the run sealed no source or `archives_url` is None.
     """
     if archives_url is None or not seal.has("source"):
         return None
@@ -73,9 +73,8 @@ def package(
 def zip_files(files: Mapping[str, bytes]) -> bytes:
     """Pack files into a ZIP archive.
 
-    Names are sorted, and time and mode are the same for every file, so the bytes depend on names and contents
-    alone. Files are stored as they are: what a compressor writes differs between builds of zlib, and an archive
-    is known by its digest.
+    Names are sorted, and every file has the same time and mode, so the bytes depend on names and contents alone.
+    Files are not compressed: the output of zlib differs between its builds, and an archive is identified by its digest.
 
     Parameters
     ----------
@@ -85,7 +84,7 @@ def zip_files(files: Mapping[str, bytes]) -> bytes:
     Returns
     -------
     bytes
-        The archive; without any file, an empty one.
+        The archive; empty without files.
     """
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:

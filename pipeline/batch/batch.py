@@ -25,30 +25,30 @@ class Batch:
     Attributes
     ----------
     root
-        Of the datasets.
+        Datasets root.
     root_option
-        Where the root came from, which messages begin with.
+        Option or variable that gave the root; messages begin with it.
     seals
-        Addresses that were named.
+        Addresses of the named seals.
     searched
-        Folder or prefix in which seals are looked for; None when they were named.
+        Folder or prefix to search for seals; None when seals are named.
     recheck
-        Whether seals that are remembered as refused are checked again.
+        Whether to check seals with a stored refusal again.
     jobs
-        Builds at a time; None is one on this machine, and as many as there are places on a cluster.
+        Concurrent builds; None means one on this machine, or all slots of a cluster.
     cluster
         Address of a Dask scheduler; None builds on this machine.
     cluster_seconds
         How long a cluster may be silent, or without workers, before the batch ends.
     force, strict, seal_keys, prices, archives, exclude, single_writer
-        As the flags of ``build``; `exclude` are patterns separated by commas.
+        As the flags of ``build``; `exclude` holds patterns separated by commas.
     build_options
         Keyword arguments of :func:`pipeline.snapshot_builder.build_seal`: plain data, sent between processes and machines.
 
     Raises
     ------
     SettingsError
-        When the root is no folder, a store is not supported, the file of keys or the market prices cannot be used, or options
+        When the root is not a folder, a store is not supported, the file of keys or the market prices cannot be used, or options
         exclude each other.
     """
 
@@ -80,8 +80,8 @@ class Batch:
         prices = None if self.prices is None else os.fspath(self.prices)
         if prices is not None:
             require_prices(prices)
-        fix = "give the folder to publish to, which is made if need be"
-        require_folder(open_storage(self.root), self.root_option, fix, made=True)
+        fix = "give the folder to publish to, which is created if it does not exist"
+        require_folder(open_storage(self.root), self.root_option, fix, allow_missing=True)
         archives = None if self.archives is None else os.fspath(self.archives)
         if archives is not None:
             require_supported(archives)

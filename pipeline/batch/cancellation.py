@@ -18,7 +18,7 @@ class Cancellation:
     """Stops a batch; usable from any thread and from signal handlers, before, during and after it."""
 
     def __init__(self) -> None:
-        # No events: a signal handler that sets one could wait for a lock that the interrupted thread holds.
+        # Plain flags: a signal handler that sets a threading.Event could deadlock on a lock of the interrupted thread.
         self.stopping = False
         self.aborted = False
         self._interrupts = False
@@ -35,7 +35,7 @@ class Cancellation:
     def interruptible(self) -> Iterator[None]:
         """Let a signal interrupt the main thread within a block in which no build is running.
 
-        It may be waiting for a store, which notices no cancellation. Outside :func:`stoppable` it has no effect.
+        The thread may be waiting for a store and would not notice a cancellation. Has no effect outside :func:`stoppable`.
         """
         self._interrupts = True
         try:
@@ -50,7 +50,7 @@ class Cancellation:
             raise KeyboardInterrupt
         if number == signal.SIGTERM and not self.stopping:
             self.finish()
-            # Not through sys.stderr, which the interrupted thread may be writing to.
+            # Not via sys.stderr, to which the interrupted thread may be writing.
             os.write(2, b"SIGTERM: finishing what is at work; a second one ends it at once\n")
         else:
             self.abort()
@@ -58,13 +58,13 @@ class Cancellation:
     def wait(self, seconds: float) -> None:
         """Sleep until the timeout or a cancellation."""
         end = time.monotonic() + seconds
-        while not self.stopping and (left := end - time.monotonic()) > 0:
-            time.sleep(min(left, POLL_SECONDS))
+        while not self.stopping and (remaining := end - time.monotonic()) > 0:
+            time.sleep(min(remaining, POLL_SECONDS))
 
 
 @contextmanager
 def stoppable(cancellation: Cancellation) -> Iterator[None]:
-    """Cancel a batch by signals within a block, which ends if it is interrupted; outside the main thread signals cannot be caught."""
+    """Let signals cancel a batch within a block; no effect outside the main thread, where signals cannot be caught."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

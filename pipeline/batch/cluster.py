@@ -1,8 +1,8 @@
-"""Builds on the workers of a Dask scheduler, each in a separate process there, too.
+"""Builds on the workers of a Dask scheduler, each in a separate process of its worker.
 
-The workers run this very project, of the same release, and the roots have the same addresses there. Credentials are
-those of the workers. A worker that dies takes its build with it; the scheduler gives the build to another worker, whose
-snapshot is the one that is served. What the first had written is removed by gc.
+The workers need this project in the same release and reach the roots at the same addresses, with their own credentials.
+If a worker dies during a build, the scheduler assigns the build to another worker, which publishes the snapshot. The gc
+command removes the files that the dead worker wrote.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class ClusterExecutor:
         self._failing_since: float | None = None
         self._lock = threading.Lock()
         self.lost: AlphaResultsError | None = None
-        """Why everything ended; None while it goes on."""
+        """Error that ended the batch; None while it runs."""
         try:
             self._client: Any = self._dask.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
             self.jobs = jobs or max(1, sum(self._client.nthreads().values()))
@@ -79,7 +79,7 @@ class ClusterExecutor:
                 self._lose(SettingsError(answer))
         if self.lost is None:
             return not_started(seal, "its build was ended with the batch")
-        return failed(seal, type(self.lost)(f"{self.lost}; nothing is known of this build"))
+        return failed(seal, type(self.lost)(f"{self.lost}; the outcome of this build is unknown"))
 
     def poll(self) -> None:
         """End the batch if the scheduler has been silent, or without workers, for too long."""
@@ -107,7 +107,7 @@ class ClusterExecutor:
         self._ending = True
 
     def close(self) -> None:
-        """Close the connection, also to a scheduler that does not answer."""
+        """Close the connection, even if the scheduler does not answer."""
         with contextlib.suppress(Exception):
             self._client.close(timeout=_ANSWER_SECONDS)
 
@@ -127,7 +127,7 @@ class ClusterExecutor:
         if isinstance(error, self._dask.KilledWorker):
             return "died with its worker, as often as the scheduler allows"
         if isinstance(error, ImportError):
-            what = f"a worker has not this project ({type(error).__name__}: {error})"
+            what = f"a worker lacks this project ({type(error).__name__}: {error})"
             self._lose(SettingsError(f"--cluster: {what}; start it in a checkout, with PYTHONPATH=."))
         elif self._client.status != "running":
             time.sleep(POLL_SECONDS)  # `poll` decides whether the scheduler is lost
@@ -144,18 +144,18 @@ class ClusterExecutor:
         self._cancellation.finish()
 
 
-def build_on_worker(seal: str, options: Mapping[str, Any], wanted: Mapping[str, str]) -> SealResult | str:
-    """Build one seal on this worker; if it has another release, return the difference."""
+def build_on_worker(seal: str, options: Mapping[str, Any], required: Mapping[str, str]) -> SealResult | str:
+    """Build one seal on this worker; if its release differs, return a description of the difference."""
     here = current()
-    if here == wanted:
-        # With the threads of one of many, for a worker may have a build for each of its own.
+    if here == required:
+        # As many jobs as cores, which leaves this build few threads: the worker may run a build on each of its own.
         with contextlib.closing(LocalExecutor(len(os.sched_getaffinity(0)))) as executor:
             return executor.build(seal, options)
     from distributed import get_worker  # noqa: PLC0415 - an optional dependency
 
-    differ = [name for name in wanted if here.get(name) != wanted[name]]
-    there, ours = (shown({name: parts.get(name, "none") for name in differ}) for parts in (here, wanted))
+    differ = [name for name in required if here.get(name) != required[name]]
+    there, ours = (shown({name: parts.get(name, "none") for name in differ}) for parts in (here, required))
     return (
-        f"--cluster: the worker {get_worker().address} is of another release: it has {there}, this command has "
+        f"--cluster: the worker {get_worker().address} has another release: {there}; this command has "
         f"{ours}; install the same on both, or stop that worker"
     )

@@ -32,35 +32,36 @@ def build_once(batch: Batch, output: Output) -> int:
 def follow(batch: Batch, output: Output, interval: float) -> int:
     """Search and build until a signal; return 0, or 5 if the cluster was lost.
 
-    A refused seal is tried again when it is sealed again or its missing files arrive; a seal whose store was unavailable or
-    whose process crashed, at the next scan. The scan waits for an unavailable store. Scans are `interval` seconds apart.
+    A refused seal is built again once it is resealed or its missing files arrive. After an unavailable store or a crashed
+    process, the next scan builds the seal again. An unavailable store does not end the loop. `interval` is the seconds
+    between scans.
     """
-    cancellation, away = Cancellation(), False
-    given_up: dict[tuple[str, str], datetime] = {}  # address and digest -> time of its next try
+    cancellation, unavailable = Cancellation(), False
+    retry_at: dict[tuple[str, str], datetime] = {}  # address and digest -> earliest next build
     with Run(batch, cancellation, output.display.stage) as run, output.display, stoppable(cancellation):
         while not cancellation.stopping:
             try:
                 seen = run.scan()
                 output.scanned()
-                if away:
+                if unavailable:
                     echo("the store answers again", err=True)
-                    away = False
+                    unavailable = False
                 now = datetime.now(UTC)
-                left_out = [one.address for one in seen if given_up.get((one.address, one.digest), now) > now]
+                left_out = [s.address for s in seen if retry_at.get((s.address, s.digest), now) > now]
                 for step in run.steps(left_out):
-                    one, result = step.seal, step.result
+                    seal, result = step.seal, step.result
                     if not step.attempted or result.outcome == NOT_STARTED:
                         continue  # reported once; otherwise every scan would report it
                     output.add(step)
                     if result.outcome == "refused":
-                        # Refusals are remembered, but for those of seals whose time has not come.
-                        given_up[one.address, one.digest] = one.sealed_at or now
+                        # Refusals are stored, except those of seals dated in the future.
+                        retry_at[seal.address, seal.digest] = seal.sealed_at or now
                     elif result.error is not None and not result.retryable:
-                        given_up[one.address, one.digest] = datetime.max.replace(tzinfo=UTC)
+                        retry_at[seal.address, seal.digest] = datetime.max.replace(tzinfo=UTC)
             except StorageUnavailable as error:
-                if not away:
+                if not unavailable:
                     echo(f"{error}; looking again every {interval:g} s", err=True)
-                away = True
+                unavailable = True
                 output.scanned(worked=False)
             cancellation.wait(interval)
     lost = run.executor.lost

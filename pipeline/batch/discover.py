@@ -19,27 +19,27 @@ from schemas.objects.seal import FOLDER_KIND
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredSeal:
-    """A finished seal, as of a scan; without alpha and time when its manifest is not valid, which the build will report."""
+    """A finished seal at the time of a scan; alpha and time are None if its manifest is invalid, which the build reports."""
 
     address: str
     digest: str
-    """Of its manifest, which stands for all of it; of address and listing if the manifest cannot be read."""
+    """Digest of the manifest, which identifies the seal; of address and listing entry if the manifest is unreadable."""
     alpha_id: str | None = None
     sealed_at: datetime | None = None
     has_source: bool = False
     nested: Mapping[str, str] = field(default_factory=dict)
-    """Address -> digest of its source files with the name of a manifest: they are no seals of their own."""
+    """Address -> digest of source files named like a manifest; they are not seals."""
 
 
 class Seals:
     """The finished seals below a folder or prefix; a manifest is read again only if its listing changed.
 
-    Seals may lie at any depth, below another one too; a file that a seal declares as its own source is not a seal.
+    Seals may lie at any depth, also inside another seal; a manifest that a seal declares as its own source file is not a seal.
 
     Raises
     ------
     SettingsError
-        When it is a file, or a folder that does not exist.
+        When the address is a file, or a folder that does not exist.
     """
 
     def __init__(self, address: str) -> None:
@@ -56,7 +56,7 @@ class Seals:
         Raises
         ------
         SettingsError
-            At the first look, when its bucket is not there, or no object lies below its prefix.
+            At the first scan, when the bucket does not exist or the prefix holds no object.
         StorageUnavailable
             When the store does not answer.
         """
@@ -65,7 +65,7 @@ class Seals:
             if not listed and not self._scanned:
                 self._require_prefix()
         except StorageUnavailable as error:
-            # A missing bucket will not appear: a watcher would wait for ever.
+            # A missing bucket is a wrong setting; a watcher would otherwise wait for it forever.
             if self._scanned or not isinstance(error.__cause__, FileNotFoundError):
                 raise
             raise SettingsError(f"--from: {error}") from error
@@ -77,25 +77,25 @@ class Seals:
             address = f"{self._address}/{folder}".rstrip("/")
             if raw:
                 self._known[path] = listed[path], read_manifest(address, raw)
-            elif raw is not None:  # otherwise it was removed since the listing
-                # Not kept, but tried again: permitting it changes no signature.
+            elif raw is not None:  # None: removed since the listing
+                # Not cached: granting read permission does not change the signature.
                 text = f"{address} {listed[path]}".encode("utf-8", "replace")
                 unread[path] = DiscoveredSeal(address, hashlib.sha256(text).hexdigest())
         by_path = {path: seal for path, (_, seal) in self._known.items()} | unread
         seen = [by_path[path] for path in sorted(by_path)]
-        nested = {address: digest for one in seen for address, digest in one.nested.items()}
-        return [one for one in seen if nested.get(one.address) != one.digest]
+        nested = {address: digest for seal in seen for address, digest in seal.nested.items()}
+        return [seal for seal in seen if nested.get(seal.address) != seal.digest]
 
     def _require_prefix(self) -> None:
-        """Refuse a prefix without objects, like a missing folder."""
+        """Refuse a prefix without objects, as a missing folder is refused."""
         if self._storage.folder is None and "/" in self._storage.base and not self._storage.children(""):
             raise SettingsError(
-                f"--from: nothing lies below {self._storage.address}; correct it, or make it with an empty object "
+                f"--from: {self._storage.address} holds no object; correct the address, or create the prefix with an empty object "
                 f"{self._storage.address.rstrip('/')}/"
             )
 
     def _read(self, paths: list[str], listed: Mapping[str, Signature]) -> dict[str, bytes | None]:
-        """Read manifests; None for a removed one, empty for an unreadable one, whose build reports the reason."""
+        """Read manifests; None if removed, empty if unreadable (the build reports the reason)."""
         limit = MAX_BYTES["seal"]
         if self._storage.folder is None:
             small = [path for path in paths if listed[path][1] <= limit]

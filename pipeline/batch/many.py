@@ -1,7 +1,7 @@
 """Python API of batches: yields the result of each seal as soon as it is known.
 
-The command ``build`` prints what this yields. These functions print no output and catch no signal, and each build is a process
-of its own, so a worker of an orchestrator can call them like any function.
+The command ``build`` prints what this yields. These functions print nothing and catch no signals, and each build runs in
+its own process, so a worker of an orchestrator can call them like any function.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ def build_many(
 
     A failed seal does not stop the others. Seals already served are skipped, so an interrupted
     call can simply be repeated. Closing the iterator, or an exception in the loop over it, kills running
-    work; `cancellation` also ends it gently.
+    builds; `cancellation` can also let them finish.
 
     Parameters
     ----------
     seals
         Addresses of finished seals.
     root
-        Of the datasets.
+        Datasets root.
     cancellation
         Ends the builds from another thread.
     **options
@@ -59,18 +59,18 @@ def build_many(
     Yields
     ------
     SealResult
-        One for each seal, in the order they end; none for no seals. Of seals that had no turn because the batch was ended
-        it says so. Nothing is raised for a seal: see :meth:`~pipeline.batch.result.SealResult.raise_for_failure`.
+        One per seal, in order of completion. A seal that a cancelled batch never started gets a result that says so. A
+        failed seal raises no exception: see :meth:`~pipeline.batch.result.SealResult.raise_for_failure`.
 
     Raises
     ------
     SettingsError
-        At the call, when an address or an option is invalid.
+        When the function is called with an invalid address or option.
     StorageUnavailable
-        When the datasets root or the scheduler does not answer at the beginning.
+        When the datasets root or the scheduler does not answer at the start.
     """
     if isinstance(seals, str | os.PathLike):
-        raise SettingsError("seals: give a list of addresses, or build_from for a folder that holds some")
+        raise SettingsError("seals: give a list of addresses, or call build_from for a folder of seals")
     batch = Batch(root=root, seals=tuple(os.fspath(seal) for seal in seals), **options)
     return _results(batch, cancellation)
 
@@ -83,17 +83,17 @@ def build_from(
     cancellation: Cancellation | None = None,
     **options: Unpack[BuildOptions],
 ) -> Generator[SealResult]:
-    """Publish the latest seal of each alpha below a folder or prefix; yield a result for every seal that is there.
+    """Publish the latest seal of each alpha below a folder or prefix; yield a result for every seal.
 
-    As ``build --from``: what is served already, older or known to be refused is not built, and is reported so, after the
-    others. All else is as of :func:`build_many`.
+    As ``build --from``: seals that are already served, older than the served one or known to be refused are not built; their
+    results come last. Everything else is as in :func:`build_many`.
 
     Parameters
     ----------
     folder
-        Where engines write their seals, at any depth.
+        Folder or prefix to which engines write seals, at any depth.
     recheck
-        Whether seals are checked again that an earlier batch refused.
+        Whether to check seals again that an earlier batch refused.
 
     Raises
     ------

@@ -19,12 +19,12 @@ from schemas.errors import ArchiveNotDelivered, SettingsError
 from schemas.terminal import echo
 
 OUTCOMES: Final = (*SUCCESSES, "refused", STILL_REFUSED, "failed", "crashed", NOT_STARTED)
-"""All outcomes; each has a series from the start, as alerts on increases need."""
+"""All outcomes; each has a series from the start, which alerts on increases need."""
 _SECONDS: Final = (1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800)
 
 _GAUGES: Final = {
-    "build_looked_timestamp_seconds": "When seals were last looked for with success.",
-    "build_stores_reachable": "Whether the stores answered when seals were last looked for.",
+    "build_looked_timestamp_seconds": "Time of the last successful search for seals.",
+    "build_stores_reachable": "Whether the stores answered the last search for seals.",
     "build_started_timestamp_seconds": "When the command began.",
     "build_finished_timestamp_seconds": "When the command ended; 0 while it runs.",
     "build_exit_code": "Exit code of the command; -1 while it runs.",
@@ -34,8 +34,8 @@ _GAUGES: Final = {
 class MetricsFile:
     """Counts since the command started, written atomically after each change.
 
-    No series names an alpha or a seal: there are as many of those as runs, and the file is read by whoever may read
-    the metrics of the machine.
+    No series names an alpha or a seal: their number is unbounded, and everyone who may read the machine's metrics reads
+    the file.
 
     Raises
     ------
@@ -49,9 +49,7 @@ class MetricsFile:
         disable_created_metrics()
         self._registry = CollectorRegistry()
         into: dict[str, Any] = {"registry": self._registry, "namespace": "alpha_results"}
-        self._builds = Counter(
-            "builds", "Seals by what became of them, since the command began.", ["outcome"], **into
-        )
+        self._builds = Counter("builds", "Seals by outcome since the command began.", ["outcome"], **into)
         for outcome in OUTCOMES:
             self._builds.labels(outcome)
         self._seconds = Histogram("build_seconds", "Seconds a build took.", buckets=_SECONDS, **into)
@@ -67,7 +65,7 @@ class MetricsFile:
             write_to_textfile(path, self._registry)
         except OSError as error:
             raise SettingsError(
-                f"--metrics-file: {path} cannot be written ({error.strerror}): name a file in a folder that is there"
+                f"--metrics-file: {path} cannot be written ({error.strerror}): name a file in a folder that exists"
             ) from error
 
     def add(self, result: SealResult) -> None:
@@ -76,8 +74,8 @@ class MetricsFile:
         if result.outcome == "built":
             seconds = result.details["seconds"]
             self._seconds.observe(sum(seconds.values()))
-            for stage, spent in seconds.items():
-                self._stages.labels(stage).inc(spent)
+            for stage, duration in seconds.items():
+                self._stages.labels(stage).inc(duration)
             self._bytes.inc(result.details["bytes"])
         if isinstance(result.error, ArchiveNotDelivered):
             self._undelivered.inc()

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from pipeline.batch.metrics_file import MetricsFile
 
 SHOWN_RULES = 5
-"""Maximum broken rules per seal in the table; the lines above it have all of them."""
+"""Maximum broken rules per seal in the table; the lines above it list all of them."""
 SHOWN_FAILURES = 50
-"""Maximum failures in the table; the JSON report has all of them."""
+"""Maximum failures in the table; the JSON report lists all of them."""
 
 
 class Output:
-    """Prints and counts results, as text or JSON; no list is made of the failures of an `endless` batch."""
+    """Prints and counts results, as text or JSON; an `endless` batch keeps no list of its failures."""
 
     def __init__(
         self, batch: Batch, *, as_json: bool, metrics: MetricsFile | None, endless: bool = False
@@ -74,7 +74,7 @@ class Output:
                 print_result(self._screen, result)
 
     def end(self, exit_code: int | None = None, *, interrupted: bool = False) -> int:
-        """Print the counts, and return the exit code: the given one, or that of the results.
+        """Print the counts, and return the exit code: `exit_code` if given, else the code that follows from the results.
 
         A batch that was `interrupted` ended before all its seals were known.
         """
@@ -88,7 +88,7 @@ class Output:
         return code
 
     def _exit_code(self, *, interrupted: bool) -> int:
-        """Return 0, or that of the first failure in the order of the seals; earlier refusals count when no other seal failed.
+        """Return 0, or the code of the first failure in seal order; stored refusals count only if no other seal failed.
 
         A batch that ended before all seals were started counts as interrupted unless a seal failed.
         """
@@ -149,7 +149,7 @@ def print_result(screen: Screen, result: SealResult) -> None:
         "unchanged": f"unchanged, snapshot {entry['snapshot']} is served already",
         "superseded": f"superseded, a later seal than {entry['seal']} is served or due",
         "rolled back": f"skipped, it was rolled back and {entry['snapshot']} is served; --force serves it again",
-        "withdrawn": f"skipped, the alpha is withdrawn; `alpha-results restore {entry['alpha_id']}` takes that back",
+        "withdrawn": f"skipped, the alpha is withdrawn; `alpha-results restore {entry['alpha_id']}` undoes that",
     }
     echo(f"{entry['alpha_id']}: {sentences[result.outcome]}")
 
@@ -163,7 +163,7 @@ def _archive_line(state: Mapping[str, Any]) -> str:
 
 def built_line(entry: Mapping[str, Any]) -> str:
     """Return one line with the built snapshot and the seconds of each stage."""
-    seconds = ", ".join(f"{stage} {spent:.2f} s" for stage, spent in entry["seconds"].items())
+    seconds = ", ".join(f"{stage} {duration:.2f} s" for stage, duration in entry["seconds"].items())
     return (
         f"{entry['alpha_id']}: published snapshot {entry['snapshot']}, {counted(entry['files'], 'file')}, "
         f"{entry['bytes'] / 1e6:.1f} MB in {sum(entry['seconds'].values()):.2f} s ({seconds})"

@@ -23,40 +23,40 @@ _TAIL: Final = 2000
 
 
 class ProcessDied(Exception):
-    """The process died during a call; the message has its exit and the last line of its log."""
+    """The process died during a call; the message gives its exit and the last line of its log."""
 
 
 class WorkerProcess:
     """A Python process with the libraries loaded.
 
-    It is a program of its own rather than one of :mod:`multiprocessing`, which would import the caller's main module:
-    that may be a script that builds seals on import. It computes with a few `threads`, unless an operator set their number:
-    builds side by side would otherwise fight over all cores.
+    It is not started by :mod:`multiprocessing`, which would import the caller's main module: that may be a script that
+    builds seals on import. It computes with `threads` threads unless the operator set their number; parallel builds would
+    otherwise compete for all cores.
     """
 
     def __init__(self, threads: int = len(os.sched_getaffinity(0))) -> None:
-        # Without a backtrace the last line of an abort gives the reason. Threads of OpenBLAS spin between products as
-        # small as those of the figures.
+        # Without a backtrace, the last line of an abort gives the reason. One OpenBLAS thread, because its threads
+        # busy-wait between the small products of the figures.
         defaults = {"POLARS_MAX_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}
         paths = [str(LOCATION), os.environ.get("PYTHONPATH")]
         environment = {**defaults, **os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
-        self._connection, theirs = Pipe()
+        self._connection, child_end = Pipe()
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
-        with theirs:
+        with child_end:
             self._process = subprocess.Popen(
                 # In the caller's folder, because addresses may be relative; -P prevents its modules from shadowing ours.
                 [sys.executable, "-P", "-m", "pipeline.batch.worker"],
                 env=environment,
-                stdin=theirs.fileno(),
+                stdin=child_end.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=self._stderr,
-                start_new_session=True,  # Ctrl-C is for the parent
+                start_new_session=True,  # Ctrl-C reaches the parent only
             )
 
     def call(
         self, function: Callable[..., Any], *arguments: Any, on_step: Callable[[str], None] | None = None
     ) -> Any:
-        """Call a module-level function, whose last argument is a callback for its steps, and return its result.
+        """Call a module-level function and return its result; a callback for its steps is appended to the arguments.
 
         Raises
         ------
@@ -86,7 +86,7 @@ class WorkerProcess:
         self._stderr.close()
 
     def _last_words(self) -> str:
-        """Return how it ended, and the last line of its log."""
+        """Return how the process ended, and the last line of its log."""
         code = self._process.wait()
         how = f"ended with code {code}" if code >= 0 else f"was killed by {_signal_name(-code)}"
         if code == -signal.SIGKILL:

@@ -1,8 +1,8 @@
-"""Refused seals, stored in the datasets root, so that a search does not check them again without a change.
+"""Store of refused seals in the datasets root: a search skips a refused seal until it or the rules change.
 
-One file each, ``refused/<digest of the seal.json>.json``. It names the version of the rules that refused the seal;
-another version checks it again. A refusal for the seal's files (one is missing, or differs from its declaration) holds
-while the listing of its files is the same: a seal whose files arrive late is checked again.
+Each refusal is one file, ``refused/<digest of the seal.json>.json``, with the version of the rules that refused the seal;
+another version checks the seal again. If the files of the seal were at fault (one is missing, or differs from its
+declaration), the refusal is valid until their listing changes, so a seal whose files arrive late is checked again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FILE_RULES: Final = frozenset({"seal.digest", "seal.path", "seal.size"})
 
 
 class Refusal(TypedDict):
-    """A stored refusal: the listing of the seal's files if they were the reason, else None."""
+    """A stored refusal; ``files`` is the digest of the file listing if the files were at fault, else None."""
 
     seal: str
     searched: str
@@ -59,7 +59,7 @@ def read_refusals(root: Storage) -> dict[str, Refusal]:
 
 
 class Refusals:
-    """Refusals of seals below one folder or prefix, which are not checked again unless `recheck`."""
+    """Refusals of seals below seal folder or prefix, which are not checked again unless `recheck`."""
 
     def __init__(self, root: Storage, searched: str, *, recheck: bool) -> None:
         self._root = root
@@ -67,11 +67,11 @@ class Refusals:
         self._recheck = recheck
         self._known: dict[str, Refusal] = {}
         self._stored: set[str] = set()
-        """Digests of all stored refusals, those that `recheck` ignores included."""
+        """Digests of all stored refusals, including those that `recheck` ignores."""
         self._is_read = self._warned = False
 
     def refresh(self, seen: Iterable[DiscoveredSeal]) -> None:
-        """Read the refusals of earlier commands once, and forget those of seals that are not there any more.
+        """Read the refusals of earlier commands once, and remove those of seals that no longer exist.
 
         Raises
         ------
@@ -82,56 +82,56 @@ class Refusals:
             return
         self._known = read_refusals(self._root)
         self._stored = {*self._known}
-        gone = self._known.keys() - {one.digest for one in seen}
-        self._forget([digest for digest in gone if self._known[digest]["searched"] == self._searched])
+        removed = self._known.keys() - {seal.digest for seal in seen}
+        self._forget([digest for digest in removed if self._known[digest]["searched"] == self._searched])
         if self._recheck:
             self._known = {}
         self._is_read = True
 
-    def known(self, one: DiscoveredSeal) -> SealResult | None:
-        """Return the result of a seal that need not be checked again; None if it must be."""
-        entry = self._known.get(one.digest)
+    def known(self, seal: DiscoveredSeal) -> SealResult | None:
+        """Return the stored refusal of a seal; None if the seal must be checked."""
+        entry = self._known.get(seal.digest)
         if entry is None or entry["rules"] != rules_version():
             return None
-        if entry["files"] is not None and entry["files"] != file_digests_at(one.address):
+        if entry["files"] is not None and entry["files"] != file_digests_at(seal.address):
             return None
         rules = ", ".join(dict.fromkeys(violation["rule"] for violation in entry["violations"]))
         message = f"still refused ({rules}), as on {entry['refused_at']}; --recheck checks it again"
         return SealResult(
-            without_secrets(one.address),
+            without_secrets(seal.address),
             STILL_REFUSED,
             SealRefused(message, entry["violations"]),
-            {"alpha_id": one.alpha_id, "refused_at": entry["refused_at"]},
+            {"alpha_id": seal.alpha_id, "refused_at": entry["refused_at"]},
         )
 
-    def record(self, one: DiscoveredSeal, result: SealResult, files: str) -> None:
-        """Store a refusal, and remove an obsolete one; `files` is the digest of its files before they were read."""
+    def record(self, seal: DiscoveredSeal, result: SealResult, files: str) -> None:
+        """Store a refusal, or remove the refusal of a published seal; `files` is the listing digest from before the build."""
         if not isinstance(result.error, SealRefused):
             published = result.error is None
-            if published and one.digest in self._stored:
-                self._forget([one.digest])
+            if published and seal.digest in self._stored:
+                self._forget([seal.digest])
             return
         violations = list(result.error.violations)
         if any(violation.get("strict") for violation in violations):
             return  # refused for a warning: a build without --strict would publish it
         rules = {violation["rule"] for violation in violations}
         if "seal.clock" in rules or (rules & _FILE_RULES and not files):
-            return  # refused only for now, or for files whose change could not be noticed
+            return  # the refusal may lapse with time, or a change of the files could not be detected
         entry: Refusal = {
-            "seal": without_secrets(one.address),
+            "seal": without_secrets(seal.address),
             "searched": self._searched,
-            "alpha_id": one.alpha_id,
+            "alpha_id": seal.alpha_id,
             "rules": rules_version(),
             "refused_at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
             "files": files if rules & _FILE_RULES else None,
             "violations": violations,
         }
-        self._known[one.digest] = entry
+        self._known[seal.digest] = entry
         try:
-            self._root.put(_path(one.digest), orjson.dumps(entry))
+            self._root.put(_path(seal.digest), orjson.dumps(entry))
         except (AlphaResultsError, OSError) as error:
             if not self._warned:
-                echo(f"a refusal could not be remembered, it will be checked again: {error}", err=True)
+                echo(f"a refusal could not be stored, so the seal will be checked again: {error}", err=True)
             self._warned = True
 
     def _forget(self, digests: list[str]) -> None:
@@ -144,10 +144,10 @@ class Refusals:
 def file_digests_at(address: str) -> str:
     """Digest the listing of a seal's files, which changes when a file is written; empty if unknown."""
     try:
-        listed = open_storage(address).files_below("")
+        files = open_storage(address).files_below("")
     except (AlphaResultsError, OSError, ValueError):
         return ""
-    state = sorted((path, (entry.size, str(entry.modified))) for path, entry in listed.items())
+    state = sorted((path, (entry.size, str(entry.modified))) for path, entry in files.items())
     return hashlib.sha256(repr(state).encode("utf-8", "replace")).hexdigest()
 
 

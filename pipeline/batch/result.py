@@ -1,4 +1,4 @@
-"""Result of one seal of a batch: plain data between processes and machines, typed for programs, and a line of JSON."""
+"""Result of one seal of a batch: plain data to send between processes and machines, and its line of JSON."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from schemas.errors import (
 from schemas.exit_codes import ExitCode
 
 SUCCESSES: Final = ("built", "unchanged", "superseded", "rolled back", "withdrawn")
-"""Outcomes that are not failures; every other one is."""
+"""Outcomes that are not failures; all others are."""
 STILL_REFUSED: Final = "still refused"
 """Outcome of a seal that an earlier command refused."""
 NOT_STARTED: Final = "not started"
 """Outcome of a seal whose batch was ended before it was built."""
 _FAILURES: Final = {SealRefused: "refused", BuildCrashed: "crashed", BuildNotStarted: NOT_STARTED}
-"""Error -> outcome; every other one is ``failed``."""
+"""Error -> outcome; all other errors are ``failed``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class SealResult:
     error
         The failure; None after a success, unless the source archive was not delivered.
     details
-        What the report says besides, ready for JSON: files, bytes, warnings and seconds of each stage.
+        Further fields of the report, JSON-ready: files, bytes, warnings and seconds of each stage.
     at
-        When that was known, in UTC.
+        Time of the result, in UTC.
     """
 
     seal: str
@@ -55,7 +55,7 @@ class SealResult:
 
     @property
     def entry(self) -> dict[str, Any]:
-        """Everything the report says of it, ready for JSON."""
+        """All fields of the report, JSON-ready."""
         entry = {"seal": self.seal, "outcome": self.outcome, **self.details}
         if self.error is not None and self.outcome not in SUCCESSES:
             entry["message"] = str(self.error)
@@ -65,7 +65,7 @@ class SealResult:
 
     @property
     def exit_code(self) -> int:
-        """Exit code of a command that did only this; 0 after a success."""
+        """Exit code of a command that processed only this seal; 0 after a success."""
         if self.outcome == STILL_REFUSED:
             return ExitCode.STILL_REFUSED
         return ExitCode.DONE if self.error is None else self.error.exit_code
@@ -82,7 +82,7 @@ class SealResult:
 
     @property
     def retryable(self) -> bool:
-        """Whether it failed and may succeed later without a change."""
+        """Whether the failure may pass without a change."""
         return self.error is not None and self.error.retryable
 
     def raise_for_failure(self) -> None:
@@ -122,11 +122,11 @@ def failed(seal: str, error: AlphaResultsError, **details: Any) -> SealResult:
 def crashed(seal: str, how: str, attempts: int) -> SealResult:
     """Report a build whose process died."""
     times = "" if attempts == 1 else f", {attempts} times in a row"
-    message = f"the build's process {how}{times}; nothing of it is served and what was served still is"
+    message = f"the build's process {how}{times}; none of its output is served, and the served snapshot is unchanged"
     return failed(seal, BuildCrashed(message), attempts=attempts)
 
 
 def not_started(seal: str, how: str) -> SealResult:
     """Report a seal whose batch was ended before its turn, or during its build."""
-    message = f"{how}; what is served is complete, and running it again builds the rest"
+    message = f"{how}; served snapshots are complete, and another run builds the rest"
     return failed(seal, BuildNotStarted(message))

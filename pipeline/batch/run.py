@@ -1,4 +1,4 @@
-"""One run of a batch: builds due seals, and the next latest of an alpha if its latest cannot be published."""
+"""One run of a batch: builds due seals, and falls back to an earlier seal if the latest of an alpha is unpublishable."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     from pipeline.batch.cluster import ClusterExecutor
 
 _UNPUBLISHABLE: Final = (SealError, BuildCrashed, InternalFailure)
-"""Errors after which an earlier seal of the alpha is built in its place: not those of a store or the snapshot."""
+"""Errors after which an earlier seal of the alpha is built instead; errors of a store or a snapshot are not among them."""
 
 OnStage = Callable[[str, str | None, int], None]
-"""Called with a seal, the stage of its build or None at the end, and the seals that had or will have their turn."""
+"""Called with the seal, the stage of its build (None at the end), and the number of seals of the run."""
 
 
 class Step(NamedTuple):
     """One seal with its result."""
 
     place: int
-    """Orders the seals, whichever came first."""
+    """Position in the order of the seals; results arrive in any order."""
     seal: DiscoveredSeal
     result: SealResult
     attempted: bool
-    """Whether it was due; False where it needed no build."""
+    """Whether a build was attempted; False if none was needed."""
 
 
 class Run:
@@ -85,13 +85,13 @@ class Run:
         if self._search is not None:
             with self._cancellation.interruptible():
                 return self._search.scan()
-        # Interrupted, every named seal is reported as not started.
+        # After an interrupt every named seal is reported as not started.
         with suppress(KeyboardInterrupt), self._cancellation.interruptible():
             self._storage.signature(CATALOG)  # raises when the root does not answer
         return self._named
 
     def steps(self, left_out: Collection[str] = ()) -> Iterator[Step]:
-        """Build the named seals, or those due that are not `left_out`, by address; yield each as its result is known.
+        """Build the named seals, or the due ones that are not `left_out`, by address; yield each as its result arrives.
 
         Raises
         ------
@@ -105,21 +105,21 @@ class Run:
         while True:
             with self._cancellation.interruptible():
                 plan = self._search.choose(failures)
-            due = [one for one in plan.due if one.address not in tried]
+            due = [seal for seal in plan.due if seal.address not in tried]
             if not due:
                 break
             for step in self._build(due, len(tried)):
                 if isinstance(step.result.error, _UNPUBLISHABLE):
                     failures.add(step.seal.address)
                 yield step
-            tried |= {one.address for one in due}
+            tried |= {seal.address for seal in due}
             if self._cancellation.stopping:
                 break
-        for place, (one, result) in enumerate(plan.skipped, start=len(tried)):
-            yield Step(place, one, result, attempted=False)
+        for place, (seal, result) in enumerate(plan.skipped, start=len(tried)):
+            yield Step(place, seal, result, attempted=False)
 
     def _build(self, due: list[DiscoveredSeal], begin: int) -> Iterator[Step]:
-        """Build seals, whose places count from `begin`; yield each as its result is known."""
+        """Build seals and yield each result as it arrives; places count from `begin`."""
         self._due += len(due)
         results: queue.SimpleQueue[tuple[int, SealResult, str]] = queue.SimpleQueue()
 
@@ -128,8 +128,8 @@ class Run:
 
         for place in range(len(due)):
             self._pool.submit(build, place)
-        left = len(due)
-        while left:
+        pending = len(due)
+        while pending:
             if self._cancellation.aborted:
                 self.executor.end()
             try:
@@ -137,7 +137,7 @@ class Run:
             except queue.Empty:
                 self.executor.poll()
                 continue
-            left -= 1
+            pending -= 1
             if self._search is not None:
                 self._search.record(due[place], result, files)
             yield Step(begin + place, due[place], result, attempted=True)
@@ -146,14 +146,14 @@ class Run:
                 rebuild(self._storage)
 
     def _result(self, seal: str) -> tuple[SealResult, str]:
-        """Build a seal unless the batch is cancelled; return with its result what a search remembers of its files."""
+        """Build a seal unless the batch is cancelled; return its result and the digest of its file listing."""
         if self._cancellation.stopping:
             return not_started(seal, "the batch was ended before this seal had its turn"), ""
         shown, files = without_secrets(seal), ""
         try:
             with contained("the build"):
                 if self._search is not None:
-                    # Before the seal is read, so that a file that arrives during the check counts as a change.
+                    # Taken before the seal is read, so that a file that arrives during the check counts as a change.
                     files = file_digests_at(seal)
                 return self.executor.build(seal, self._options, partial(self._show, shown)), files
         except AlphaResultsError as error:

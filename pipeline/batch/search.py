@@ -24,7 +24,7 @@ _LONG_AGO: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class WorkPlan(NamedTuple):
-    """The due seals in the order seen, and every other one with its result."""
+    """The due seals in scan order, and the other seals with their results."""
 
     due: list[DiscoveredSeal]
     skipped: list[tuple[DiscoveredSeal, SealResult]]
@@ -56,7 +56,7 @@ class Search:
         Raises
         ------
         SettingsError
-            At the first scan, when no object lies below the prefix that is searched.
+            At the first scan, when the searched prefix holds no object.
         StorageUnavailable
             When a store does not answer.
         """
@@ -68,77 +68,77 @@ class Search:
         return self._seen
 
     def choose(self, failed: Collection[str] = ()) -> WorkPlan:
-        """Split the seals of the last scan into due ones and those that need no build; leave out `failed` addresses.
+        """Split the seals of the last scan into those to build and those to skip; ignore `failed` addresses.
 
-        Only the latest seal of an alpha is built, and neither one older than what is served nor one that was rolled back
-        is a failure.
+        Only the latest seal of an alpha is built. A seal that is older than the served seal, or was rolled back, is skipped
+        without counting as a failure.
         """
         plan = WorkPlan([], [])
         candidates: list[tuple[DiscoveredSeal, str | None, str]] = []
-        for one in self._seen:
-            if one.address in failed:
+        for seal in self._seen:
+            if seal.address in failed:
                 continue
-            pointer = self._pointer(one)
+            pointer = self._pointer(seal)
             reason = None
-            if one.alpha_id in self._catalogue.withdrawn:
+            if seal.alpha_id in self._catalogue.withdrawn:
                 reason = "withdrawn"
             elif pointer is not None and not self._force:
-                reason = _skip_reason(one, pointer)
-            refusal = self._refusals.known(one) if reason is None else None
+                reason = _skip_reason(seal, pointer)
+            refusal = self._refusals.known(seal) if reason is None else None
             if refusal is None:
-                candidates.append((one, reason, pointer.snapshot if pointer else ""))
+                candidates.append((seal, reason, pointer.snapshot if pointer else ""))
             else:
-                plan.skipped.append((one, refusal))
-        latest = _latest(one for one, *_ in candidates)
-        for one, state, snapshot in candidates:
+                plan.skipped.append((seal, refusal))
+        latest = _latest(seal for seal, *_ in candidates)
+        for seal, state, snapshot in candidates:
             reason = state
-            if reason is None and one.alpha_id is not None and latest[one.alpha_id] is not one:
+            if reason is None and seal.alpha_id is not None and latest[seal.alpha_id] is not seal:
                 reason = "superseded"
-            if reason is None or (reason == "unchanged" and self._is_undelivered(one)):
-                plan.due.append(one)
+            if reason is None or (reason == "unchanged" and self._is_undelivered(seal)):
+                plan.due.append(seal)
             else:
-                details = {"alpha_id": one.alpha_id, "snapshot": snapshot, "changed": False}
-                result = SealResult(without_secrets(one.address), reason, details=details)
-                plan.skipped.append((one, result))
+                details = {"alpha_id": seal.alpha_id, "snapshot": snapshot, "changed": False}
+                result = SealResult(without_secrets(seal.address), reason, details=details)
+                plan.skipped.append((seal, result))
         if plan.due:
             self._storage.require_safe_writers()  # before a process is started for a seal
         return plan
 
-    def _is_undelivered(self, one: DiscoveredSeal) -> bool:
-        return self._archives is not None and one.has_source and one.digest not in self._delivered
+    def _is_undelivered(self, seal: DiscoveredSeal) -> bool:
+        return self._archives is not None and seal.has_source and seal.digest not in self._delivered
 
     def _read_archive_states(self) -> None:
-        """Read the states of the archives that are not known to be delivered, of many seals together."""
+        """Read the archive states of all seals not yet known to be delivered, in seal request."""
         paths = {
-            archive_state_path(one.alpha_id, one.digest): one.digest
-            for one in self._seen
-            if one.alpha_id is not None and self._is_undelivered(one)
+            archive_state_path(seal.alpha_id, seal.digest): seal.digest
+            for seal in self._seen
+            if seal.alpha_id is not None and self._is_undelivered(seal)
         }
         for path, raw in self._storage.read_many(list(paths)).items():
-            # A damaged one makes its seal due: the build writes it again.
+            # A damaged state makes its seal due; the build rewrites it.
             with contextlib.suppress(SnapshotCorrupt):
                 if raw is not None and ArchiveState.decode(raw, path).status == DELIVERED:
                     self._delivered.add(paths[path])
 
-    def _pointer(self, one: DiscoveredSeal) -> Pointer | None:
-        if one.alpha_id is None or one.alpha_id in self._catalogue.broken:
+    def _pointer(self, seal: DiscoveredSeal) -> Pointer | None:
+        if seal.alpha_id is None or seal.alpha_id in self._catalogue.broken:
             return None
-        snapshot = self._catalogue.resolve(one.alpha_id)
+        snapshot = self._catalogue.resolve(seal.alpha_id)
         return snapshot.pointer if snapshot else None
 
 
 def _latest(seen: Iterable[DiscoveredSeal]) -> dict[str | None, DiscoveredSeal]:
     """Return the latest seal of each alpha, the first of several with the same time."""
     latest: dict[str | None, DiscoveredSeal] = {}
-    for one in sorted(seen, key=lambda one: one.sealed_at or _LONG_AGO, reverse=True):
-        latest.setdefault(one.alpha_id, one)
+    for seal in sorted(seen, key=lambda seal: seal.sealed_at or _LONG_AGO, reverse=True):
+        latest.setdefault(seal.alpha_id, seal)
     return latest
 
 
-def _skip_reason(one: DiscoveredSeal, pointer: Pointer) -> str | None:
-    if is_current(pointer, one.digest):
+def _skip_reason(seal: DiscoveredSeal, pointer: Pointer) -> str | None:
+    if is_current(pointer, seal.digest):
         return "unchanged"
-    if pointer.was_rolled_back(one.digest, schema_version()):
+    if pointer.was_rolled_back(seal.digest, schema_version()):
         return "rolled back"
-    later = one.sealed_at is not None and datetime.fromisoformat(pointer.sealed_at) > one.sealed_at
+    later = seal.sealed_at is not None and datetime.fromisoformat(pointer.sealed_at) > seal.sealed_at
     return "superseded" if later else None

@@ -1,7 +1,7 @@
 """``python -m pipeline.batch.worker``: runs its parent's calls one after another, and exits with the parent.
 
-Standard input is a socket of the parent: it receives a function and its arguments, and sends progress and the result,
-out. Nothing is shown in a list of processes.
+Standard input is a socket to the parent: the worker receives a function and its arguments, and sends back progress and
+the result. So no address or option appears in the process list.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PR_SET_PDEATHSIG: Final = 1
 
 def main() -> None:
     """Serve the parent until it ends."""
-    # The system kills this process with the thread that started it, also in the midst of a call.
+    # The kernel kills this process when the thread that started it ends, even during a call.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     prepare_building()
     limit_memory()
@@ -38,16 +38,16 @@ def main() -> None:
 
 
 def limit_memory() -> None:
-    """Limit this process to the memory of the machine, so that a larger allocation ends only this process."""
-    most = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    """Limit this process to the memory of the machine, so that an excessive allocation ends only this process."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     limits = [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_DATA, (min([most, *limits]), hard))
+    resource.setrlimit(resource.RLIMIT_DATA, (min([memory, *limits]), hard))
 
 
 def build(seal: str, options: Mapping[str, Any], on_stage: Callable[[str], None]) -> SealResult:
     """Build one seal in this process; exceptions become results."""
-    from pipeline.snapshot_builder import build_seal  # noqa: PLC0415 - slow to load, and the parent needs none
+    from pipeline.snapshot_builder import build_seal  # noqa: PLC0415 - slow to load, and the parent does not need it
 
     try:
         with contained("the build"):

@@ -46,7 +46,7 @@ def notify(
 ) -> None:
     """Send publications, withdrawals, rollbacks and refusals that were not sent yet, oldest first.
 
-    Events are derived from the root, so none is lost by a killed process or an unavailable receiver; one may be sent twice,
+    Events are derived from the root, so a killed process or an unavailable receiver loses none; an event may be sent twice,
     with the same id. Run it after each batch, or by a timer.
 
     Exit code: 0, 2 for invalid settings, 5 when the store is unavailable, 6 when a receiver did not take an event.

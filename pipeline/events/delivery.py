@@ -1,4 +1,4 @@
-"""Delivery of events: the record of delivered ones, and signed requests to a receiver."""
+"""Delivery of events: the record of delivered events, and signed requests to a receiver."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ import orjson
 from schemas.errors import EventNotDelivered, SettingsError
 
 TRIES: Final = 4
-"""Attempts for one event in one run; the next run continues."""
+"""Attempts to deliver id_ event in id_ run; the next run continues."""
 _TIMEOUT: Final = 10.0
 _PAUSE: Final = 1.0
 """Seconds before the second try; each later pause is twice as long."""
 _STARTED: Final = ""
-"""Id that the first run adds after it has recorded the events that are not to be sent."""
-_PASSING: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
+"""Id that marks the end of the first run, which records past events as delivered without sending them."""
+_RETRIED: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
 
 
 class Delivered:
-    """The ids of delivered events, in an SQLite file; one process at a time.
+    """The ids of delivered events, in an SQLite file; id_ process at a time.
 
-    An id is written once the receiver has answered, so a killed process sends an event twice at most, and loses none.
+    An id is written once the receiver has answered, so a killed process loses no event and repeats at most one.
 
     Parameters
     ----------
     path
-        The file; made when it is not there.
+        The file; created if it does not exist.
 
     Raises
     ------
     SettingsError
-        When it is no such file, or another process has it.
+        When it is not such a file, or another process is using it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -54,7 +54,7 @@ class Delivered:
             self._file.execute("COMMIT")
         except sqlite3.Error as error:
             raise SettingsError(
-                f"--state: {path} cannot be used ({error}); name a file of this command, used by one process at a time"
+                f"--state: {path} cannot be used ({error}); give a file that this command created and no other process is using"
             ) from error
 
     def __enter__(self) -> Self:
@@ -67,25 +67,25 @@ class Delivered:
 
     @property
     def started(self) -> bool:
-        """Whether an earlier run has marked the events before it as delivered."""
+        """Whether a first run has completed."""
         return self._file.execute("SELECT 1 FROM delivered WHERE id = ?", (_STARTED,)).fetchone() is not None
 
     def start(self, ids: Iterable[str]) -> None:
-        """Mark events as delivered before the first run, in one transaction."""
+        """Mark events as delivered before the first run, in id_ transaction."""
         self.add((*ids, _STARTED))
 
     def missing(self, ids: Collection[str]) -> set[str]:
-        """Return the undelivered ids, and forget those that the root no longer has."""
+        """Return the undelivered ids; delete recorded ids that the root no longer has."""
         known = {row[0] for row in self._file.execute("SELECT id FROM delivered")}
         removed = known - {*ids, _STARTED}
         with self._file:
-            self._file.executemany("DELETE FROM delivered WHERE id = ?", ((one,) for one in removed))
+            self._file.executemany("DELETE FROM delivered WHERE id = ?", ((id_,) for id_ in removed))
         return set(ids) - known
 
     def add(self, ids: Iterable[str]) -> None:
         """Record events as delivered."""
         with self._file:
-            self._file.executemany("INSERT OR IGNORE INTO delivered VALUES (?)", ((one,) for one in ids))
+            self._file.executemany("INSERT OR IGNORE INTO delivered VALUES (?)", ((id_,) for id_ in ids))
 
 
 def require_url(option: str, url: str) -> str:
@@ -112,19 +112,19 @@ def send(
     token: str | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Send one document, with retries if the failure may pass.
+    """Send id_ document; retry transient failures.
 
     Parameters
     ----------
     secret
-        Signs it.
+        Key of the signature; None sends none.
     token
-        Is sent as a bearer token.
+        Bearer token; None sends none.
 
     Raises
     ------
     EventNotDelivered
-        When no try was answered with a status of success.
+        When no attempt received a success status.
     """
     body = orjson.dumps(document)
     host = urlsplit(url).hostname
@@ -141,11 +141,11 @@ def send(
                 return
         except urllib.error.HTTPError as error:
             reason = f"answered {error.code}"
-            passing = error.code in _PASSING or error.code >= HTTPStatus.INTERNAL_SERVER_ERROR
+            transient = error.code in _RETRIED or error.code >= HTTPStatus.INTERNAL_SERVER_ERROR
             error.close()
         except OSError as error:
-            reason, passing = f"did not answer ({type(error).__name__})", True
-        if not passing:
+            reason, transient = f"did not answer ({type(error).__name__})", True
+        if not transient:
             break
         if number + 1 < TRIES:
             sleep(_PAUSE * 2**number)

@@ -1,4 +1,4 @@
-"""Events of a root, derived from its pointers and remembered refusals, and their two forms on the wire. Pure.
+"""Events of a root, derived from its pointers and stored refusals, and their two wire formats. Pure.
 
 Sources: CloudEvents 1.0, JSON format; OpenLineage 2-0-2, RunEvent with the facet dataQualityAssertions.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 REFUSED: Final = "refused"
 _TYPE: Final = "alpha_results.alpha"
 _PRODUCER: Final = "https://alpha-results.invalid/pipeline"
-"""OpenLineage requires a URI of the producer; the project has no page of its own."""
+"""OpenLineage requires a URI of the producer; the project has no web page."""
 _RUN_SCHEMA: Final = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
 _ASSERTIONS_SCHEMA: Final = "https://openlineage.io/spec/facets/1-0-1/DataQualityAssertionsDatasetFacet.json"
 _NAMESPACE: Final = uuid.UUID("0b9df6f2-6a1d-5a0e-8a39-5d6f0f6f0c7e")
@@ -38,11 +38,11 @@ class Event:
     change
         ``published``, ``replaced``, ``rolled_back``, ``withdrawn`` or ``refused``.
     alpha_id
-        The alpha; None of a refused seal that names none.
+        The alpha; None for a refused seal that names none.
     snapshot, previous
-        The snapshot served from then on, and the one served before; None where none is.
+        The snapshot served after the event, and the one served before it; None if none was.
     seal
-        Digest of the seal; of a refusal, that of its ``seal.json``.
+        Digest of the seal; for a refusal, the digest of its ``seal.json``.
     violations
         The broken rules of a refusal, each with ``rule`` and ``message``.
     """
@@ -57,7 +57,7 @@ class Event:
 
     @property
     def id(self) -> str:
-        """Derived from the event, so repeated deliveries have the same id."""
+        """Id derived from the event, so that repeated deliveries have the same id."""
         refused = self.seal if self.change == REFUSED else None  # known only for the served snapshot
         text = "\0".join(str(x) for x in (self.at, self.change, self.alpha_id, self.snapshot, refused))
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
@@ -69,9 +69,9 @@ def derive(pointers: Iterable[Pointer], refusals: Mapping[str, Refusal]) -> list
     Parameters
     ----------
     pointers
-        Of all alphas, withdrawn ones too.
+        Pointers of all alphas, including withdrawn ones.
     refusals
-        Digest of a ``seal.json`` -> what is remembered of its refusal.
+        Digest of a ``seal.json`` -> its stored refusal.
     """
     events = [
         Event(
@@ -98,7 +98,7 @@ def cloud_event(event: Event, root: str) -> dict[str, Any]:
     Parameters
     ----------
     root
-        Address of the datasets root, without secrets: the source.
+        Address of the datasets root, without secrets; the ``source`` of the event.
     """
     rules = [{"rule": x["rule"], "message": x.get("message", "")} for x in event.violations]
     return {
@@ -125,7 +125,7 @@ def lineage_event(event: Event, root: str, checks: Sequence[Mapping[str, Any]] =
     Parameters
     ----------
     checks
-        Outcomes of the rules in the manifest of the snapshot; rules that were not checked are left out.
+        Rule outcomes from the manifest of the snapshot; unchecked rules are left out.
     """
     if event.change == WITHDRAWN or event.seal is None:
         return None

@@ -45,8 +45,8 @@ _DAY: int = 86_400
 def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
     """Write an Apache Iceberg catalogue over the files of all currently served snapshots.
 
-    One query then reads all alphas: `alpha_id` and `book` are columns. No file is copied: the catalogue names those of the root, raw
-    columns and books among them, so it is for those who may read the root.
+    One query then reads all alphas: `alpha_id` and `book` are columns. No file is copied: the catalogue points to the files of
+    the root, including raw columns and books, so readers need access to the root.
 
     Exit code: 0, 2 for a folder that cannot be used, 4 when a manifest is damaged, 5 when the store is unavailable or the folder cannot be written.
     """
@@ -62,7 +62,7 @@ def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
         raise SettingsError(f"--to: {folder} is not empty; name a new folder")
     storage = opened(root)
     now = datetime.now(UTC)
-    # The lease comes first: it protects all snapshots that are served after it was written.
+    # The lease is written first, so that it protects every snapshot that is served from now on.
     lease = write_lease(storage, f"export-{now:%Y%m%dT%H%M%SZ}", now, now, seconds=days * _DAY)
     catalogue = Catalogue(storage)
     catalogue.refresh()
@@ -96,7 +96,7 @@ def _files(storage: Storage, snapshots: list[Snapshot]) -> Iterator[PublishedFil
             base = storage.url(folder)
         else:  # Iceberg stores file names unescaped, unlike URIs
             base = f"file://{(Path(storage.folder) / folder).absolute()}"
-        # Of a separate object, which is dropped: the manifests of all alphas do not fit in memory together.
+        # From a temporary snapshot object: the cached manifests of all alphas would not fit into memory.
         for entry in snapshot.with_pointer(snapshot.pointer).manifest.files:
             if entry.dataset in PUBLISHED_TABLES:
                 yield PublishedFile(snapshot.alpha_id, f"{base}/{entry.path}", entry)

@@ -59,11 +59,11 @@ class PublishedFile:
     Attributes
     ----------
     alpha_id
-        Whose.
+        Alpha of the file.
     address
-        Where it is: a path of this machine, or a URL.
+        Local path or URL.
     entry
-        What the manifest of its snapshot says of it.
+        Its entry in the manifest of its snapshot.
     """
 
     alpha_id: str
@@ -99,7 +99,7 @@ def write_catalogue(folder: Path, files: Iterable[PublishedFile]) -> dict[str, i
             }
     except OperationalError as error:
         raise DiskUnavailable(
-            f"{folder} cannot be written: {error.orig}; free space or permit it, then try again"
+            f"{folder} cannot be written: {error.orig}; free disk space or grant write permission, then try again"
         ) from error
     unfinished.rename(folder / CATALOGUE)
     return rows
@@ -138,7 +138,7 @@ def _write_table(catalogue: SqlCatalog, declared: Table, files: Sequence[Publish
 
 
 def _data_file(file: PublishedFile, partition: Record, spec_id: int) -> DataFile:
-    """Return the entry of a file; without bounds of columns, which readers take from its footer."""
+    """Return the entry of a file, without column bounds: readers take those from its footer."""
     return DataFile.from_args(
         content=DataFileContent.DATA,
         file_path=file.address,
