@@ -1,6 +1,6 @@
 """Notices on runs, which never refuse them. They are declared in :mod:`schemas.notices`.
 
-Each family is a module of pure functions of the samples that :mod:`pipeline.notices.evidence` takes of the tables.
+Each family is a module of pure functions on the samples that :mod:`pipeline.notices.evidence` takes from the tables.
 """
 
 from pipeline.notices.outcome import NoticeOutcome, given, in_declared_order, judged, not_checked

@@ -33,19 +33,19 @@ _COMPARED: Final = {
     _PRICES: (("marks", "mids"), "prices"),
     "catalogue.forward_returns": (("forward_returns",), "forward returns"),
 }
-"""Notice -> samples that it compares, and their description."""
+"""Notice -> samples to compare, and the noun for them in messages."""
 _FOLDER: Final = "alpha_id="
 
 
 def catalogue_notices(storage: Storage, alpha_id: str, probe: Probe) -> tuple[NoticeOutcome, ...]:
-    """Compare a run with up to 32 other served ones. Never raises, because a notice must not fail a build.
+    """Compare a run with up to 32 other served runs. Never raises, because a notice must not fail a build.
 
     Parameters
     ----------
     storage
         The datasets root.
     alpha_id, probe
-        The run that is to be published.
+        Address and probe of the run to publish.
     """
     try:
         others = served_probes(storage, alpha_id)
@@ -58,8 +58,8 @@ def catalogue_notices(storage: Storage, alpha_id: str, probe: Probe) -> tuple[No
 def served_probes(storage: Storage, alpha_id: str) -> dict[str, Probe]:
     """Read the probes of other runs that are served.
 
-    Which are read follows from a digest of both names: in a large catalogue each run is compared with others, so that
-    all of them are seen by some. One without a probe, or with a damaged one, is left out.
+    A digest of both names selects the runs: in a large catalogue each run has its own selection, so that every run is
+    compared with some. Runs without a probe, or with a damaged one, are skipped.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def served_probes(storage: Storage, alpha_id: str) -> dict[str, Probe]:
             try:
                 probes[paths[path]] = Probe.decode(data)
             except ProbeDamaged:
-                continue  # `verify` reports it
+                continue  # `verify` reports the damage
     return dict(sorted(probes.items()))
 
 
@@ -102,14 +102,14 @@ def compare(probe: Probe, others: Mapping[str, Probe]) -> Iterator[NoticeOutcome
     Parameters
     ----------
     probe
-        Of the run.
+        Probe of the run.
     others
-        Alpha -> probe.
+        Alpha -> probe, for the other runs.
     """
-    for notice, (samples, what) in _COMPARED.items():
+    for notice, (samples, noun) in _COMPARED.items():
         own = [getattr(probe, name) for name in samples]
         if not sum(int((~np.isnan(sample.returns)).sum()) for sample in own):
-            yield from _none(notice, f"the run has no {what} to compare")
+            yield from _none(notice, f"the run has no {noun} to compare")
             continue
         names = list(others)
         if len(names) < MIN_OTHER_RUNS:
@@ -120,12 +120,12 @@ def compare(probe: Probe, others: Mapping[str, Probe]) -> Iterator[NoticeOutcome
             yield from _none(notice, TOO_FEW_OTHERS)
             continue
         share = cells.contradicted / cells.compared
-        against = cells.shares if judged(notice, share, "").message is None else cells.opposes
+        against = cells.shares if judged(notice, share, "").message is None else cells.contradicts
         alphas = [name for name, concerned in zip(names, against, strict=True) if concerned]
         yield judged(
             notice,
             share,
-            f"{share:.0%} of {cells.compared} {what} that it shares with other runs are contradicted by {', '.join(alphas)}, "
+            f"{share:.0%} of {cells.compared} {noun} that it shares with other runs are contradicted by {', '.join(alphas)}, "
             "which agree with each other.",
             cells=cells.compared,
             alphas=alphas,
@@ -162,38 +162,38 @@ class _Cells:
     Attributes
     ----------
     compared, contradicted
-        How many there are, and how many of them the others contradict.
-    shares, opposes
-        Which of the other runs share some, and contradict some.
+        Number of cells compared, and of those that the others contradict.
+    shares, contradicts
+        Whether each other run shares a cell, and contradicts one.
     by_name
-        Name -> how many of it were compared, and contradicted.
+        Name -> cells compared, and contradicted.
     """
 
     compared: int
     contradicted: int
     shares: list[bool]
-    opposes: list[bool]
+    contradicts: list[bool]
     by_name: Mapping[str, tuple[int, int]]
 
 
 def _cells(own: list[Sample], others: list[list[Sample]]) -> _Cells:
-    shares, opposes = np.zeros(len(others), np.bool_), np.zeros(len(others), np.bool_)
+    shares, contradicts = np.zeros(len(others), np.bool_), np.zeros(len(others), np.bool_)
     compared, contradicted = Counter[str](), Counter[str]()
     for place, sample in enumerate(own):
-        mine = ~np.isnan(sample.returns)
-        theirs = np.array([other[place].on(sample)[mine] for other in others]).reshape(len(others), -1)
-        known, wrong, agree = contradictions(sample.returns[mine], theirs)
-        name = np.nonzero(mine)[0]
+        present = ~np.isnan(sample.returns)
+        theirs = np.array([other[place].on(sample)[present] for other in others]).reshape(len(others), -1)
+        known, wrong, agree = contradictions(sample.returns[present], theirs)
+        name = np.nonzero(present)[0]
         for counted, cells in ((compared, known), (contradicted, wrong)):
             number = np.bincount(name[cells], minlength=len(sample.names))
             counted.update(dict(zip(sample.names, number.tolist(), strict=True)))
         shares |= (~np.isnan(theirs) & known).any(axis=1)
-        opposes |= (agree & wrong).any(axis=1)
+        contradicts |= (agree & wrong).any(axis=1)
     return _Cells(
         compared.total(),
         contradicted.total(),
         shares.tolist(),
-        opposes.tolist(),
+        contradicts.tolist(),
         {name: (number, contradicted[name]) for name, number in compared.items()},
     )
 
@@ -204,9 +204,9 @@ def contradictions(own: Floats, others: Floats) -> tuple[Flags, Flags, Flags]:
     Parameters
     ----------
     own
-        One value a cell, shape (cells,).
+        One value per cell, shape (cells,).
     others
-        Shape (runs, cells); NaN where a run has none.
+        Values of the other runs, shape (runs, cells); NaN where missing.
 
     Returns
     -------
@@ -223,6 +223,6 @@ def contradictions(own: Floats, others: Floats) -> tuple[Flags, Flags, Flags]:
     if enough.any():
         median[enough] = np.nanmedian(others[:, enough], axis=0)
     agree = np.abs(others - median) <= CELL_TOLERANCE
-    agreeing = agree.sum(axis=0)
-    known = enough & (agreeing >= MIN_OTHER_RUNS) & (2 * agreeing > number)
+    n_agreeing = agree.sum(axis=0)
+    known = enough & (n_agreeing >= MIN_OTHER_RUNS) & (2 * n_agreeing > number)
     return known, known & (np.abs(own - median) > CELL_TOLERANCE), agree

@@ -1,4 +1,4 @@
-"""Notices on forward returns that were cut off: at one bound, or at a bound of each week."""
+"""Notices on clipped forward returns: at one bound, or at a bound of each week."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from schemas.notices.signal import MIN_EXTREME_WEEKS, MIN_OUTLYING_NAMES
 from schemas.plurals import counted
 
 _DECIMALS: Final = 7
-"""Digits by which returns of one size agree."""
+"""Decimals to which returns of the same size agree."""
 _BOUNDS: Final = 2
-"""Most values that a lower and an upper bound make common."""
+"""Number of values that are common because of a lower and an upper bound."""
 
 
 def by_frequency(values: Floats) -> tuple[Integers, Floats]:
@@ -29,8 +29,8 @@ def by_frequency(values: Floats) -> tuple[Integers, Floats]:
 
     Returns
     -------
-    counts, sizes : shape (different,)
-        How often each value occurs, and the value; most common first, the smaller of equally common ones first.
+    counts, sizes : shape (distinct,)
+        Count of each distinct value, and the value; most common first, then ascending.
     """
     sizes, counts = np.unique(np.round(values, _DECIMALS), return_counts=True)
     order = np.argsort(-counts, kind="stable")
@@ -43,7 +43,7 @@ def judge_repeated_returns(returns: Floats) -> NoticeOutcome:
     Parameters
     ----------
     returns
-        Of some names, shape (names, weeks); NaN where there is none.
+        Forward returns of some names, shape (names, weeks); NaN where missing.
     """
     notice, number = "signal.repeated_returns", int(np.isfinite(returns).sum())
     if number < MIN_MOVES:
@@ -69,12 +69,12 @@ def shared_extremes(weeks: Integers, returns: Floats) -> tuple[int, int]:
     Parameters
     ----------
     weeks, returns
-        Week and return of each row, shape (rows,); NaN where there is none.
+        Week and return of each row, shape (rows,); NaN where missing.
 
     Returns
     -------
     shared, measured : int
-        Weeks in which an extreme is shared, and weeks that have enough returns to say so.
+        Weeks with a shared extreme, and weeks with enough returns to judge.
     """
     shared = measured = 0
     for week in np.unique(weeks):
@@ -86,7 +86,7 @@ def shared_extremes(weeks: Integers, returns: Floats) -> tuple[int, int]:
 
 
 def judge_shared_extremes(shared: int, weeks: int) -> NoticeOutcome:
-    """Judge in how many of some weeks the highest or lowest forward return belongs to several names."""
+    """Judge in how many weeks several names share the highest or lowest forward return."""
     notice = "signal.shared_extremes"
     if weeks < MIN_EXTREME_WEEKS:
         return not_checked(

@@ -1,4 +1,4 @@
-"""Rank correlations of names, period by period, and what their mean says."""
+"""Rank correlations across names by period, and the test of their mean."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from schemas.notices import CHANCE, MIN_CORRELATED_WEEKS, NOTICES
 from schemas.plurals import counted
 
-_FEWEST: Final = 4
-"""Minimum names of a side, or of a cross-section of holdings, that are ranked."""
+_MIN_NAMES: Final = 4
+"""Minimum names to rank, in a side or in a cross-section of holdings."""
 
 
 def judge_mean(
@@ -27,22 +27,22 @@ def judge_mean(
     fewest: int = MIN_CORRELATED_WEEKS,
     either_sign: bool = False,
 ) -> NoticeOutcome:
-    """Judge the mean of correlations, or its absolute value, where it lies three standard errors from zero.
+    """Judge the mean of correlations, or its absolute value; the threshold is at least three standard errors.
 
     Parameters
     ----------
     notice
         Id of the declaration.
     values
-        Correlation of each period; NaN where there is none.
+        Correlation of each period; NaN where missing.
     message
-        Message, with placeholders for the ``mean`` and the ``number`` of periods.
+        Message with placeholders for the ``mean`` and the ``number`` of periods.
     needed
-        What a period must have for a correlation.
+        Requirement of a period for a correlation, for the reason of a notice that is not checked.
     period, fewest
-        What a period is, and how many are needed.
+        Noun for a period, and the minimum number of periods.
     either_sign
-        Whether the absolute value is judged.
+        Whether to judge the absolute value of the mean.
     """
     values = values[np.isfinite(values)]
     if values.size < fewest:
@@ -60,8 +60,8 @@ def judge_mean(
     )
 
 
-def rank_correlations(one: Floats, other: Floats, fewest: int = _FEWEST) -> Floats:
-    """Return the rank correlation of each column over the rows that have both; NaN where they are few or constant."""
+def rank_correlations(one: Floats, other: Floats, fewest: int = _MIN_NAMES) -> Floats:
+    """Return the rank correlation of each column over the rows with both values; NaN where they are few or constant."""
     both = np.isfinite(one) & np.isfinite(other)
     x, y = (centred_ranks(np.where(both, values, np.nan)) for values in (one, other))
     product, sizes = np.nansum(x * y, axis=0), np.sqrt(np.nansum(x**2, axis=0) * np.nansum(y**2, axis=0))
@@ -71,7 +71,7 @@ def rank_correlations(one: Floats, other: Floats, fewest: int = _FEWEST) -> Floa
 
 
 def centred_ranks(values: Floats) -> Floats:
-    """Return twice the rank in each column minus the number of its values and 1, ties averaged; NaN stays NaN."""
+    """Return 2 x rank - n - 1 in each column of n values, ties averaged; NaN stays NaN."""
     columns = np.ascontiguousarray(values.T)
     order = np.argsort(columns, axis=1)  # NaN sorts last
     row = np.arange(columns.shape[0])[:, None]

@@ -41,11 +41,11 @@ class CrossSections:
     Attributes
     ----------
     names, last, mean
-        Different names of all of them, names of the last one, and on average.
+        Number of distinct names overall, in the last cross-section, and per cross-section on average.
     twins, compared
-        Names of some weeks that have score and forward return of another name, and all that were looked at.
+        In the sampled weeks: names with the score and forward return of another name, and names compared.
     shared_extremes, measured_weeks
-        Of some weeks: those whose highest or lowest forward return several names share, and those in which that is known.
+        In the sampled weeks: weeks whose highest or lowest forward return several names share, and weeks with enough returns.
     targets
         Sum of the absolute target weights of long_short in each week; None where the run sealed none.
     panel
@@ -76,20 +76,20 @@ class Evidence:
     Attributes
     ----------
     cross_sections
-        None where the run sealed none.
+        Sample of the cross-sections; None where the run sealed none.
     fills
-        None where the run sealed no fills, or no positions.
+        Sample of the fills; None where the run sealed no fills or no positions.
     marks
-        At the close of some sessions, ascending, and at the close before each, shape (sessions, symbols), NaN where not held;
-        None where the run sealed no positions.
+        Marks at the close of some sessions, ascending, and at the close before each, shape (sessions, symbols), NaN where not
+        held; None where the run sealed no positions.
     holdings
-        Names of long_short, or of the book that stands in for it, by session; None where the run sealed no positions.
+        Sampled names of long_short, or else of the first book, by session; None where the run sealed no positions.
     flows
-        Book -> what its pnl comes to.
+        Book -> sums of its pnl.
     trials
         Trial -> standard deviation of its returns.
     probe
-        What is compared with other runs.
+        Samples for the comparison with other runs.
     market
         Outcomes of the comparison with market prices; empty where none were given.
     """
@@ -112,11 +112,11 @@ def gather(
     Parameters
     ----------
     tables
-        Kind -> columns, of the tables that the run sealed and that keep every rule.
+        Kind -> columns, for the sealed tables that pass every rule.
     read
-        Reads some columns of one of them.
+        Reads some columns of one of these tables.
     market_prices
-        Address of market prices to compare the rows with; None compares them with none.
+        Address of market prices to compare the rows with; None for no comparison.
 
     Raises
     ------
@@ -168,14 +168,14 @@ def _cross_sections(
         if _WEIGHT in by_name:
             targets.append(np.add.reduceat(np.nan_to_num(np.abs(by_name[_WEIGHT])), runs.starts))
         by_name |= {name: rows[name].cast(pl.Int64).fill_null(NEVER).to_numpy() for name in instants}
-        # A name that is first among all was first among those seen so far.
+        # A name that is among the first 64 of all names is also among the first 64 of those seen so far.
         first = np.zeros(seen.size, np.bool_)
         first[symbols.first(seen)] = True
         chosen = np.flatnonzero(first[own])
         day_of_row = np.repeat(days_of_runs, runs.lengths)
         kept.append([day_of_row[chosen], own[chosen], *(column[chosen] for column in by_name.values())])
         if "forward_return" in values:
-            # Likewise a day.
+            # The same holds for days.
             seen_days = np.union1d(seen_days, days_of_runs)
             some = expanded(runs, np.flatnonzero(np.isin(days_of_runs, _first_days(seen_days))))[1]
             measured.append(
@@ -234,12 +234,12 @@ def _first_days(days: Integers) -> Integers:
 
 
 def _twins(day: Integers, code: Codes, score: Floats, forward_return: Floats) -> int:
-    """Count the names of some weeks that have the return of another one, and its score as well or in several weeks."""
+    """Count the names with the return of another name in a week, if they also share its score, or its return in several weeks."""
     order = np.lexsort((code, score, forward_return, day))
     day, code = day[order], code[order]
     score, forward_return = score[order], forward_return[order]
-    alike = (np.diff(day) == 0) & (np.diff(forward_return) == 0)
-    (first,) = np.nonzero(alike)
+    equal_returns = (np.diff(day) == 0) & (np.diff(forward_return) == 0)
+    (first,) = np.nonzero(equal_returns)
     pair = (np.minimum(code[first], code[first + 1]) << 32) + np.maximum(code[first], code[first + 1])
     _, place, weeks = np.unique(pair, return_inverse=True, return_counts=True)
     twins = first[(np.diff(score)[first] == 0) | (weeks[place] >= MIN_TWIN_WEEKS)]
@@ -247,7 +247,7 @@ def _twins(day: Integers, code: Codes, score: Floats, forward_return: Floats) ->
 
 
 def _sampled_weeks(names: list[str], days: Integers, returns: Floats) -> Sample:
-    """Sample the forward returns of some weeks; a week is identified by its date and that of the next."""
+    """Sample the forward returns of some weeks; a week is identified by its own date and the next week's."""
     measured = np.flatnonzero(~np.isnan(returns[:, :-1]).all(axis=0))
     weeks = measured[days_by_digest(days[measured])[:MAX_DAYS]]
     return Sample.of(names, [period(days[week], days[week + 1]) for week in weeks], returns[:, weeks])

@@ -20,10 +20,10 @@ from schemas.plurals import counted
 from schemas.tables.books import ADJUSTING, SETTLEMENTS, base_book
 
 _SAME_PRICE: Final = 1e-9
-_SIZES: Final = 2
-"""Sizes are distinguished within a factor of 2."""
+_SIZES_PER_DOUBLING: Final = 2
+"""Size classes per doubling of the notional."""
 _SIZE_BITS: Final = 13
-"""Bits below the number of a name for a size."""
+"""Bits for the size, below the number of the name."""
 _TAXABLE: Final = ("Purchases", "Sales")
 _MOST_DISTANT: Final = 0.1
 """Maximum log ratio of two prices; larger distances are clipped."""
@@ -38,21 +38,21 @@ class Fills:
     books
         Names of books and their trade-only variants.
     book
-        Place of each fill's among them.
+        Index of each fill's book in `books`.
     name
         Number of its symbol.
     side
         1 bought, -1 sold.
     growth
-        1 if it adds to a position, -1 if it takes from one; NaN if the run does not say.
+        1 if the fill adds to a position, -1 if it reduces one; NaN if the run does not say.
     notional
         Shares times the reference mid.
     mid
         Reference mid of the fill.
     cost
-        Its execution_cost, basis points of its notional.
+        Execution cost, in basis points of the notional.
     earlier, before, after
-        Mark at the close two sessions before, one before, and of the session of the fill.
+        Mark at the close two sessions before the fill, one session before it, and of its own session.
     decided
         Mark at the close of the decision's day.
     later
@@ -77,7 +77,7 @@ class Fills:
     following: Floats
 
     def has_suffix(self, suffix: str) -> Flags:
-        """Whether a fill is of such a variant."""
+        """Return whether each fill belongs to a variant with this suffix."""
         return np.array([name.endswith(suffix) for name in self.books], np.bool_)[self.book]
 
 
@@ -123,19 +123,19 @@ def _judge_against_marks(fills: Fills) -> Iterator[NoticeOutcome]:
     yield of_some if of_some.outcome == NOTICE and of_all.outcome != NOTICE else of_all
 
 
-def _improvement(before: Floats, after: Floats, mid: Floats, chosen: Flags, what: str) -> NoticeOutcome:
-    """Judge by how much fills are better than the closes before, or than those after where that is less.
+def _improvement(before: Floats, after: Floats, mid: Floats, chosen: Flags, noun: str) -> NoticeOutcome:
+    """Judge by how much fills are better than the closes before or after them, whichever is less.
 
-    A signal may rightly buy names that have just fallen, which beats one of the closes; an unquoted price beats both.
+    A signal may legitimately buy names that have just fallen, which beats one of the closes; an invented price beats both.
     """
     notice, number = "fills.price_improvement", int(chosen.sum())
     sides = [(side / mid)[chosen] * BASIS_POINTS for side in (before, after)]
-    lesser = min(sides, key=lambda side: float(side.mean()))
-    mean, error = float(lesser.mean()), float(lesser.std(ddof=1)) / math.sqrt(number)
+    smaller = min(sides, key=lambda side: float(side.mean()))
+    mean, error = float(smaller.mean()), float(smaller.std(ddof=1)) / math.sqrt(number)
     return judged(
         notice,
         mean,
-        f"{number} {what} are {mean:.0f} bp or more better on average than the closes before and those after them.",
+        f"{number} {noun} are {mean:.0f} bp or more better on average than the closes before and those after them.",
         threshold=max(NOTICES[notice].threshold, CHANCE * error),
         fills=number,
     )
@@ -174,7 +174,7 @@ def _judge_free_fills(fills: Fills) -> NoticeOutcome:
     free = np.bincount(book, weights=fills.cost[traded] < NEARLY_FREE, minlength=names.size)
     many = np.flatnonzero((number >= MIN_FILLS) & (free < number))
     if not many.size:
-        return not_checked(notice, f"no book has {MIN_FILLS} fills of which one cost something")
+        return not_checked(notice, f"no book has {MIN_FILLS} fills of which at least one has a cost")
     worst = many[(free / np.maximum(number, 1))[many].argmax()]
     return judged(
         notice,
@@ -221,17 +221,17 @@ def _judge_foresight(fills: Fills) -> NoticeOutcome:
 
 
 def _judge_uneven_cost(fills: Fills) -> NoticeOutcome:
-    """Judge the book, side of a book, purchases or sales that cost least beside fills of the same names and sizes."""
+    """Judge the cheapest group of fills (a book, a side, purchases or sales) against other fills of the same names and sizes."""
     notice = "fills.uneven_cost"
     traded = np.flatnonzero(
         ~fills.has_suffix(SETTLEMENTS) & ~fills.has_suffix(ADJUSTING) & (fills.notional > 0)
     )
     # Names differ in cost, and large fills cost more than small ones.
-    size = np.round(_SIZES * np.log2(fills.notional[traded])).astype(np.int64)
-    _, like = np.unique((fills.name[traded] << _SIZE_BITS) + size, return_inverse=True)
+    size = np.round(_SIZES_PER_DOUBLING * np.log2(fills.notional[traded])).astype(np.int64)
+    _, cell = np.unique((fills.name[traded] << _SIZE_BITS) + size, return_inverse=True)
     compared = []
     for group, own in _cost_groups(fills, traded).items():
-        ratio, difference, number = _relative_cost(fills.cost[traded], like, own)
+        ratio, difference, number = _relative_cost(fills.cost[traded], cell, own)
         taxable = group in _TAXABLE and difference >= MIN_TAX
         if number >= MIN_FILLS and math.isfinite(ratio) and not taxable:
             compared.append((ratio, group, number))
@@ -241,13 +241,13 @@ def _judge_uneven_cost(fills: Fills) -> NoticeOutcome:
     return judged(
         notice,
         ratio,
-        f"{group} cost {ratio:.0%} of what other fills of the same names and sizes do.",
+        f"{group} cost {ratio:.0%} of what other fills of the same names and sizes cost.",
         fills=number,
     )
 
 
 def _cost_groups(fills: Fills, traded: Integers) -> dict[str, Flags]:
-    """Return the groups whose costs are compared, by what they are called."""
+    """Return the groups whose costs are compared, by description."""
     names, base = np.unique([base_book(name) for name in fills.books], return_inverse=True)
     book, side = base[fills.book[traded]], fills.side[traded]
     long = side * fills.growth[traded]
@@ -262,23 +262,23 @@ def _cost_groups(fills: Fills, traded: Integers) -> dict[str, Flags]:
     return groups
 
 
-def _relative_cost(cost: Floats, like: Integers, own: Flags) -> tuple[float, float, int]:
-    """Compare the mean cost of some fills with that of like others, which count as often in both.
+def _relative_cost(cost: Floats, cell: Integers, own: Flags) -> tuple[float, float, int]:
+    """Compare the mean cost of some fills with that of other fills of the same `cell` (name and size), with equal weights.
 
     Returns
     -------
     ratio, difference : float
-        Their cost / that of the others, and by how many basis points it is less.
+        Ratio of their cost to that of the others, and the others' cost less theirs, in basis points.
     number : int
-        Fills compared.
+        Number of fills compared.
     """
-    number, total = np.bincount(like), np.bincount(like, weights=cost)
-    mine = np.bincount(like[own], minlength=number.size)
-    paid = np.bincount(like[own], weights=cost[own], minlength=number.size)
-    weight = np.minimum(mine, number - mine)
+    number, total = np.bincount(cell), np.bincount(cell, weights=cost)
+    n_own = np.bincount(cell[own], minlength=number.size)
+    paid = np.bincount(cell[own], weights=cost[own], minlength=number.size)
+    weight = np.minimum(n_own, number - n_own)
     some = weight > 0
     if not some.any():
         return math.nan, 0.0, 0
-    own_mean = float((weight[some] * paid[some] / mine[some]).sum()) / weight.sum()
-    other_mean = float((weight[some] * (total - paid)[some] / (number - mine)[some]).sum()) / weight.sum()
+    own_mean = float((weight[some] * paid[some] / n_own[some]).sum()) / weight.sum()
+    other_mean = float((weight[some] * (total - paid)[some] / (number - n_own)[some]).sum()) / weight.sum()
     return own_mean / other_mean if other_mean > 0 else math.nan, other_mean - own_mean, int(weight.sum())

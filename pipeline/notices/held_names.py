@@ -21,11 +21,11 @@ class Holdings:
     Attributes
     ----------
     book
-        Its name.
+        Name of the book.
     days
         Sessions as days since 1970, ascending, shape (sessions,).
     marks
-        Price at the close.
+        Marks at the close.
     quantities
         Shares; negative where the position is short.
     """
@@ -48,11 +48,11 @@ class HeldNames:
     Parameters
     ----------
     book
-        Its name.
+        Name of the book.
     sessions
         Days since 1970, ascending.
     symbols
-        Those numbered so far.
+        Symbols numbered so far.
     """
 
     def __init__(self, book: str, sessions: Integers, symbols: Symbols) -> None:
@@ -67,7 +67,7 @@ class HeldNames:
         unseen = max(0, self.symbols.width - self._held.size)
         self._held = np.concatenate([self._held, np.zeros(unseen, np.bool_)])
         self._held[own] = True
-        # A name that is first among all was first among those seen so far.
+        # A name that is among the first 64 of all names is also among the first 64 of those seen so far.
         first = np.zeros(self._held.size, np.bool_)
         first[self.symbols.first(self._held)] = True
         chosen = np.flatnonzero(first[own])
@@ -76,7 +76,7 @@ class HeldNames:
         self._parts.append((day, own[chosen].astype(np.int64), marks, quantity))
 
     def holdings(self) -> Holdings | None:
-        """Return what was added; None where the book held nothing."""
+        """Return the holdings; None if the book held no name."""
         codes = np.sort(self.symbols.first(self._held))
         if not codes.size:
             return None

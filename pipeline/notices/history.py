@@ -15,7 +15,7 @@ def history_notices(history: Sequence[Mapping[str, Any]]) -> NoticeOutcome:
     Parameters
     ----------
     history
-        As a manifest has it: an entry an earlier seal, oldest first.
+        One entry per earlier seal, oldest first, as in a manifest.
     """
     if not history:
         return not_checked(NOTICE, "no earlier seal of the alpha was built")

@@ -22,7 +22,7 @@ from schemas.plurals import counted
 from schemas.tables.books import book_order, is_raw_book
 
 _MIN_DRAWDOWN_SESSIONS: Final = 126
-"""Half a year, because a book may have no loss of one percent for some months."""
+"""Half a year, because a book may go some months without a loss of one percent."""
 _MIN_SESSIONS: Final = 20
 _MIN_SHORTS: Final = 50
 _MANY_SESSIONS: Final = 0.9
@@ -41,13 +41,13 @@ class Flows:
     cash_adjustment
         Sum over the run; None where none was sealed.
     cash_received, cash_paid, receipts
-        Sum of those above 0 and of those below, both without sign, and the number of those above 0.
+        Sums of the positive and of the negative cash adjustments, both without sign, and the number of positive ones.
     on_share_adjustments
         Sum of ``market_pnl`` on the name-days with a ``quantity_adjustment``; None where none was sealed.
     chance_on_share_adjustments
-        Standard deviation of a sum of ``market_pnl`` over as many name-days of the book, chosen at random.
+        Standard deviation of the sum of ``market_pnl`` over the same number of random name-days of the book.
     shorts, unborrowed
-        Short positions of some sessions, and those of them that cost nothing to borrow.
+        Short positions on the sampled sessions, and how many of them cost nothing to borrow.
     """
 
     cash_adjustment: float | None = None
@@ -70,13 +70,13 @@ class Ledger:
     Attributes
     ----------
     book
-        Its name.
+        Name of the book.
     dates
-        Of its sessions.
+        Dates of its sessions.
     columns
-        Name -> values, of the columns that the notices read.
+        Column -> values, for the columns that the notices read.
     flows
-        What the pnl of the book comes to.
+        Sums of its pnl.
     """
 
     book: str
@@ -99,14 +99,14 @@ class Ledger:
 
 
 def split_ledgers(portfolio: pl.DataFrame, flows: Mapping[str, Flows]) -> list[Ledger]:
-    """Split a portfolio into the ledgers that notices use: all but the raw books, long_short first.
+    """Split a portfolio into the ledgers that notices use: all books except raw ones, long_short first.
 
     Parameters
     ----------
     portfolio
         As sealed.
     flows
-        Book -> what its pnl comes to.
+        Book -> sums of its pnl.
     """
     ledgers = []
     for key, rows in portfolio.partition_by("book", as_dict=True).items():
@@ -120,7 +120,7 @@ def split_ledgers(portfolio: pl.DataFrame, flows: Mapping[str, Flows]) -> list[L
 
 
 def judge_ledgers(ledgers: Sequence[Ledger]) -> Iterator[NoticeOutcome]:
-    """Judge each figure for the book in which it is most unusual."""
+    """Apply each notice to every book; yield its outcome for the most unusual book."""
     for notice, judge in _JUDGES.items():
         yield _worst(ledgers, notice, judge)
 
@@ -128,7 +128,7 @@ def judge_ledgers(ledgers: Sequence[Ledger]) -> Iterator[NoticeOutcome]:
 def _worst(
     ledgers: Sequence[Ledger], notice: str, judge: Callable[[Ledger], NoticeOutcome | str]
 ) -> NoticeOutcome:
-    """Judge every book and return the outcome that exceeds its threshold most."""
+    """Judge every book and return the most extreme outcome."""
     judgements = [judge(ledger) for ledger in ledgers]
     outcomes = [
         outcome for outcome in judgements if isinstance(outcome, NoticeOutcome) and outcome.value is not None
@@ -179,7 +179,7 @@ def _execution_cost(ledger: Ledger) -> NoticeOutcome | str:
         return f"{ledger.book} traded nothing"
     cost = (0.0 - ledger.total("execution_cost")) / traded * BASIS_POINTS
     return judged(
-        "book.execution_cost", cost, f"{ledger.book} paid {cost:.2f} bp of what it traded.", book=ledger.book
+        "book.execution_cost", cost, f"{ledger.book} paid {cost:.2f} bp of its turnover.", book=ledger.book
     )
 
 
@@ -204,7 +204,7 @@ def _carry(ledger: Ledger) -> NoticeOutcome | str:
     return judged(
         "book.carry",
         share,
-        f"Interest on cash of {ledger.book} is {share:.1%} of what it earned and lost on prices day by day.",
+        f"Interest on cash of {ledger.book} is {share:.1%} of its absolute daily profit and loss on prices.",
         book=ledger.book,
     )
 
@@ -212,11 +212,9 @@ def _carry(ledger: Ledger) -> NoticeOutcome | str:
 def _unborrowed(ledger: Ledger) -> NoticeOutcome | str:
     shorts, unborrowed = ledger.flows.shorts, ledger.flows.unborrowed
     if shorts < _MIN_SHORTS:
-        return (
-            f"{ledger.book} has {shorts} short positions on the sessions looked at; {_MIN_SHORTS} are needed"
-        )
+        return f"{ledger.book} has {shorts} short positions on the sampled sessions; {_MIN_SHORTS} are needed"
     if unborrowed == shorts:
-        return f"no short position of {ledger.book} paid for its borrow, as book.borrow says"
+        return f"no short position of {ledger.book} cost anything to borrow, which book.borrow judges"
     message = f"{unborrowed} of {shorts} short positions of {ledger.book} cost nothing to borrow."
     return judged("book.unborrowed", unborrowed / shorts, message, book=ledger.book, shorts=shorts)
 
@@ -304,7 +302,7 @@ def _rounding(ledger: Ledger) -> NoticeOutcome | str:
 
 
 def _judge_profit(
-    ledger: Ledger, notice: str, amount: float, what: str, chance: float = 0.0
+    ledger: Ledger, notice: str, amount: float, label: str, chance: float = 0.0
 ) -> NoticeOutcome | str:
     """Judge an amount relative to the absolute profit of a book; `chance` is the standard deviation of the amount by chance alone."""
     if not amount:
@@ -315,7 +313,7 @@ def _judge_profit(
     return judged(
         notice,
         share,
-        f"{what} of {ledger.book} come to {amount:.6g}, its profit to {ledger.profit:.6g}.",
+        f"{label} of {ledger.book} come to {amount:.6g}, its profit to {ledger.profit:.6g}.",
         threshold=max(NOTICES[notice].threshold, CHANCE * chance / abs(ledger.profit)),
         book=ledger.book,
     )
@@ -354,7 +352,7 @@ def _risk_free_rate(ledger: Ledger) -> NoticeOutcome | str:
         return f"{ledger.book} has no session"
     rates = measured(ledger["risk_free_return"])
     if not rates.size:
-        return f"no rate at which cash of {ledger.book} earns is stated"
+        return f"the run states no interest rate on the cash of {ledger.book}"
     rate = float(rates.mean()) * SESSIONS_PER_YEAR
     return judged(
         "book.risk_free_rate", rate, f"Cash of {ledger.book} earned {rate:.1%} a year.", book=ledger.book

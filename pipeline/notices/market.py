@@ -1,4 +1,4 @@
-"""Notices from the comparison of a run with market prices: of all its names and sessions, not a sample."""
+"""Notices from the comparison of all names and sessions of a run with market prices."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ _NEEDED: Final = {
 }
 _PRICED: Final = "prices of the market beside it"
 _LIMITED: Final = pl.col("excess").clip(-LIMIT, LIMIT) * BASIS_POINTS
-"""The excess of :func:`_compare`, limited so that single sessions and dividends hardly count."""
+"""The excess of :func:`_compare` in basis points, clipped so that single sessions and dividends hardly matter."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Rows of a run that are compared, without the raw books; None where the run did not seal all they need.
+    """Rows of a run to compare, without raw books; None where the run did not seal the tables they need.
 
     Attributes
     ----------
     sessions
         Days of the ledger, ascending.
     marks
-        ``symbol``, ``date`` and ``mark_price``, once each, with the number of the ``session``.
+        ``symbol``, ``date`` and ``mark_price``, one row per name and day, with the number of the ``session``.
     splits
         ``symbol`` and ``date`` of holdings whose shares changed without a fill.
     fills
@@ -84,16 +84,16 @@ def market_notices(
     Parameters
     ----------
     tables, read
-        As of :func:`pipeline.notices.evidence.gather`.
+        As in :func:`pipeline.notices.evidence.gather`.
     address
-        Of the prices.
+        Address of the prices.
 
     Raises
     ------
     SettingsError
         When the prices cannot be used.
     StorageUnavailable
-        When their store does not answer.
+        When the store of the prices does not answer.
     """
     market = read_prices(address)
     run = _read_run(tables, read, market)
@@ -147,7 +147,7 @@ def _rows(
     *,
     once: bool = False,
 ) -> pl.DataFrame:
-    """Read columns of the rows of a table whose names have market prices; if wanted, one row of a name and day."""
+    """Read columns of the rows whose names have market prices; with `once`, one row per name and day."""
     known = pl.col("symbol").cast(market.names, strict=False)
     parts = []
     for part in read(kind, columns):
@@ -182,7 +182,7 @@ def _read_forward_returns(
 
 
 def _judge_sessions(own: pl.Series, prices: MarketPrices) -> NoticeOutcome:
-    """Judge the days between the first and the last that ledger and market have both."""
+    """Compare the sessions of ledger and market over their common span of days."""
     notice = "market.sessions"
     days = to_days(own)
     first, last = (
@@ -197,17 +197,17 @@ def _judge_sessions(own: pl.Series, prices: MarketPrices) -> NoticeOutcome:
             notice, f"the prices cover {sessions} sessions of the ledger; {MIN_SHARED_CELLS} are needed"
         )
     lacking, strange = (
-        one.filter(~one.is_in(other.implode())) for one, other in ((market, own), (own, market))
+        days.filter(~days.is_in(others.implode())) for days, others in ((market, own), (own, market))
     )
-    texts = (("lacks {} sessions of the market", lacking), ("has {} days that were none", strange))
-    said = " and ".join(
+    texts = (("lacks {} sessions of the market", lacking), ("has {} days that were no sessions", strange))
+    differences = " and ".join(
         f"{text.format(days.len())}, the first {days[0]}" for text, days in texts if days.len()
     )
     differing = lacking.len() + strange.len()
     return judged(
         notice,
         float(differing),
-        f"The ledger {said}.",
+        f"The ledger {differences}.",
         sessions=market.len(),
         lacking=lacking.len(),
         strange=strange.len(),
@@ -215,24 +215,26 @@ def _judge_sessions(own: pl.Series, prices: MarketPrices) -> NoticeOutcome:
 
 
 def _compare(rows: pl.DataFrame, own: pl.Expr, price: str, tolerance: float = CELL_TOLERANCE) -> pl.DataFrame:
-    """Add the ``nearest`` return of the market, with or without dividends or between both, and the ``excess`` over it.
+    """Add the ``nearest`` return of the market and the ``excess`` over it.
+
+    The nearest return lies between those with and without dividends.
 
     Parameters
     ----------
     rows
-        With a price and ``adjustment`` of the market, and those ``…_before``; rows without a price are left out.
+        With a price and ``adjustment`` of the market, and their previous values ``…_before``; rows without a price are dropped.
     own
         Return of the run.
     price
         ``open`` or ``close``.
     tolerance
-        Excess from which a return is ``wrong``.
+        Absolute excess above which a return is ``wrong``.
     """
-    bare = pl.col(price) / pl.col(f"{price}_before")
-    total = bare * pl.col("adjustment") / pl.col("adjustment_before")
-    nearest = own.clip(pl.min_horizontal(bare, total) - 1, pl.max_horizontal(bare, total) - 1)
+    ratio = pl.col(price) / pl.col(f"{price}_before")
+    total = ratio * pl.col("adjustment") / pl.col("adjustment_before")
+    nearest = own.clip(pl.min_horizontal(ratio, total) - 1, pl.max_horizontal(ratio, total) - 1)
     return (
-        rows.filter(bare.is_not_null())
+        rows.filter(ratio.is_not_null())
         .with_columns(nearest=nearest)
         .with_columns(excess=own - pl.col("nearest"))
         .with_columns(wrong=pl.col("excess").abs() > tolerance)
@@ -240,7 +242,7 @@ def _compare(rows: pl.DataFrame, own: pl.Expr, price: str, tolerance: float = CE
 
 
 def _judge_share(notice: str, compared: pl.DataFrame, what: str) -> NoticeOutcome:
-    """Judge how many returns the market contradicts, also of its worst falls and of its best rises alone."""
+    """Judge the share of returns that the market contradicts: of all, of its largest falls and of its largest rises."""
     cells = compared.height
     if cells < MIN_SHARED_CELLS:
         return not_checked(notice, f"the prices cover {cells} {what}; {MIN_SHARED_CELLS} are needed")
@@ -251,7 +253,7 @@ def _judge_share(notice: str, compared: pl.DataFrame, what: str) -> NoticeOutcom
     return judged(
         notice,
         max(share, of_falls, of_rises),
-        f"The market contradicts {share:.1%} of {cells:,} {what}, {of_falls:.1%} of those in its worst falls and {of_rises:.1%} in its best rises.",
+        f"The market contradicts {share:.1%} of {cells:,} {what}, {of_falls:.1%} of those in its largest falls and {of_rises:.1%} in its largest rises.",
         cells=cells,
         contradicted=round(share * cells),
     )
@@ -262,7 +264,7 @@ def _share(flags: pl.Series) -> float:
 
 
 def _judge_marks(marks: pl.DataFrame, splits: pl.DataFrame | None) -> Iterator[NoticeOutcome]:
-    """Judge the returns of marks, which are sorted by name and session, from one session to the next."""
+    """Judge the mark returns from session to session; the marks are sorted by name and session."""
     steps = marks.with_columns(pl.all().shift(1).name.suffix("_before")).filter(
         (pl.col("symbol") == pl.col("symbol_before")) & (pl.col("session") == pl.col("session_before") + 1)
     )
@@ -287,7 +289,7 @@ def _judge_marks(marks: pl.DataFrame, splits: pl.DataFrame | None) -> Iterator[N
         ),
     ):
         if known.is_empty():
-            yield not_checked(notice, f"the prices cover {MIN_NAME_SESSIONS} returns of the marks of no name")
+            yield not_checked(notice, f"the prices cover {MIN_NAME_SESSIONS} mark returns of no name")
             continue
         worst = known.sort(pl.col(figure).abs(), "symbol").row(-1, named=True)
         yield judged(
@@ -310,7 +312,7 @@ def _judge_jumps(compared: pl.DataFrame) -> NoticeOutcome:
     return judged(
         "market.jumps",
         float(jumps.height),
-        f"{jumps.height} of {compared.height:,} marks move by more than a fifth against the market, most {last[0]} on {last[1]}.",
+        f"{jumps.height} of {compared.height:,} marks move by more than a fifth against the market, {last[0]} on {last[1]} by the most.",
         cells=compared.height,
     )
 
@@ -320,7 +322,7 @@ def _judge_forward_returns(forward: pl.DataFrame, market: MarketPrices) -> Itera
     notices = ("market.forward_returns", "market.forward_bias", "market.forward_drift")
     rows = forward
     for day, after, suffix in (("entry", "date", "_before"), ("maturity", "following", "")):
-        # Where no day is sealed, it is the first session after the decision.
+        # A day that is not sealed is taken to be the first session after the decision.
         place = np.searchsorted(market.days, to_days(forward[after]), side="right")
         first = pl.Series(np.append(market.days, _NO_DAY)[place]).cast(pl.Int32).cast(pl.Date)
         rows = market.beside(rows.with_columns(pl.col(day).fill_null(first)), day, suffix)
@@ -328,7 +330,7 @@ def _judge_forward_returns(forward: pl.DataFrame, market: MarketPrices) -> Itera
         _compare(rows, pl.col("forward_return"), price, FORWARD_TOLERANCE) for price in ("open", "close")
     )
     if at_open.is_empty() and at_close.height and _share(at_close["wrong"]) > 1 / 2:
-        reason = "the prices have no open, and forward returns are not those between closes"
+        reason = "the prices have no open, and forward returns do not match the closes"
         yield from (not_checked(notice, reason) for notice in notices)
         return
     compared = min((at_open, at_close), key=lambda some: _share(some["wrong"]) if some.height else math.inf)
@@ -352,7 +354,7 @@ def _judge_forward_returns(forward: pl.DataFrame, market: MarketPrices) -> Itera
 
 
 def _judge_fills(fills: pl.DataFrame, marks: pl.DataFrame) -> NoticeOutcome:
-    """Judge mids beside the open or the close of the market, on the level of the run's own marks."""
+    """Compare mids with the open or the close of the market, rescaled to the level of the run's marks."""
     notice = "market.fills"
     level = marks.select("symbol", "session", level=pl.col("close") / pl.col("mark_price"))
     earlier = level.with_columns(pl.col("session") + 1)
@@ -374,7 +376,7 @@ def _judge_fills(fills: pl.DataFrame, marks: pl.DataFrame) -> NoticeOutcome:
     return judge_mean(
         notice,
         improvement.to_numpy(),
-        "{number:,} fills are {mean:.1f} bp better on average than the market.",
+        "{number:,} fills are on average {mean:.1f} bp better than the market.",
         _PRICED,
         period="fill",
     )

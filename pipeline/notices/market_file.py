@@ -24,12 +24,12 @@ from schemas.settings import SETTINGS
 _KIND: Final = "market prices"
 _SETTING: Final = SETTINGS["prices"].flag
 _USUAL_SHARE: Final = 0.1
-"""Share of the most names of any day that have a price on a session; stray rows of a day make none."""
+"""Minimum names with a price on a session, as a share of the maximum of any day; a few stray rows make no session."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarketPrices:
-    """Prices by day and name; the arrays have shape (days + 1, names), NaN where there is no price, as in all of the last row.
+    """Prices by day and name; the arrays have shape (days + 1, names), NaN where there is no price; the last row is all NaN.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class MarketPrices:
     closes, opens
         As in the files.
     adjustments
-        adj_close / close; its change is what dividends and splits add to a return.
+        adj_close / close; its change is the contribution of dividends and splits to a return.
     digest
         SHA-256 of the files.
     """
@@ -65,9 +65,9 @@ class MarketPrices:
         Parameters
         ----------
         rows
-            Their symbols are of the type :attr:`names`.
+            Rows whose ``symbol`` has the type :attr:`names`.
         day, suffix
-            The column with the day, and what the names of the added columns end in.
+            Column with the day, and suffix of the added columns.
         """
         place, known = place_in(to_days(rows[day]), self.days)
         at = np.where(known, place, self.days.size), rows["symbol"].to_physical().to_numpy()
@@ -83,7 +83,7 @@ def require_prices(address: str) -> None:
     Raises
     ------
     SettingsError
-        When there is no file, or one is not of the declared form; the message names the file, the rule and the fix.
+        When there is no file, or a file lacks the declared form; the message names the file, the rule and the fix.
     StorageUnavailable
         When the store does not answer.
     """
@@ -94,7 +94,7 @@ def require_prices(address: str) -> None:
 
 
 def read_prices(address: str) -> MarketPrices:
-    """Read market prices; files that did not change are read once by a process that builds many seals.
+    """Read market prices; a process that builds many seals reads unchanged files once.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def _files(storage: Storage, names: tuple[str, ...]) -> Iterator[tuple[str, byte
 
 @contextmanager
 def _readable() -> Iterator[None]:
-    """Convert failures to read a file of this machine, which its setting names, into a SettingsError."""
+    """Convert a failure to read a local file into a SettingsError that names the setting."""
     try:
         yield
     except (DiskUnavailable, SnapshotCorrupt, FileNotFoundError) as error:

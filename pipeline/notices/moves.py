@@ -1,4 +1,4 @@
-"""Notices on the moves of the marks of held names, session by session: late, copied, cut off or missing."""
+"""Notices on the mark returns of held names by session: late, copied, clipped or missing."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _BOTH_MOVED: Final = f"{MIN_MOVED_NAMES} names with a move in both sessions"
 
 
 def judge_moves(holdings: Holdings, returns: Floats) -> Iterator[NoticeOutcome]:
-    """Judge the moves from close to close of names that are held at both.
+    """Judge the close-to-close moves of names that are held at both closes.
 
     Parameters
     ----------
     holdings
-        Some names of a book.
+        Sampled names of a book.
     returns
         Return of the book in each session of the holdings, NaN where it has none, shape (sessions,).
     """
@@ -65,9 +65,9 @@ def judge_moves(holdings: Holdings, returns: Floats) -> Iterator[NoticeOutcome]:
 
 
 def _beside_their_side(moves: Floats, sides: Floats) -> Floats:
-    """Subtract the mean of the long names from their moves and that of the short names from theirs, and limit the largest.
+    """Subtract the mean move of each side from the moves of its names, and clip the largest.
 
-    Common moves of a side would repeat wherever the book loses twice.
+    Otherwise common moves of a side would look like repetition whenever the book loses twice in a row.
     """
     own = np.full(moves.shape, np.nan)
     for side in (1, -1):
@@ -81,7 +81,7 @@ def _beside_their_side(moves: Floats, sides: Floats) -> Floats:
 
 
 def _correlations(later: Floats, earlier: Floats) -> Floats:
-    """Return the correlation of each column over the names that have both; NaN where they are few."""
+    """Return the correlation of each column over the names with both values; NaN where they are few."""
     product = later * earlier
     both = np.isfinite(product)
     squares = [np.where(both, moves, 0.0) ** 2 for moves in (later, earlier)]
@@ -94,12 +94,12 @@ def _correlations(later: Floats, earlier: Floats) -> Floats:
 
 
 def _judge_deferred_losses(own: Floats, returns: Floats) -> NoticeOutcome:
-    """Judge the delay at which the moves of losing sessions are repeated most."""
+    """Judge the delay at which the moves of losing sessions repeat most."""
     outcomes = []
     for delay in range(1, MAX_DELAY + 1):
         together = returns[:-delay] + returns[delay:]
         known = np.flatnonzero(np.isfinite(together))
-        # A loss in two parts makes the sum of both sessions low, but not always one of them.
+        # A loss split over two sessions lowers their sum, but not always either of them.
         order = known[np.argsort(together[known], kind="stable")]
         first = order[: int(np.ceil(LOSING_SHARE * known.size))]
         after = "the session after" if delay == 1 else f"{delay} sessions later"
@@ -146,7 +146,7 @@ def _judge_clipped_losses(moves: Floats, sides: Floats) -> NoticeOutcome:
             f"{counted(number, 'move of a name is', 'moves of names are')} known; {MIN_MOVES} are needed",
         )
     price = moves[known]
-    # Prices may have been cut off for all names, or what a book earned on those that it held.
+    # Either the prices of all names were clipped, or the profit of the book on each name it held.
     counts = [(*_most_common(-values), _most_common(values)[0]) for values in (price, sides[known] * price)]
     losses, size, gains = max(counts, key=lambda count: count[0] / max(count[2], MIN_CLIPPED))
     return judged(
@@ -159,7 +159,7 @@ def _judge_clipped_losses(moves: Floats, sides: Floats) -> NoticeOutcome:
 
 
 def _most_common(values: Floats) -> tuple[int, float]:
-    """Return how often the most common value above a bound occurs, and the value."""
+    """Return the count of the most common value above a bound, and the value."""
     counts, sizes = by_frequency(values[values > CLIPPED_FROM])
     return (int(counts[0]), float(sizes[0])) if counts.size else (0, 0.0)
 
@@ -195,7 +195,7 @@ def _judge_split_moves(holdings: Holdings) -> NoticeOutcome:
         )
     size = np.abs(np.log(np.where(known, ratio, 1.0)))
     like_a_split = np.abs(size[..., np.newaxis] - np.log(SPLIT_RATIOS)).min(axis=-1) < SPLIT_TOLERANCE
-    # A declared split changes the shares as well.
+    # A declared split also changes the number of shares.
     undeclared = like_a_split & (np.abs(np.log(np.abs(ratio * shares))) > SPLIT_TOLERANCE + MAX_TRADED)
     moves = int(undeclared.sum())
     name, session = np.unravel_index(int(undeclared.argmax()), undeclared.shape)

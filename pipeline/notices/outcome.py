@@ -21,13 +21,13 @@ class NoticeOutcome:
     outcome
         ``pass``, ``notice`` or ``not_checked``.
     value, threshold
-        The figure and its threshold; None when it was not checked.
+        The figure and its threshold; None when not checked.
     reason
         Why it was not checked.
     message
         One sentence for a notice that applies.
     details
-        Further values, JSON-ready; ``alphas`` names other runs that are concerned.
+        Further values, JSON-ready; ``alphas`` names the other runs involved.
     """
 
     notice: str
@@ -75,14 +75,14 @@ def judged(
     message
         Sentence for a notice that applies.
     threshold, least
-        Those that apply to this run, where they are not the declared ones.
+        Thresholds for this run, if they differ from the declared ones.
     **details
-        More of it, JSON-ready.
+        Further values, JSON-ready.
 
     Returns
     -------
     NoticeOutcome
-        A figure that is not finite is not checked.
+        ``not_checked`` if the figure is not finite.
     """
     declared = NOTICES[notice]
     if not math.isfinite(value):
@@ -109,17 +109,17 @@ def not_checked(notice: str, reason: str) -> NoticeOutcome:
 
 
 def given(outcomes: Iterable[NoticeOutcome]) -> tuple[NoticeOutcome, ...]:
-    """Return the given notices."""
+    """Return the notices that apply."""
     return tuple(outcome for outcome in outcomes if outcome.outcome == NOTICE)
 
 
 def in_declared_order(outcomes: Iterable[NoticeOutcome]) -> tuple[NoticeOutcome, ...]:
-    """Return one outcome per declared notice, in declared order; the last of several counts.
+    """Return one outcome per declared notice, in declared order; the last of several wins.
 
     Raises
     ------
     KeyError
-        When a declared notice has none, or one is not declared.
+        When a declared notice has no outcome, or an outcome no declaration.
     """
     by_id = {outcome.notice: outcome for outcome in outcomes}
     if by_id.keys() != NOTICES.keys():

@@ -33,7 +33,7 @@ NEVER: Final = np.iinfo(np.int64).min
 NO_FORWARD_RETURN: Final = "the run sealed no forward return"
 """Reason that a notice on forward returns is not checked."""
 _TOLERANCE: Final = 1e-6
-"""Of a return compounded over a week, and of weights that are the same."""
+"""Relative tolerance per week of a compounded return, and between equal weights."""
 _BESIDE_MARKS: Final = ("signal.returns_beyond_marks", "signal.return_size")
 _ON_RETURNS: Final = (
     "signal.copied_forward_returns",
@@ -56,11 +56,11 @@ class Span:
     Attributes
     ----------
     entry, maturity
-        Microseconds since 1970; :data:`NEVER` where that is not known.
+        Microseconds since 1970; :data:`NEVER` where unknown.
     mid_at_entry, mid_at_maturity
-        Mids of fills at these instants; NaN where there is none, and for a name with a sealed split or dividend.
+        Mids of fills at these instants; NaN where no fill exists. Entry mids are also NaN for names with a sealed split or dividend.
     adjusted
-        Whether the run seals splits or dividends: prices then jump where forward returns do not, also of names nobody held.
+        Whether the run seals splits or dividends. Prices then jump where forward returns do not, even for names that no book held.
     """
 
     entry: Instants
@@ -79,7 +79,8 @@ class Panel:
     dates
         Rebalance dates, ascending, shape (weeks,).
     scores, forward_returns, weights, tradeable
-        Of the decisions; None where the column was not sealed. The weights are the targets of long_short; tradeable is 1 or 0.
+        Columns of the decisions; None where the column was not sealed. The weights are the target weights of long_short;
+        tradeable is 1 or 0.
     span
         None where the run sealed no fills.
     marks
@@ -105,7 +106,7 @@ class Panel:
 
 
 def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
-    """Judge a panel by every notice on its names."""
+    """Apply every notice on names to a panel."""
     scores = panel.scores[:_COMPARED_NAMES]
     yield judge_copies("signal.copied_scores", scores, panel.dates, "scores")
     yield judge_flipped_weeks(scores, panel.dates)
@@ -130,10 +131,10 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
         for notice in _BESIDE_MARKS:
             yield not_checked(notice, "the run sealed no positions")
     else:
-        returns_of_marks = np.full(returns.shape, np.nan)
-        returns_of_marks[:, :-1] = panel.marks[:, 1:] / panel.marks[:, :-1] - 1
-        yield judge_returns_beyond_marks(panel.scores, returns, returns_of_marks)
-        yield judge_return_size(returns, returns_of_marks)
+        mark_returns = np.full(returns.shape, np.nan)
+        mark_returns[:, :-1] = panel.marks[:, 1:] / panel.marks[:, :-1] - 1
+        yield judge_returns_beyond_marks(panel.scores, returns, mark_returns)
+        yield judge_return_size(returns, mark_returns)
     if panel.span is None:
         for notice in ("signal.chained_returns", "signal.unproven_weeks"):
             yield not_checked(notice, "the run sealed no fills")
@@ -143,10 +144,10 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
 
 
 def judge_chained_returns(returns: Floats, span: Span, marks: Floats | None = None) -> NoticeOutcome:
-    """Judge forward returns compounded from one fill of a name to its next one, beside the mids of both.
+    """Compare forward returns, compounded from one fill of a name to the next, with the ratio of the two mids.
 
-    Spans of one week are left to the rule decisions.forward_return, which refuses. Where the run seals splits and dividends,
-    those of names that it held at the close of every rebalance date are compared: of these it would have sealed them.
+    Spans of one week are left to the rule decisions.forward_return, which refuses a seal. If the run seals splits and
+    dividends, only names held at the close of every rebalance date are compared, because it would have sealed theirs.
     """
     notice = "signal.chained_returns"
     growth = np.log1p(returns)
@@ -179,7 +180,7 @@ def judge_chained_returns(returns: Floats, span: Span, marks: Floats | None = No
 
 
 def judge_unproven_weeks(returns: Floats, span: Span) -> NoticeOutcome:
-    """Judge how many weeks have forward returns of which fills confirm none."""
+    """Judge how many weeks have forward returns but no forward return that fills confirm."""
     notice = "signal.unproven_weeks"
     known = np.isfinite(returns)
     proven = known & np.isfinite(span.mid_at_entry + span.mid_at_maturity)
@@ -207,10 +208,10 @@ def judge_unproven_weeks(returns: Floats, span: Span) -> NoticeOutcome:
 
 
 def judge_innovation(scores: Floats, returns: Floats) -> NoticeOutcome:
-    """Judge whether what is new in the score since the week before predicts better than forecasters do.
+    """Judge whether the weekly change of the score predicts better than forecasters can.
 
-    Look-ahead is new every week. In an otherwise steady score it makes up much of the change, however small a part of the score
-    it is.
+    Look-ahead information is new every week. In an otherwise steady score it dominates the change, however small a part of the
+    score it is.
     """
     change = np.full(scores.shape, np.nan)
     change[:, 1:] = np.diff(centred_ranks(scores), axis=1)
@@ -223,34 +224,34 @@ def judge_innovation(scores: Floats, returns: Floats) -> NoticeOutcome:
     )
 
 
-def judge_returns_beyond_marks(scores: Floats, returns: Floats, returns_of_marks: Floats) -> NoticeOutcome:
-    """Judge whether the score predicts the difference between forward returns and those of the marks of held names."""
+def judge_returns_beyond_marks(scores: Floats, returns: Floats, mark_returns: Floats) -> NoticeOutcome:
+    """Judge whether the score predicts the difference between forward returns and mark returns of held names."""
     return judge_mean(
         "signal.returns_beyond_marks",
-        rank_correlations(scores, returns - returns_of_marks),
-        "What forward returns have beyond the run's own marks has a rank correlation of {mean:.3f} with the score over {number} weeks.",
+        rank_correlations(scores, returns - mark_returns),
+        "The excess of forward returns over the run's own mark returns has a rank correlation of {mean:.3f} with the score over {number} weeks.",
         "names with two marks",
     )
 
 
-def judge_return_size(returns: Floats, returns_of_marks: Floats) -> NoticeOutcome:
-    """Judge the size of forward returns beside that of the moves of the marks, which ranks do not show.
+def judge_return_size(returns: Floats, mark_returns: Floats) -> NoticeOutcome:
+    """Compare the size of forward returns with that of mark returns, which rank correlations do not show.
 
-    Both are of the same length, a night apart. Medians hold against splits and against news in that night.
+    Both span a week; they start one night apart. Medians are robust to splits and to overnight news.
     """
     notice = "signal.return_size"
-    both = np.isfinite(returns + returns_of_marks)
+    both = np.isfinite(returns + mark_returns)
     number = int(both.sum())
     if number < MIN_PROVABLE_RETURNS:
         return not_checked(
             notice,
             f"{counted(number, 'forward return is', 'forward returns are')} of a name with two marks; {MIN_PROVABLE_RETURNS} are needed",
         )
-    size, of_marks = (float(np.median(np.abs(values[both]))) for values in (returns, returns_of_marks))
+    size, of_marks = (float(np.median(np.abs(values[both]))) for values in (returns, mark_returns))
     return judged(
         notice,
         size / of_marks if of_marks else np.nan,
-        f"The median size of {number} forward returns is {size:.4f}, and {of_marks:.4f} between the marks of the same names.",
+        f"The median size of {number} forward returns is {size:.4f}; that of the mark returns of the same names is {of_marks:.4f}.",
         returns=number,
     )
 
@@ -258,14 +259,14 @@ def judge_return_size(returns: Floats, returns_of_marks: Floats) -> NoticeOutcom
 def judge_weights(weights: Floats, scores: Floats, returns: Floats) -> NoticeOutcome:
     """Judge whether larger weights within a side have better returns than the score explains.
 
-    A side has the names that are held and those passed over: with a stronger score than the weakest one held, and no weight.
+    A side has the names with a weight, and those without one whose score is stronger than the weakest score with a weight.
     """
     sides = []
     for sign in (1, -1):
         strength, weight = sign * scores, sign * weights
         weakest = np.fmin.reduce(np.where(weight > 0, strength, np.nan), axis=0)
         size = np.where((weight > 0) | (strength > weakest), np.maximum(weight, 0.0), np.nan)
-        # Equal weights, as in many books, have no order.
+        # Equal weights, as in many books, cannot be ranked.
         differing = np.flatnonzero(
             np.fmax.reduce(size, axis=0) > np.fmin.reduce(size, axis=0) * (1 + _TOLERANCE)
         )
@@ -276,7 +277,7 @@ def judge_weights(weights: Floats, scores: Floats, returns: Floats) -> NoticeOut
     return judge_mean(
         "signal.weight_ic",
         np.concatenate(sides),
-        "Within the sides of long_short the rank correlation of weights with what the names earned exceeds that of the score by {mean:.3f}.",
+        "Within the sides of long_short, weights have a rank correlation with forward returns that exceeds that of the score by {mean:.3f}.",
         "sides of different weights",
     )
 
@@ -302,7 +303,7 @@ def judge_flipped_weeks(scores: Floats, dates: Dates) -> NoticeOutcome:
     return judged(
         notice,
         float(flips.size),
-        f"The order of the scores is turned round {flips.size} times{first}; from week to week it usually has a correlation "
+        f"The order of the scores is reversed {flips.size} times{first}; scores of neighbouring weeks usually have a correlation "
         f"of {usual:.2f}.",
         usual=usual,
     )
@@ -311,20 +312,20 @@ def judge_flipped_weeks(scores: Floats, dates: Dates) -> NoticeOutcome:
 def judge_copies(
     notice: str, values: Floats, dates: Dates, what: str, *, near: bool = False
 ) -> NoticeOutcome:
-    """Judge whether weeks have the values of an earlier one.
+    """Judge whether weeks repeat the values of an earlier week.
 
     Parameters
     ----------
     notice
         ``signal.copied_scores`` or ``signal.copied_forward_returns``.
     values
-        By name and week, shape (names, weeks); NaN where there is none.
+        By name and week, shape (names, weeks); NaN where missing.
     dates
-        Of the weeks.
+        Dates of the weeks.
     what
-        What the values are, for the message.
+        Noun for the values in the message.
     near
-        Whether a week whose order of names is nearly that of an earlier one counts as well.
+        Whether a week that nearly repeats the order of names of an earlier week counts as well.
     """
     # Weeks copied at another price level differ in the last bits.
     sources = copied_from(rounded(values))
@@ -338,7 +339,7 @@ def judge_copies(
             f"{counted(compared, 'week has', 'weeks have')} {MIN_COPIED_NAMES} names with {what}; two are needed",
         )
     first = (
-        f", the first that of {dates[copies[0]]}, which has those of {dates[sources[copies[0]]]}"
+        f", the first that of {dates[copies[0]]}, copied from {dates[sources[copies[0]]]}"
         if copies.size
         else ""
     )
@@ -351,25 +352,25 @@ def judge_copies(
 
 
 def nearly_copied_from(values: Floats) -> NDArray[np.int64]:
-    """Find the weeks in which names have nearly the order of an earlier week.
+    """Find the weeks that nearly repeat the order of names of an earlier week.
 
     Parameters
     ----------
     values
-        By name and week, shape (names, weeks); NaN where there is none.
+        By name and week, shape (names, weeks); NaN where missing.
 
     Returns
     -------
     numpy.ndarray of int64, shape (weeks,)
-        The earlier week with the highest rank correlation, where that reaches :data:`schemas.notices.signal.NEAR_COPY`; -1 elsewhere,
-        and for a week with fewer than :data:`schemas.notices.signal.MIN_RANKED_NAMES` names.
+        Index of the earlier week with the highest rank correlation, if that reaches :data:`schemas.notices.signal.NEAR_COPY`; else -1.
+        Also -1 for a week with fewer than :data:`schemas.notices.signal.MIN_RANKED_NAMES` names.
     """
-    # A missing value at the mean of its week does not contribute to the correlation.
+    # A missing value is set to the mean of its week, so that it does not contribute to the correlation.
     ranks = np.nan_to_num(centred_ranks(values))
     size = np.sqrt((ranks**2).sum(axis=0))
     ranks = np.divide(ranks, size, out=np.zeros_like(ranks), where=size > 0)
     ranks[:, np.isfinite(values).sum(axis=0) < MIN_RANKED_NAMES] = 0.0
-    # No matmul: for so few numbers the threads of BLAS cost more than they save.
+    # Not matmul: on arrays this small, BLAS threads cost more than they save.
     alike = np.triu(np.einsum("ij,ik->jk", ranks, ranks), k=1)
     if not alike.size:
         return np.empty(0, np.int64)
@@ -377,18 +378,18 @@ def nearly_copied_from(values: Floats) -> NDArray[np.int64]:
 
 
 def copied_from(values: Floats) -> NDArray[np.int64]:
-    """Find the weeks that repeat an earlier one.
+    """Find the weeks that repeat an earlier week.
 
     Parameters
     ----------
     values
-        By name and week, shape (names, weeks); NaN where there is none. Zeros are left out: halted names have them.
+        By name and week, shape (names, weeks); NaN where missing. Zeros are ignored, because halted names have them.
 
     Returns
     -------
     numpy.ndarray of int64, shape (weeks,)
-        The earlier week of which at least 90 % of a week's names last had the same value; -1 for none, and for a week with
-        fewer than five names or one value alone.
+        Index of the earlier week in which at least 90 % of a week's names last had the same value; -1 if none, and for a week
+        with fewer than five names or only one distinct value.
     """
     weeks, known = values.shape[1], _nonzero(values)
     source, size = np.full(weeks, -1, np.int64), known.sum(axis=0)
@@ -401,12 +402,13 @@ def copied_from(values: Floats) -> NDArray[np.int64]:
 
 
 def repeated_values(values: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Count the names of a week that last had the same value in one earlier week; zeros are left out.
+    """Count, by pair of weeks, the names whose value in the later week last occurred in the earlier one; zeros are ignored.
 
     Returns
     -------
     weeks, earlier, count : numpy.ndarray of int64
-        Ascending, for each pair of weeks that shares nearly five values or more.
+        One entry per pair of weeks that shares at least :data:`schemas.notices.signal.COPIED_SHARE` of
+        :data:`schemas.notices.signal.MIN_COPIED_NAMES` values, ascending.
     """
     names, weeks = values.shape
     kept = np.where(_nonzero(values), values, np.nan)

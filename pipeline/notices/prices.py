@@ -36,7 +36,7 @@ _REASON: Final = "rebalance_adjustment_reason"
 _GROWTH: Final = {"entry": 1.0, "weight_increase": 1.0, "weight_decrease": -1.0, "exit": -1.0}
 """Reason of a fill -> 1 if it adds to a position, -1 if it takes from one."""
 _SAMPLED_FILLS: Final = 10_000
-"""Sampled fills after which no further day is added."""
+"""Number of sampled fills at which no further day is added."""
 _PNL: Final = pl.col("market_pnl")
 _CHANGED: Final = pl.col("quantity_adjustment") != 0
 _CASH: Final = pl.col("cash_adjustment")
@@ -68,9 +68,9 @@ class PanelRows:
     days
         Rebalance dates as days since 1970, ascending.
     entry, maturity
-        From when to when each forward return runs, microseconds, shape (names, weeks); NEVER where that was not sealed.
+        Start and end of each forward return, microseconds since 1970, shape (names, weeks); NEVER where not sealed.
     returns
-        Forward return, shape (names, weeks); NaN where there is none.
+        Forward returns, shape (names, weeks); NaN where missing.
     """
 
     codes: Integers
@@ -97,9 +97,9 @@ class Prices:
     Attributes
     ----------
     marks, mids
-        For the probe.
+        Samples for the probe.
     fills, closes, holdings, flows
-        As :class:`pipeline.notices.evidence.Evidence` has them.
+        As in :class:`pipeline.notices.evidence.Evidence`; `closes` are its ``marks``.
     span, at_weeks
         Mids and marks of the panel of the cross-sections; None where the run sealed no fills, or no positions.
     """
@@ -117,16 +117,16 @@ class Prices:
 def sample_prices(
     tables: Mapping[str, Collection[str]], read: ReadColumns, symbols: Symbols, panel: PanelRows
 ) -> Prices:
-    """Keep fills of some days beside the marks around them, the returns of some sessions, and the prices of a panel.
+    """Sample fills of some days with the marks around them, returns of some sessions, and the prices of a panel.
 
     Parameters
     ----------
     tables, read
-        As of :func:`pipeline.notices.evidence.gather`.
+        As in :func:`pipeline.notices.evidence.gather`.
     symbols
-        Those numbered so far.
+        Symbols numbered so far.
     panel
-        Its names, weeks and sealed instants.
+        Names, weeks and sealed instants of the panel.
     """
     sessions, books = np.empty(0, np.int64), []
     if "portfolio" in tables:
@@ -200,36 +200,36 @@ def _with_fills(
         fills["later"],
         np.where(np.isnan(fills["following"]), marks["day"], fills["following"]),
     )
-    different = np.unique(day)
-    sampled = different[days_by_digest(different)[:MAX_DAYS]]
+    distinct = np.unique(day)
+    sampled = distinct[days_by_digest(distinct)[:MAX_DAYS]]
     order = np.argsort(sampled)
     place, among = place_in(day, sampled[order])
     table = np.full((symbols.width, sampled.size), np.nan)
     table[code[among], order[place[among]]] = (mid / close_before - 1)[among]
     before_day = dict(zip(day.tolist(), before.tolist(), strict=True))
     chosen = symbols.first(np.asarray(np.isfinite(table).any(axis=1)))
-    periods = [period(before_day[one], one) for one in sampled.tolist()]
+    periods = [period(before_day[last], last) for last in sampled.tolist()]
     return replace(prices, fills=with_marks, mids=Sample.of(symbols.names(chosen), periods, table[chosen]))
 
 
 def _fills(
     read: ReadColumns, symbols: Symbols, books: list[str], sessions: Integers, panel: PanelRows
 ) -> tuple[dict[str, Any] | None, _Mids]:
-    """Read the fills: those of the days that stand first by digest by column, and the mids of a panel.
+    """Read the fills of the days that come first by digest, column by column, and the mids of a panel.
 
-    The columns are as sealed, with ``code`` of the symbol, the place of the ``book``, its days ``day`` and ``decided``, and whether
-    it is ``later`` than the first fills of its decision.
+    The columns are as sealed, with the ``code`` of the symbol, the index of the ``book``, the days ``day`` and ``decided``, and
+    whether the fill is ``later`` than the first fills of its decision.
     """
     parts = [part.runs("trades", FILLS) for part in read("trades", FILLS)]
     heads = pl.concat([runs.heads for runs in parts])
     own = heads["book"].is_in(books).to_numpy()
-    different, place = np.unique(to_days(heads["timestamp"])[own], return_inverse=True)
+    distinct, place = np.unique(to_days(heads["timestamp"])[own], return_inverse=True)
     number = np.bincount(
-        place, weights=np.concatenate([runs.lengths for runs in parts])[own], minlength=different.size
+        place, weights=np.concatenate([runs.lengths for runs in parts])[own], minlength=distinct.size
     )
-    order = days_by_digest(different)
+    order = days_by_digest(distinct)
     enough = max(MAX_DAYS, 1 + int(np.searchsorted(np.cumsum(number[order]), _SAMPLED_FILLS)))
-    chosen = np.sort(different[order[:enough]])
+    chosen = np.sort(distinct[order[:enough]])
     mids = _Mids(
         panel, _weekly_instants(heads, sessions, panel) if sessions.size and panel.days.size else None
     )
@@ -264,11 +264,11 @@ def _first_days(heads: pl.DataFrame) -> tuple[Integers, Integers]:
 
 
 def _weekly_instants(heads: pl.DataFrame, sessions: Integers, panel: PanelRows) -> Integers:
-    """Return the instant of the first session after each decision at which the books filled it; NEVER for none."""
-    acted = fill_instants(heads, pl.Series(sessions, dtype=pl.Int32).cast(pl.Date))
-    week, known = place_in(to_days(acted["date"]), panel.days)
+    """Return, by week, the instant in the first session after the decision at which the books filled it; NEVER if none."""
+    filled = fill_instants(heads, pl.Series(sessions, dtype=pl.Int32).cast(pl.Date))
+    week, known = place_in(to_days(filled["date"]), panel.days)
     weekly = np.full(panel.days.size, NEVER)
-    weekly[week[known]] = acted["at"].cast(pl.Int64).to_numpy()[known]
+    weekly[week[known]] = filled["at"].cast(pl.Int64).to_numpy()[known]
     return weekly
 
 
@@ -278,9 +278,9 @@ class _Mids:
     Parameters
     ----------
     panel
-        Its names, weeks and sealed instants.
+        Names, weeks and sealed instants of the panel.
     weekly
-        The instant of each week, where none is sealed; None where that is not known.
+        Fill instant of each week, used where none is sealed; None where unknown.
     """
 
     def __init__(self, panel: PanelRows, weekly: Integers | None) -> None:
@@ -309,7 +309,7 @@ class _Mids:
         self._mids[row[known], column[run[known]]] = prices[rows[known]]
 
     def span(self, left_out: Flags, *, adjusted: bool) -> Span:
-        """Return the mids at entry and maturity, except the entries of some names."""
+        """Return the mids at entry and maturity; the entry mids of names `left_out` are NaN."""
         name = np.arange(self._entry.shape[0])[:, None]
         at_entry, at_maturity = (
             np.where(at == NEVER, np.nan, self._mids[name, np.searchsorted(self._instants, at)])
@@ -322,13 +322,14 @@ class _Mids:
 def _marks(
     read: ReadColumns, books: list[str], days: Integers, sampled: Integers, held_names: HeldNames
 ) -> tuple[Floats, tuple[Integers, Floats]]:
-    """Return the marks of some days by day and symbol, NaN if no book held the name, and add all positions to some held names.
+    """Return the marks of some days and the short positions; add all positions to `held_names`.
 
     Returns
     -------
     marks : Floats, shape (days, symbols)
+        NaN if no book held the name.
     shorts : tuple of Integers and Floats
-        The short positions on the sampled days, as :meth:`BookRows.cells` numbers them, and the notional of each.
+        Short positions on the sampled days, numbered by :meth:`BookRows.cells`, and their notionals.
     """
     parts, shorts, notional, symbols = [], [], [], held_names.symbols
     for part in read("positions", (*SESSION, "symbol", "quantity", "mark_price")):
@@ -354,9 +355,9 @@ class _Pnl:
     Attributes
     ----------
     cells, borrow
-        Positions on the sampled days, as :meth:`BookRows.cells` numbers them, and the ``borrow_cashflow`` of each.
+        Positions on the sampled days, numbered by :meth:`BookRows.cells`, and their ``borrow_cashflow``.
     sums
-        Book -> what adjustments of shares and cash brought it, as :class:`Flows` has it.
+        Book -> sums over its share and cash adjustments, by field of :class:`Flows`.
     adjusted
         Numbers of the names with a split or a dividend.
     """
@@ -367,7 +368,7 @@ class _Pnl:
     adjusted: Integers
 
     def flows(self, books: list[str], shorts: Integers, notional: Floats) -> dict[str, Flows]:
-        """Return the sums of the pnl of each book, given its short positions."""
+        """Return the pnl sums of each book, given its short positions."""
         paid = np.zeros(shorts.size)
         if self.cells.size:
             order = np.argsort(self.cells)

@@ -1,8 +1,7 @@
 """A small sample of a run's returns, chosen so that all runs sample the same names and days.
 
-Names and days are taken in the order of their digests: of two runs that share a universe both take those that stand first
-among what they share. Prices are sampled as returns from the close before, so that a level that was adjusted for another
-split says nothing.
+Names and days are taken in the order of their digests, so two runs with a common universe sample the same ones first.
+Prices are sampled as returns from the previous close, so that a different split adjustment of the level does not matter.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Floats
 
 MAX_NAMES: Final = 64
-"""Names of a sample."""
+"""Maximum names of a sample."""
 MAX_DAYS: Final = 32
-"""Days of a sample."""
+"""Maximum days of a sample."""
 _EPOCH: Final = date(1970, 1, 1).toordinal()
 _DIGITS: Final = 6
 _FORMAT: Final = 1
 _MULTIPLIER: Final = 2_654_435_761
-"""Of Knuth's multiplicative hashing: the golden ratio of 2**32."""
+"""Multiplier of Knuth's multiplicative hashing: 2**32 divided by the golden ratio."""
 
 
 class ProbeDamaged(Exception):
@@ -41,11 +40,11 @@ class Sample:
     Attributes
     ----------
     names
-        Ascending.
+        Symbols, ascending.
     periods
         First and last day of each, as ``2024-01-05 2024-01-12``; ascending.
     returns
-        Shape (names, periods); NaN where there is none.
+        Shape (names, periods); NaN where missing.
     """
 
     names: tuple[str, ...]
@@ -61,7 +60,7 @@ class Sample:
         names, periods
             In any order.
         returns
-            Shape (names, periods); what is not finite is none.
+            Shape (names, periods); values that are not finite count as missing.
         """
         known = np.isfinite(returns)
         rows = sorted(np.flatnonzero(known.any(axis=1)).tolist(), key=names.__getitem__)
@@ -92,11 +91,11 @@ class Probe:
     Attributes
     ----------
     marks
-        From the close of one session to that of the next.
+        Returns from the close of one session to the next.
     mids
-        From the close before a fill to its mid.
+        Returns from the close before a fill to its mid.
     forward_returns
-        From one rebalance date to the next.
+        Returns from one rebalance date to the next.
     """
 
     marks: Sample
@@ -110,12 +109,12 @@ class Probe:
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        """Read a probe back.
+        """Decode a probe.
 
         Raises
         ------
         ProbeDamaged
-            When the bytes are none, or of a later format.
+            When the bytes are not a probe, or are of a later format.
         """
         try:
             document = orjson.loads(data)
@@ -137,17 +136,17 @@ def period(first: int, last: int) -> str:
 
 
 def days_by_digest(days: Integers) -> Integers:
-    """Put days in the order of their digests.
+    """Return the order of days by their digests.
 
     Parameters
     ----------
     days
-        Different ones, as days since 1970.
+        Distinct days since 1970.
 
     Returns
     -------
     Integers
-        Their places, in an order that looks like chance and is the same whatever other days there are.
+        Indices of the days in a pseudo-random order that does not depend on which other days are present.
     """
     return np.argsort(days.astype(np.int64) * _MULTIPLIER % 2**32, kind="stable")
 

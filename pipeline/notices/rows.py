@@ -16,7 +16,7 @@ from pipeline.notices.probe import MAX_NAMES, name_digest
 from pipeline.reconciliation.tables import CodedSymbols, Runs, Tables
 
 ReadColumns = Callable[[str, tuple[str, ...]], Iterable[Tables]]
-"""Yields a table with at least some columns, in parts with the same numbers of symbols; one part if it is in memory."""
+"""Yields a table with at least the given columns, in parts that share their symbol numbers; one part if it is in memory."""
 
 BOOK_BITS: Final = 52
 """Bits of day and symbol below the number of the book."""
@@ -28,14 +28,16 @@ def to_days(days: pl.Series) -> Integers:
 
 
 def place_in(values: Integers, ascending: Integers) -> tuple[Integers, Flags]:
-    """Return the index of each value among others, and whether it is one of them; indices are valid unless there are no others.
+    """Return the index of each value in an ascending array, and whether the array contains it.
+
+    Indices are valid unless the array is empty.
 
     Parameters
     ----------
     values
-        Any, of any shape.
+        Values of any shape.
     ascending
-        Empty for a table without rows.
+        Ascending array; empty for a table without rows.
     """
     if ascending.size == 0:
         return np.zeros(values.shape, np.int64), np.zeros(values.shape, np.bool_)
@@ -45,7 +47,7 @@ def place_in(values: Integers, ascending: Integers) -> tuple[Integers, Flags]:
 
 @dataclass(frozen=True, slots=True)
 class BookRows:
-    """Some rows of a table, with their run, the place of their book among those looked for, and their day."""
+    """Selected rows of a table, with their run, the index of their book in the selection, and their day."""
 
     rows: Integers
     run: Integers
@@ -53,14 +55,14 @@ class BookRows:
     day: Integers
 
     def cells(self, codes: NDArray[np.uint32]) -> Integers:
-        """Number book, day and symbol of each row; `codes` are those of the table."""
+        """Encode book, day and symbol of each row as one number; `codes` are the symbol codes of the table."""
         return (
             (self.book << BOOK_BITS) + (self.day.astype(np.int64) << 32) + codes[self.rows].astype(np.int64)
         )
 
 
 def select_rows(runs: Runs, books: list[str], moment: str, days: Integers) -> BookRows:
-    """Find the rows of some books on some days, which ascend."""
+    """Return the rows of some books on some days; `days` ascends."""
     day = to_days(runs.heads[moment])
     places = {book: place for place, book in enumerate(books)}
     book = runs.heads["book"].replace_strict(places, default=-1, return_dtype=pl.Int64).to_numpy()
@@ -69,18 +71,18 @@ def select_rows(runs: Runs, books: list[str], moment: str, days: Integers) -> Bo
 
 
 def expanded(runs: Runs, chosen: Integers) -> tuple[Integers, Integers]:
-    """Return the rows of some runs, and of each the number of its run."""
+    """Return the run of each row of some runs, and the rows."""
     length = runs.lengths[chosen]
     run = np.repeat(chosen, length)
     return run, np.arange(run.size) + np.repeat(runs.starts[chosen] - np.cumsum(length) + length, length)
 
 
 class Symbols:
-    """Symbols by number; some numbers may belong to none."""
+    """Symbols by number; some numbers may be unused."""
 
     def __init__(self) -> None:
         self._numbered: list[CodedSymbols] = []
-        """Keeps the numbering alive."""
+        """Keeps the numbering of Polars alive."""
         self._names: dict[int, str] = {}
         self._digests: dict[int, tuple[int, str]] = {}
         self.width = 0
@@ -89,9 +91,9 @@ class Symbols:
     def codes(self, symbols: CodedSymbols) -> NDArray[np.uint32]:
         """Add the names of a column, and return their numbers."""
         self._numbered.append(symbols)
-        numbers = symbols.different.to_physical().to_list()
+        numbers = symbols.distinct.to_physical().to_list()
         if not self._names.keys() >= set(numbers):
-            self._names.update(zip(numbers, symbols.different.cast(pl.String), strict=True))
+            self._names.update(zip(numbers, symbols.distinct.cast(pl.String), strict=True))
             self._digests = {code: name_digest(name) for code, name in self._names.items()}
             self.width = max(self._names) + 1
         return symbols.codes
@@ -101,6 +103,6 @@ class Symbols:
         return [self._names[code] for code in codes.tolist()]
 
     def first(self, among: Flags) -> Integers:
-        """Return the numbers of up to 64 marked symbols that are first by digest."""
+        """Return the numbers of the first 64 marked symbols by digest."""
         codes = sorted(np.flatnonzero(among).tolist(), key=self._digests.__getitem__)
         return np.array(codes[:MAX_NAMES], np.int64)

@@ -29,11 +29,11 @@ from schemas.tables.sealed_metrics import NOT_CHECKED
 
 _PRICES: Final = SETTINGS["prices"]
 _NOT_COMPARED: Final = {
-    "catalogue": "it is compared with the other runs of a catalogue as it is published",
-    "history": "it is compared with earlier seals of the alpha as it is published",
+    "catalogue": "it is compared with the other runs of a catalogue when it is published",
+    "history": "it is compared with earlier seals of the alpha when it is published",
     "market": f"no market prices were given: give a file with {_PRICES.flag} or {_PRICES.variable}",
 }
-"""Family -> why it is not checked unless the run was compared."""
+"""Family -> reason why it is not checked unless the run was compared."""
 _ON_MOVES: Final = frozenset(notice.id for notice in MOVE_NOTICES)
 
 
@@ -46,13 +46,13 @@ class Run:
     sealed_at
         When the seal says it was made.
     evidence
-        Extracts of its rows.
+        Samples of the rows of the run.
     weeks
         ``date``, ``week_status``, ``ic`` and ``n_return_obs`` by rebalance date; None where the run sealed no cross-sections.
     portfolio
         The sealed ledger; None where there is none.
     delayed
-        As :func:`previous_week_ic` returns it.
+        IC of the previous week's score, as :func:`previous_week_ic` returns it.
     proven
         Number of forward returns that fills prove; None where the rule could not be applied.
     figures
@@ -74,14 +74,14 @@ def previous_week_ic(weeks: pl.DataFrame, measure: Callable[[], Floats]) -> Floa
     Parameters
     ----------
     weeks
-        ``ic`` by week.
+        Frame with ``ic`` by week.
     measure
-        Measures it; NaN in weeks where it cannot be.
+        Computes that IC by week; NaN where undetermined.
 
     Returns
     -------
     Floats or None
-        The IC of each week; None where the mean IC is not significant, so that its value a week later proves little.
+        IC of each week; None where the mean IC is not significant, so that the delayed IC proves little.
     """
     ic = weeks["ic"].drop_nulls().to_numpy()
     return measured(measure()) if signal.is_significant(ic) else None
@@ -145,9 +145,9 @@ def _judge_seal_date(sealed_at: datetime, last: np.datetime64) -> NoticeOutcome:
 
 
 def _judge_target_size(dates: Dates, targets: Floats, sessions: Dates, exposure: Floats) -> NoticeOutcome:
-    """Judge the sum of absolute target weights by week beside the gross exposure of their book by session.
+    """Compare the sum of absolute target weights by week with the gross exposure of their book at the next close.
 
-    Later in a week, and after the last decision, an exposure drifts with the prices.
+    At later closes the exposure drifts with the prices.
     """
     notice = "book.target_size"
     after = np.searchsorted(sessions, dates, side="right")
@@ -239,7 +239,7 @@ def _judge_trials(deviations: Mapping[str, float], ledgers: Sequence[ledger.Ledg
     return judged(
         notice,
         share,
-        f"The returns of {calmest} deviate by {share:.2f} of what those of the run do.",
+        f"The returns of {calmest} have {share:.2f} times the standard deviation of those of the run.",
         trial=calmest,
         trials=len(deviations),
     )

@@ -32,7 +32,7 @@ _ON_THE_MEAN: Final = ("signal.mean_ic", "signal.icir", "signal.newey_west_t", "
 
 
 def is_significant(ic: Floats) -> bool:
-    """Whether the mean of the measured weeks lies three standard errors from zero."""
+    """Return whether the mean of the measured weeks is at least three standard errors from zero."""
     return ic.size > 1 and abs(float(ic.mean())) > CHANCE * _standard_error(ic)
 
 
@@ -42,9 +42,9 @@ def judge_weekly_ic(ic: Floats, delayed: Floats | None) -> Iterator[NoticeOutcom
     Parameters
     ----------
     ic
-        Measured weeks in order, without NaN.
+        IC of the measured weeks in order, without NaN.
     delayed
-        IC of the score of the week before, without NaN; used only where the mean IC is significant.
+        IC of the previous week's score, without NaN; used only where the mean IC is significant.
     """
     if ic.size < 2:
         for notice in _ON_THE_MEAN:
@@ -88,7 +88,7 @@ def judge_weekly_ic(ic: Floats, delayed: Floats | None) -> Iterator[NoticeOutcom
 
 
 def judge_outlying_weeks(ic: Floats) -> NoticeOutcome:
-    """Judge how many weeks have an IC far from all others; of weeks with enough names, without NaN."""
+    """Judge how many weeks have an outlying IC; `ic` holds weeks with enough names, without NaN."""
     notice = "signal.outlying_weeks"
     if ic.size < MIN_OUTLYING_WEEKS:
         return not_checked(
@@ -119,7 +119,7 @@ def judge_timing(dates: Dates, sessions: Dates, exposure: Floats, returns: Float
     dates
         Decision dates, ascending.
     sessions, exposure, returns
-        Sessions of the book, ascending, its gross exposure at the close and its return on each; NaN counts as 0.
+        Sessions of the book, ascending, with its gross exposure at the close and its return; NaN counts as 0.
     """
     notice = "book.timing"
     week = np.searchsorted(dates, sessions, side="left") - 1
@@ -145,14 +145,14 @@ def judge_timing(dates: Dates, sessions: Dates, exposure: Floats, returns: Float
     return judged(
         notice,
         correlation,
-        f"Over {weeks} weeks the exposure of the book has a correlation of {correlation:.2f} with what a unit of it earned.",
+        f"Over {weeks} weeks the exposure of the book has a correlation of {correlation:.2f} with the return per unit of exposure.",
         threshold=max(NOTICES[notice].threshold, math.tanh(CHANCE / math.sqrt(weeks - 3))),
         weeks=weeks,
     )
 
 
 def judge_raw_ic(ic: Floats) -> NoticeOutcome:
-    """Judge the mean weekly IC of the signal before smoothing; measured weeks in order, without NaN."""
+    """Judge the mean weekly IC of the signal before smoothing; `ic` holds measured weeks in order, without NaN."""
     notice = "signal.raw_mean_ic"
     if ic.size < 2:
         return not_checked(notice, f"{counted(ic.size, 'week has', 'weeks have')} a raw ic; two are needed")
@@ -167,7 +167,7 @@ def judge_raw_ic(ic: Floats) -> NoticeOutcome:
 
 
 def judge_skipped_weeks(statuses: Sequence[str]) -> NoticeOutcome:
-    """Judge how many weeks were skipped, by the status of each week in order; those before the first traded one are warm-up."""
+    """Judge how many weeks were skipped, from the status of each week in order; weeks before the first traded one are warm-up."""
     notice = "signal.skipped_weeks"
     began = statuses.index(TRADED) if TRADED in statuses else len(statuses)
     weeks = len(statuses) - began
@@ -233,12 +233,12 @@ def _exceptions(values: NDArray[np.int64]) -> int:
 
 
 def _standard_error(ic: Floats) -> float:
-    """Return the standard error of the mean; 0 if all weeks are equal."""
+    """Return the standard error of the mean; 0 if the IC is the same in all weeks."""
     return 0.0 if is_constant(ic) else float(ic.std(ddof=1)) / math.sqrt(ic.size)
 
 
 def _newey_west(ic: Floats) -> NoticeOutcome:
-    """Judge the t of the mean."""
+    """Judge the Newey-West t-statistic of the mean."""
     notice = "signal.newey_west_t"
     if ic.size < MIN_HAC_OBSERVATIONS:
         return not_checked(
@@ -261,7 +261,7 @@ def judge_book(dates: Dates, ic: Floats, sessions: Dates, returns: Floats) -> No
     dates, ic
         Each decision date, ascending, and its IC; NaN where there is none.
     sessions, returns
-        Sessions of the book, ascending, and its return on each; NaN counts as 0.
+        Sessions of the book, ascending, and their returns; NaN counts as 0.
     """
     notice = "signal.book_correlation"
     earned, traded = weekly_returns(dates, sessions, returns)
@@ -276,7 +276,7 @@ def judge_book(dates: Dates, ic: Floats, sessions: Dates, returns: Floats) -> No
     if is_constant(x) or is_constant(y):
         return not_checked(notice, "the weekly ic or the book's return does not vary")
     correlation = float(np.corrcoef(x, y)[0, 1])
-    # Significantly low for the number of weeks: Fisher's z has a standard error of 1 / sqrt(weeks - 3).
+    # The threshold allows for chance: Fisher's z has a standard error of 1 / sqrt(weeks - 3).
     lowest = math.tanh(math.atanh(NOTICES[notice].threshold) - CORRELATION_ERRORS / math.sqrt(weeks - 3))
     return judged(
         notice,
@@ -295,18 +295,18 @@ def weekly_returns(dates: Dates, sessions: Dates, returns: Floats) -> tuple[Floa
     dates
         Decision dates, ascending.
     sessions, returns
-        Sessions, ascending, and the return on each; NaN counts as 0.
+        Sessions, ascending, and their returns; NaN counts as 0.
 
     Returns
     -------
     earned : Floats, shape (dates,)
-        Ratio; 0 where there is no session.
+        Compounded return, a ratio; 0 where there is no session.
     traded : Flags, shape (dates,)
-        Whether a session lies between the decision and the next; for the last one, after it.
+        Whether a session lies between the decision and the next one, or after the last decision.
     """
     week = np.searchsorted(dates, sessions, side="left") - 1
     inside = week >= 0
     count = np.bincount(week[inside], minlength=dates.size)
-    # A return of -1 or below makes the product 0; it is represented by the log of a tiny number.
+    # A return of -1 or below makes the product 0; the log of a tiny number represents it.
     growth = np.log(np.maximum(1 + np.nan_to_num(returns[inside]), 1e-300))
     return np.expm1(np.bincount(week[inside], weights=growth, minlength=dates.size)), count > 0

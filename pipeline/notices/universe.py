@@ -16,18 +16,18 @@ from schemas.plurals import counted
 
 
 def judge_exits(names: int, last: int, mean: float, years: float) -> NoticeOutcome:
-    """Judge whether as many names left as in a real universe.
+    """Judge whether enough names left the universe, compared with a real one.
 
     Parameters
     ----------
     names
-        Different names of all cross-sections.
+        Distinct names of all cross-sections.
     last
-        Names of the last one.
+        Names of the last cross-section.
     mean
-        Names of a cross-section on average.
+        Mean number of names per cross-section.
     years
-        From the first cross-section to the last.
+        Years from the first cross-section to the last.
     """
     notice = "universe.exits"
     if years < MIN_EXIT_YEARS:
@@ -46,7 +46,7 @@ def judge_exits(names: int, last: int, mean: float, years: float) -> NoticeOutco
 
 
 def judge_twins(twins: int, compared: int) -> NoticeOutcome:
-    """Judge how many names of some weeks have the forward return of another one."""
+    """Judge how many names have the forward return of another name, in the sampled weeks."""
     notice = "universe.twins"
     if not compared:
         return not_checked(notice, "no name has a score and a forward return")
@@ -113,8 +113,8 @@ def judge_frozen_marks(marks: Floats, before: Floats) -> NoticeOutcome:
     held = known.sum(axis=0)
     names = int((held >= FROZEN_SESSIONS).sum())
     if not names:
-        return not_checked(notice, f"no name is held on {FROZEN_SESSIONS} of the sessions looked at")
-    # Counted from the last session backwards: how often a mark had changed by then.
+        return not_checked(notice, f"no name is held on {FROZEN_SESSIONS} of the sampled sessions")
+    # Counted backwards from the last session: number of changes of the mark up to then.
     changes = np.cumsum((known & (marks != before))[::-1], axis=0)
     since = np.cumsum(known[::-1], axis=0)
     frozen = int((np.where(changes == 0, since, 0).max(axis=0) >= FROZEN_SESSIONS).sum())
@@ -127,7 +127,7 @@ def judge_frozen_marks(marks: Floats, before: Floats) -> NoticeOutcome:
 
 
 def poisson_lower_tail(events: int, expected: float) -> float:
-    """Probability of at most so many events of a Poisson distribution.
+    """Return the probability that a Poisson variable is at most `events`.
 
     Parameters
     ----------

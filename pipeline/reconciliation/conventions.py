@@ -1,8 +1,8 @@
 """Conventions by which engines compute the figures of a run, each with a name.
 
-A convention takes the series of a span and returns its figure, or None where the span does not determine one. Those that
-are the interface's own definition are named in :mod:`schemas.metrics.core`; a value by another one is not served, but
-stands beside the figure that is.
+A convention takes the series of a span and returns its figure, or None where the span does not determine one. The
+conventions that the interface itself uses are named in :mod:`schemas.metrics.core`; a value under another convention is
+not served, but reported beside the served figure.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Daily(Ledger):
 
     @cached_property
     def returns(self) -> Floats:
-        """Return of each session, a fraction; all NaN if one opens with equity not above 0, so that no ratio is computed."""
+        """Return of each session, a fraction; all NaN if any session opens with equity at or below 0, so that no ratio is computed."""
         returns = solvent_returns(self.starting, self.ending)
         return np.full(self.starting.shape, np.nan) if isinstance(returns, Unavailable) else returns
 
@@ -56,7 +56,7 @@ class Daily(Ledger):
 
     @cached_property
     def with_run_peak(self) -> Daily:
-        """The same sessions, with drawdowns below the peak of the run."""
+        """The same sessions, with drawdowns measured from the peak of the run."""
         starting = self.starting.copy()
         starting[0] = max(starting[0], self.peak)
         return replace(self, starting=starting)
@@ -87,7 +87,7 @@ class Weekly:
     ic : Floats, shape (n_weeks,)
         Rank correlation of score and forward return.
     raw_ic : Floats, shape (n_weeks,), or None
-        The same of the signal before smoothing; None when the run did not record it.
+        Rank correlation of the signal before smoothing and forward return; None when the run did not record that signal.
     """
 
     date: Dates
@@ -115,7 +115,7 @@ class Convention:
     compute : Callable[[Daily | Weekly], float | None]
         Computes the figure of a span; None when the span does not determine it.
     annualised : bool
-        Whether the figure is scaled to a year; only records that say the same are compared with it.
+        Whether the figure is annualised; only records with the same flag are compared with it.
     units : tuple of str
         Units of the records to compare with it; empty for any.
     """
@@ -138,7 +138,7 @@ def _ratio(series: Floats | None, ddof: int, periods: int) -> float | None:
 
 
 def _ratio_convention(label: str, series: Series, ddof: int, periods: int = 1) -> Convention:
-    """Mean over deviation of a series, annualised where it has periods."""
+    """Mean over standard deviation of a series, annualised if `periods` is above 1."""
     scale = f"{periods} periods, " if periods > 1 else ""
     return Convention(
         f"{label}, {scale}ddof {ddof}",
@@ -148,7 +148,7 @@ def _ratio_convention(label: str, series: Series, ddof: int, periods: int = 1) -
 
 
 def _ratios(daily: Series, weekly: Series) -> tuple[Convention, ...]:
-    """Mean over deviation of daily or weekly returns, annualised or not."""
+    """Mean over standard deviation of daily or weekly returns, annualised or not."""
     return (
         *(_ratio_convention("daily", daily, ddof, periods) for periods in PERIODS for ddof in _DDOF),
         *(_ratio_convention("weekly", weekly, ddof, WEEKS) for ddof in _DDOF),
@@ -301,17 +301,17 @@ CONVENTIONS: Final[Mapping[str, tuple[Convention, ...]]] = {
         *_YEARLY_TURNOVER,
         *_MEAN_TURNOVER,
         replace(_SUM, units=("period_sum",)),
-        # Its unit does not distinguish it from a mean.
+        # The unit of the record does not distinguish a sum from a mean.
         replace(_SUM, name="sum of the sessions, as a ratio", units=("ratio",)),
     ),
     "mean_turnover": _MEAN_TURNOVER,
     "total_turnover": (_SUM,),
 }
-"""Name of a record -> the conventions tried, in this order. These are all the names that the interface serves."""
+"""Name of a record -> conventions to try, in order. Contains every name that the interface serves."""
 
 FROM_DECISIONS: Final = frozenset(
     {"mean_ic", "icir", "raw_mean_ic", "raw_icir", "ic_hit_rate", "ic_dispersion", "ic_coverage"}
 )
 """Names computed from the cross-sections; the others are computed from the ledger of long_short."""
 RAW: Final = frozenset({"raw_mean_ic", "raw_icir"})
-"""Names of the signal before smoothing."""
+"""Names of figures of the signal before smoothing."""

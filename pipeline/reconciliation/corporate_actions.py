@@ -1,7 +1,7 @@
 """Returns between unadjusted prices, corrected for splits, dividends and spin-offs.
 
-A ledger on such prices seals, by holding and day, shares and cash received without a fill. They take effect
-before the open of their day.
+For such prices a ledger seals, by holding and day, the shares and cash received without a fill. They take effect before
+the open of that day.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pipeline.reconciliation.grid import Codes, Flags, Floats
 _DAYS = np.int64(1) << 32
 """Larger than any day of a table, so that symbol and day form one key."""
 Holding = tuple[Codes, Codes, Codes]
-"""Symbol, and the days on which it is bought and sold at the open; each of shape (n_holdings,)."""
+"""Symbol, and the days on which it is bought and sold at the open, each of shape (n_holdings,)."""
 _CELL = ("book", "date", "symbol")
 
 
@@ -31,9 +31,9 @@ class CorporateActions:
     shares : Floats, shape (n_events + 1,)
         Cumulative sum of the log ratio of shares after an event to shares before it.
     cash : Floats, shape (n_events + 1,)
-        Cumulative sum of cash per share as before the first event, in the currency of the price.
+        Cumulative sum of cash per share held before the first event, in the currency of the price.
     reinvested : Floats, shape (n_events + 1,)
-        Cumulative sum of the log ratio of shares with the cash reinvested at the last close.
+        Cumulative sum of the log ratio of shares if the cash is reinvested at the last close.
     unknown : Codes, shape (n_events + 1,)
         Cumulative count of events whose effect per share the positions do not determine.
     held : Codes, shape (n_closes,)
@@ -61,7 +61,7 @@ class CorporateActions:
         pnl : polars.DataFrame
             ``book``, ``date``, ``symbol`` and at least one of ``quantity_adjustment`` and ``cash_adjustment``.
         positions : polars.DataFrame
-            The same key with ``quantity`` and ``mark_price``.
+            The same key columns, ``quantity`` and ``mark_price``.
         sessions : polars.DataFrame
             ``book`` and ``date`` of the ledger.
         codes : polars.DataFrame
@@ -70,7 +70,7 @@ class CorporateActions:
         Returns
         -------
         CorporateActions
-            With the events of all books together.
+            Events of all books.
         """
         before = (
             sessions.unique().sort("book", "date").with_columns(before=pl.col("date").shift(1).over("book"))
@@ -105,7 +105,7 @@ class CorporateActions:
             pl.concat([own, spin_offs])
             .group_by("symbol", "date")
             .agg(
-                # If books disagree on an event, its effect per share is unknown.
+                # If books disagree on an event, its effect per share counts as unknown.
                 share=pl.when(pl.col("share").round_sig_figs(9).n_unique() == 1).then(
                     pl.col("share").first()
                 ),
@@ -118,12 +118,12 @@ class CorporateActions:
         unknown = by_name.select(
             pl.any_horizontal(pl.col("share", "paid", "reinvested").is_null())
         ).to_series()
-        grown = _running(np.log(by_name["share"].fill_null(1.0).to_numpy()))
-        paid_per_share = by_name["paid"].fill_null(0.0).to_numpy() * np.exp(grown[1:])
+        share_growth = _running(np.log(by_name["share"].fill_null(1.0).to_numpy()))
+        paid_per_share = by_name["paid"].fill_null(0.0).to_numpy() * np.exp(share_growth[1:])
         held = positions.select("symbol", "date").unique().join(codes, on="symbol")
         return cls(
             key=_key(by_name["code"].to_numpy(), _day(by_name["date"])),
-            shares=grown,
+            shares=share_growth,
             cash=_running(paid_per_share),
             reinvested=_running(np.log(by_name["reinvested"].fill_null(1.0).to_numpy())),
             unknown=np.concatenate([[0], np.cumsum(unknown.to_numpy())]).astype(np.int64),
@@ -132,7 +132,7 @@ class CorporateActions:
         )
 
     def declared(self, holding: Holding) -> Flags:
-        """Find the holdings whose events are all declared, because a book of the run held the name at every close.
+        """Find the holdings whose events are all declared because a book held the name at every close.
 
         Parameters
         ----------
@@ -152,7 +152,7 @@ class CorporateActions:
         return np.asarray((closes == sessions) & (sessions > 0) & (self.unknown[high] == self.unknown[low]))
 
     def nearest(self, entry: Floats, maturity: Floats, actual: Floats, holding: Holding) -> Floats:
-        """Find the return nearest to the sealed one among those that the events allow.
+        """Find the return nearest to the sealed one among the returns that the events allow.
 
         Parameters
         ----------
@@ -166,8 +166,8 @@ class CorporateActions:
         Returns
         -------
         Floats, shape (n_holdings,)
-            Fractions: the price return, or with cash kept or reinvested, or between these; with the additional shares, or
-            without them, as for a spin-off.
+            Fractions. Allowed are the price return, the return with cash kept, with cash reinvested, and all values between
+            them; with the additional shares, or without them, as for a spin-off.
         """
         low, high = self._events(holding)
         price = maturity / entry
@@ -194,7 +194,7 @@ class CorporateActions:
 
 
 def _spin_offs(arrived: pl.DataFrame, positions: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
-    """Count new shares of a name that was not held as cash, at their close, from any of the book's holdings."""
+    """Count new shares of a name that was not held before as cash, at their close, paid by any holding of the book."""
     value = (
         arrived.join(positions.select(*_CELL, mark="mark_price"), on=_CELL, how="inner")
         .group_by("book", "date")

@@ -29,19 +29,19 @@ class Figure:
     Attributes
     ----------
     name, scope : str
-        As in its record.
+        As in the record.
     period : str or None
-        As in its record; None for the complete run.
+        As in the record; None for the complete run.
     sealed : float or None
         Sealed value, in the unit of the record.
     status : str
         ``reproduced``, ``not_reproduced`` or ``not_checked``.
     recomputed : float or None
-        Value by `convention`, else by the definition of the interface; None when the tables do not determine it.
+        Value under `convention`, or else under the interface's definition; None when the tables do not determine it.
     convention : str or None
-        Convention that reproduces the sealed value; None when none does.
+        Convention that reproduces the sealed value; None if there is none.
     reason : str or None
-        Why it was not checked.
+        Reason why the figure was not checked.
     """
 
     name: str
@@ -136,12 +136,12 @@ def reconcile(records: pl.DataFrame, weekly: Weekly | None, daily: Daily | None)
     Returns
     -------
     tuple of Figure
-        One for each record with a name that is served, in the order of the records.
+        One per record whose name is served, in the order of the records.
     """
     spans = _Spans(weekly, daily)
     basis = 1.0 if daily is None else daily.equity_basis
     columns = ("name", "scope", "period", "value", "unit", "annualised")
-    # Vanishing equity makes unbounded returns, from which no figure follows.
+    # Vanishing equity makes returns unbounded, so that no figure can be computed from them.
     with np.errstate(all="ignore"):
         return tuple(
             Figure(record.name, record.scope, record.period, record.sealed, *_outcome(record, spans, basis))

@@ -16,7 +16,7 @@ Symbols = npt.NDArray[np.int64] | npt.NDArray[np.uint32]
 Rows = slice | Codes
 
 BLOCK_CELLS: Final = 1 << 18
-"""Cells of one block, including empty ones, so that the arrays of a block fit the processor's cache."""
+"""Cells of one block, including empty ones; small enough for its arrays to fit the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Cells:
     session : Codes, shape (n_runs,)
         Session of each run, in the order of the table; negative where the grid has no such session.
     starts : Codes, shape (n_runs + 1,)
-        First row of each run, then the number of rows.
+        First row of each run, followed by the number of rows.
     symbol : Symbols, shape (n_rows,)
         Column of the grid of each row.
     ascending : Codes, shape (n_runs,)
@@ -54,7 +54,7 @@ class Cells:
         Returns
         -------
         Cells
-            Of all rows of the table.
+            Positions of all rows of the table.
         """
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
         return cls(session, starts, symbol, np.argsort(session, kind="stable"))
@@ -134,7 +134,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The occupied cells of some neighbouring sessions, as a vector, because most of the grid is empty.
+    """The occupied cells of some consecutive sessions, as a vector, because most of the grid is empty.
 
     Attributes
     ----------
@@ -146,8 +146,7 @@ class Block:
         ``(session - start) * symbols + symbol`` of each occupied cell, ascending: a cell is occupied when any of the
         tables has a row in it, or in the cell of the same symbol in the session before.
     places, before : Mapping[Hashable, Place]
-        Table -> where its rows lie, and where they lie one session later. Nothing is carried into the first session
-        of a book.
+        Table -> cells of its rows, and their cells one session later. No row is carried into the first session of a book.
     compared : Flags, shape (n_sessions,)
         Whether each session is compared.
     """
@@ -317,7 +316,7 @@ class Gaps:
     expected, actual : Floats, shape (n_gaps,)
         Value that follows from the other tables, and sealed value.
     parts : Mapping[str, Floats]
-        Name -> terms of the expected value, shape (n_gaps,).
+        Name -> term of the expected value, shape (n_gaps,).
     """
 
     session: Codes
@@ -338,7 +337,7 @@ def gaps_in(block: Block, wrong: Flags, expected: Floats, actual: Floats, **part
     Parameters
     ----------
     block : Block
-        The block.
+        Block to select from.
     wrong : Flags, shape (n_cells,)
         Whether the two values differ.
     expected, actual : Floats, shape (n_cells,)

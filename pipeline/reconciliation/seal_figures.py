@@ -16,8 +16,8 @@ from pipeline.seal import Seal
 @rule(
     "metrics.reproduced",
     "Every figure of metrics.json that the interface serves, overall and by period, follows from the sealed tables "
-    "under one of the conventions of docs/rules.md, to 1e-6. One that does not is not served: the "
-    "recomputed figure is, with a warning that names both.",
+    "under one of the conventions of docs/rules.md, to 1e-6. Otherwise the recomputed "
+    "figure is served in its place, with a warning that names both.",
     "Compute the figure from the tables that are sealed, or leave it out and let it be computed; name and unit say "
     "which figure it is.",
     level=Level.FILE,
@@ -106,9 +106,9 @@ def figures_from(
     records : polars.DataFrame
         Sealed figures.
     weeks : polars.DataFrame or None
-        As :func:`pipeline.reconciliation.figures.weekly_series` takes them; None without cross-sections.
+        Weekly figures for :func:`pipeline.reconciliation.figures.weekly_series`; None without cross-sections.
     portfolio : polars.DataFrame or None
-        Sealed ledger of all books; None without one.
+        Sealed ledger of all books; None if the run sealed none.
     equity_basis : float
         Opening equity of the run, in equity units.
 

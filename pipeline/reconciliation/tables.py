@@ -29,7 +29,7 @@ from schemas.tables.books import base_book
 SESSION = ("book", "date")
 """Key of a session of a book."""
 FILLS: Final = ("book", "timestamp", "decision_at")
-"""Key of fills of a book that were made together."""
+"""Key of fills of a book that share instant and decision."""
 _SYMBOL_KINDS: Final = ("positions", "pnl", "trades", "decisions")
 
 
@@ -37,16 +37,15 @@ _SYMBOL_KINDS: Final = ("positions", "pnl", "trades", "decisions")
 class Runs:
     """Maximal row ranges of adjacent rows that agree in some columns.
 
-    Ledgers come grouped by session, so that there are some thousand row ranges among a million rows: sums and
-    joins by session are then made on the row ranges. No order is assumed: separate rows are
-    merely more row ranges, and every answer is the same.
+    Ledgers are usually grouped by session, so that a million rows form a few thousand row ranges, on which sums and
+    joins by session are cheap. No order is assumed: ungrouped rows only form more row ranges, with the same results.
 
     Attributes
     ----------
     heads : polars.DataFrame
-        The columns at the first row of each row range.
+        The columns at the first row of each range.
     starts, lengths : int64, shape (n_runs,)
-        First row, and number of rows.
+        First row and number of rows of each range.
     """
 
     heads: pl.DataFrame
@@ -76,44 +75,44 @@ class CodedSymbols:
     Attributes
     ----------
     column : polars.Series of UInt32, length n_rows
-        Number of the symbol of each row; the same in all tables of the run.
-    different : polars.Series of Categorical
-        Each symbol that occurs, without null. It keeps the numbering alive.
+        Code of the symbol of each row, the same in all tables of the run.
+    distinct : polars.Series of Categorical
+        Distinct symbols, without null. Keeps the numbering of Polars alive.
     """
 
     column: pl.Series
-    different: pl.Series
+    distinct: pl.Series
 
     @property
     def codes(self) -> NDArray[np.uint32]:
-        """Number of each row, shape (rows,); the column has no null."""
+        """Code of each row, shape (rows,); the column must have no null."""
         return self.column.to_numpy()
 
     @property
     def width(self) -> int:
-        """One more than the highest number that occurs; 0 for none."""
-        codes = self.different.to_physical().to_numpy()
+        """Highest code plus 1; 0 without symbols."""
+        codes = self.distinct.to_physical().to_numpy()
         return int(codes.max()) + 1 if codes.size else 0
 
     @property
     def names(self) -> pl.DataFrame:
-        """Return ``code`` and ``symbol`` of each one that occurs."""
-        return pl.DataFrame({"code": self.different.to_physical(), "symbol": self.different.cast(pl.String)})
+        """Return ``code`` and ``symbol`` of each distinct symbol."""
+        return pl.DataFrame({"code": self.distinct.to_physical(), "symbol": self.distinct.cast(pl.String)})
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Facts about the run that rules need when the large tables have only a part of it.
+    """Facts about the complete run that rules need when the large tables hold only a part of it.
 
     Attributes
     ----------
     days : tuple of (int, int) or None
-        First and last day, as days since 1970-01-01, of the sessions that are compared: the rows of others are incomplete, and there
-        for what is carried over from them. None where the tables are complete.
+        First and last day, as days since 1970-01-01, of the sessions to compare. The rows of other sessions are incomplete; they
+        only supply state that is carried over. None if the tables are complete.
     moments : polars.DataFrame or None
-        ``book``, ``timestamp`` and ``decision_at`` of the fills of the run; None where the tables have all of them.
+        ``book``, ``timestamp`` and ``decision_at`` of all fills of the run; None if the tables are complete.
     whole_shares : bool or None
-        Whether all quantities of the run are whole numbers; None where the tables have all of them.
+        Whether all quantities of the run are whole numbers; None if the tables are complete.
     """
 
     days: tuple[int, int] | None = None
@@ -127,15 +126,15 @@ class Tables:
     Parameters
     ----------
     frames : Mapping[str, polars.DataFrame]
-        Kind -> frame. A rule looks at the columns that are there: one that failed a rule before is not.
+        Kind -> frame. Columns that broke an earlier rule are absent.
     equity_basis : float
-        Opening equity in equity units, the scale of every absolute tolerance on money.
+        Opening equity in equity units; the scale of every absolute tolerance on money.
     declared : DeclaredDifferences or None
-        Where the seal says that its engine differs; by default nowhere.
+        Differences of the engine that the seal declares; by default none.
     part : Part or None
-        What is known of the run beside these tables, where they are a part of it.
+        Facts about the complete run, if these tables are a part of it.
     category : polars.Categorical or None
-        Whose numbers the symbols have, so that tables of several parts share them; a new one by default.
+        Numbering of the symbols, shared by the tables of several parts; a new one by default.
     """
 
     def __init__(
@@ -148,7 +147,7 @@ class Tables:
     ) -> None:
         self._frames = dict(frames)
         self._runs: dict[tuple[str, tuple[str, ...]], Runs] = {}
-        # The numbering belongs to this run and is freed with it.
+        # The numbering belongs to this run and is freed with its tables.
         self._category = category or pl.Categorical(pl.Categories.random())
         self._symbols: dict[str, CodedSymbols] = {}
         self.equity_basis = equity_basis
@@ -160,11 +159,11 @@ class Tables:
         return self._frames[kind]
 
     def has(self, kind: str, *columns: str) -> bool:
-        """Return whether the kind is there with all these columns."""
+        """Return whether the kind is present with all these columns."""
         return kind in self._frames and all(column in self._frames[kind].columns for column in columns)
 
     def present(self, kind: str, columns: Sequence[str]) -> tuple[str, ...]:
-        """Return the columns that the kind has."""
+        """Return those of the columns that the kind has."""
         return tuple(column for column in columns if self.has(kind, column))
 
     def without(self, failed: Mapping[str, Collection[str]]) -> Tables:
@@ -178,32 +177,32 @@ class Tables:
 
     @cached_property
     def alignment(self) -> Alignment:
-        """The tables on the grid of the ledger's sessions, computed by the first rule that needs it."""
-        # No reference cycle, so that it is freed with the tables.
+        """The tables on the grid of the ledger's sessions, computed on first use."""
+        # A weak proxy avoids a reference cycle, so that the alignment is freed with the tables.
         return Alignment(weakref.proxy(self))
 
     def symbols(self, kind: str) -> CodedSymbols:
-        """Return the symbols of a kind by number, looked up once.
+        """Return the symbols of a kind as codes, computed once.
 
-        Joins and comparisons of numbers cost less than those of texts.
+        Joining and comparing codes is cheaper than joining and comparing text.
         """
         if kind not in self._symbols:
             coded = self._frames[kind]["symbol"].cast(self._category)
             codes = coded.to_physical()
-            # Counted, not hashed: there are few numbers.
+            # Counted rather than hashed, because codes are small.
             numbers = np.flatnonzero(np.bincount(codes.drop_nulls().to_numpy())).astype(np.uint32)
             self._symbols[kind] = CodedSymbols(codes, pl.Series(numbers).cat.to(self._category))
         return self._symbols[kind]
 
     def runs(self, kind: str, columns: tuple[str, ...] = SESSION) -> Runs:
-        """Return the ranges of adjacent rows that agree in these columns, computed once."""
+        """Return the ranges of adjacent rows with equal values in these columns, computed once."""
         if (kind, columns) not in self._runs:
             self._runs[kind, columns] = find_runs(self._frames[kind].select(columns))
         return self._runs[kind, columns]
 
 
 def find_runs(key: pl.DataFrame) -> Runs:
-    """Find the row ranges of rows that agree in every column; null equals null."""
+    """Find the ranges of adjacent rows that agree in every column; null equals null."""
     if not key.height:
         empty = np.empty(0, np.int64)
         return Runs(key, empty, empty)
@@ -211,7 +210,7 @@ def find_runs(key: pl.DataFrame) -> Runs:
     # Column by column: a struct of them would be encoded row by row.
     for column in key.iter_columns():
         current, previous = column.slice(1), column.slice(0, key.height - 1)
-        # Without nulls a plain comparison is equivalent, and needs no query.
+        # Without nulls a plain comparison is equivalent, and cheaper than a query.
         changes |= (current.ne_missing(previous) if column.null_count() else current != previous).to_numpy()
     starts = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(changes) + 1])
     lengths = np.diff(starts, append=key.height)
@@ -224,12 +223,12 @@ class Alignment:
     Parameters
     ----------
     tables : Tables
-        With ``portfolio.book`` and ``portfolio.date``, unique together, where the sessions are read.
+        Must have ``portfolio.book`` and ``portfolio.date``, unique together, if the sessions are used.
 
     Attributes
     ----------
     width : int
-        Columns of the grid: symbols of all tables together.
+        Number of columns of the grid: the symbols of all tables.
     """
 
     def __init__(self, tables: Tables) -> None:
@@ -241,25 +240,25 @@ class Alignment:
 
     @cached_property
     def _order(self) -> Codes:
-        """Row of the portfolio of each session."""
+        """Portfolio row of each session."""
         keys = self._tables["portfolio"].select(SESSION)
         return keys.select(pl.arg_sort_by(SESSION)).to_series().to_numpy()
 
     @cached_property
     def sessions(self) -> pl.DataFrame:
-        """``book``, ``date`` and ``session`` (the row of the grid), by book and date."""
+        """``book``, ``date`` and ``session`` (row of the grid), sorted by book and date."""
         ordered = self._tables["portfolio"][self._order].select(SESSION)
         return ordered.with_columns(session=pl.int_range(pl.len(), dtype=pl.Int64))
 
     @property
     def opens(self) -> Flags:
-        """Whether a session is the first of its book."""
+        """Whether each session is the first of its book."""
         books = self.sessions["book"].rle_id().to_numpy()
         return np.diff(books, prepend=-1) != 0 if books.size else np.zeros(0, np.bool_)
 
     @cached_property
     def compared(self) -> Flags:
-        """Whether a session is compared: all of them, or those of a part."""
+        """Whether each session is compared: all sessions, or those of a part."""
         days = self._tables.part.days
         if days is None:
             return np.ones(self.sessions.height, np.bool_)
@@ -279,7 +278,7 @@ class Alignment:
 
     @property
     def fills(self) -> Hashable:
-        """Name in :attr:`blocks` of the fills that are booked in the ledger."""
+        """Key in :attr:`blocks` of the fills that are booked in the ledger."""
         excluded = self._tables.declared.outside_ledger
         return ("trades", excluded) if excluded else "trades"
 
@@ -289,14 +288,14 @@ class Alignment:
         Parameters
         ----------
         kind : str
-            A kind with ``symbol``. Rows of sessions that the ledger has not are left out: other rules report those.
+            A kind with ``symbol``. Rows of sessions that the ledger lacks are left out; other rules report them.
         leaving_out : collection of str
             Suffixes of trade-only variants whose fills do not count.
 
         Returns
         -------
         Cells
-            Computed once.
+            Positions of the rows on the grid; cached.
         """
         key = (kind, tuple(sorted(leaving_out)))
         if key not in self._cells:
@@ -318,7 +317,7 @@ class Alignment:
         return self._tables[kind][name].to_numpy()
 
     def rows(self, gaps: Gaps) -> pl.DataFrame:
-        """Describe cells: book, date, symbol, expected value and its parts, and sealed value, by key."""
+        """Describe differing cells, sorted by key: book, date, symbol, expected value and its parts, sealed value."""
         cells = self.sessions[gaps.session]
         figures = {**gaps.parts, "expected": gaps.expected, "actual": gaps.actual}
         rows = cells.drop("session").with_columns(symbol=self.names(gaps.symbol), **figures)
@@ -338,7 +337,7 @@ class Alignment:
         leaving_out : collection of str
             Suffixes of trade-only variants whose fills do not count.
         ufunc : numpy.ufunc
-            Binary; the sum by default.
+            Binary ufunc; addition by default.
 
         Returns
         -------
@@ -349,7 +348,7 @@ class Alignment:
         return reduced_by_session(ufunc, values, session, lengths, self.sessions.height)
 
     def unknown_sessions(self, kind: str) -> pl.DataFrame:
-        """Return book and date of the sessions of positions or pnl that the ledger lacks, in this order."""
+        """Return the sessions of positions or pnl that the ledger lacks, by book and date."""
         session, _ = self._run_sessions_for(kind, ())
         return self._tables.runs(kind).heads.filter(session < 0).unique().sort(SESSION)
 
@@ -359,7 +358,7 @@ class Alignment:
         return values
 
     def _run_sessions_for(self, kind: str, leaving_out: Collection[str]) -> tuple[Codes, Codes]:
-        """Return session, -1 for none, and length of each run of the rows of a table."""
+        """Return the session (-1 for none) and the length of each row range of a table."""
         key = (kind, tuple(sorted(leaving_out)))
         if key not in self._run_sessions:
             runs = self._tables.runs(kind, ("book", "timestamp") if kind == "trades" else SESSION)
@@ -372,7 +371,7 @@ class Alignment:
 
 
 def fill_sessions(moments: pl.DataFrame, leaving_out: Collection[str] = ()) -> pl.DataFrame:
-    """Return ``book`` and ``date`` of the session that each fill belongs to, the book null of variants left out.
+    """Return ``book`` and ``date`` of the session that each fill belongs to, with a null book for variants in `leaving_out`.
 
     Parameters
     ----------
@@ -397,20 +396,20 @@ def fill_sessions(moments: pl.DataFrame, leaving_out: Collection[str] = ()) -> p
 
 
 def fill_instants(moments: pl.DataFrame, sessions: pl.Series) -> pl.DataFrame:
-    """Find the instant at which the books filled each decision.
+    """Find the instant of the fills of each decision.
 
     Parameters
     ----------
     moments : polars.DataFrame
         ``book``, ``timestamp`` and ``decision_at`` of fills; those of trade-only variants do not count.
     sessions : polars.Series
-        Days of the ledger.
+        Days of the ledger's sessions.
 
     Returns
     -------
     polars.DataFrame
-        ``date`` of the decision, ascending, and the instant ``at``, of decisions all of whose fills are of one instant of the
-        first session after it.
+        ``date`` of the decision, ascending, and the instant ``at``, for decisions whose fills all share one instant in the
+        first session after the decision.
     """
     own = [book for book in moments["book"].unique() if base_book(book) == book]
     return (
