@@ -1,7 +1,7 @@
 """Rules on a seal, and their violations.
 
-Rules on files are in :mod:`pipeline.seal`, those on rows in :mod:`pipeline.rules`; both have
-the three shapes here. :data:`pipeline.rules.RULES` lists them all, in the order they are checked.
+Rules on files are in :mod:`pipeline.seal`, rules on rows in :mod:`pipeline.rules`; each has one of the levels
+declared here. :data:`pipeline.rules.RULES` lists all of them in the order of the checks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ P = ParamSpec("P")
 E = TypeVar("E")
 
 MAX_EXAMPLES: Final = 5
-"""Broken rows that a violation shows; its count includes all."""
+"""Maximum broken rows that a violation shows; its count includes all of them."""
 _SHOWN: Final[ContextVar[int | None]] = ContextVar("examples_shown", default=MAX_EXAMPLES)
 
 
@@ -64,7 +64,7 @@ class Finding:
     kind
         The kind of the seal that holds the broken rows; ``seal`` for the manifest.
     rows
-        How many rows (or entries, where the file has no rows) break the rule.
+        Number of rows (or entries, if the file has no rows) that break the rule.
     examples
         Up to five of them, JSON-ready.
     message
@@ -87,13 +87,13 @@ class Coverage:
     Attributes
     ----------
     checked, of
-        Rows that were compared, and rows that the rule is about.
+        Rows that were compared, and rows that the rule applies to.
     checked_without_raw
-        Those of `checked` that are settled without the raw books, which not every reader may know of.
+        Rows of `checked` that were compared without raw books, which not every reader may see.
     finding
-        As of any rule: None when every row that was compared holds.
+        Finding of the rule; None if no compared row breaks it.
     reason
-        Why no row could be compared; only then.
+        Reason why no row could be compared; else None.
     """
 
     checked: int
@@ -103,7 +103,7 @@ class Coverage:
     reason: str | None = None
 
     def __add__(self, other: Coverage) -> Coverage:
-        """Return the coverage of two parts of a run."""
+        """Return the combined coverage of two parts of a run."""
         checked = self.checked + other.checked
         return Coverage(
             checked,
@@ -121,7 +121,7 @@ class Violation:
     Attributes
     ----------
     rule
-        Its stable id.
+        Stable id of the rule.
     file
         Path of the file inside the seal.
     rows, examples, message, kind, columns
@@ -158,23 +158,23 @@ class Rule(Generic[P]):
     Attributes
     ----------
     id
-        ``group.name``, stable: reports and operators refer to it.
+        ``group.name``; stable, because reports and operators refer to it.
     meaning, remedy
         Its requirement, and the fix when it is broken.
     level
-        Its arguments.
+        Subject of the rule, which determines its arguments.
     body
-        The function itself, which leaves the naming of the rule to this class.
+        The function that checks; this class adds the id and the remedy to its findings.
     needs
-        Kind -> columns without which it cannot be checked.
+        Kind -> columns that the check requires.
     uses
-        Kind -> columns it checks too where they are there.
+        Kind -> columns that it also checks if they are present.
     unique
-        Kinds whose key must be unique for its answer to mean anything.
+        Kinds whose keys must be unique for a meaningful result.
     warns
-        Whether breaking it is a warning rather than a refusal.
+        Whether a violation is a warning rather than a refusal.
     voids
-        Whether a column that breaks it has no values other rules can use.
+        Whether other rules cannot use the values of a column that breaks it.
     """
 
     id: str
@@ -193,7 +193,7 @@ class Rule(Generic[P]):
         return self.apply(*args, **kwargs)[0]
 
     def apply(self, *args: P.args, **kwargs: P.kwargs) -> tuple[Violation | None, Coverage | None]:
-        """Apply the rule: the violation, or None when it holds, and the coverage of a rule that measures it."""
+        """Apply the rule; return the violation, or None if it holds, and the coverage if the rule measures it."""
         outcome = self.body(*args, **kwargs)
         if isinstance(outcome, Coverage):
             return self._violation(outcome.finding), outcome
@@ -215,7 +215,7 @@ class Rule(Generic[P]):
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds it reads."""
+        """The kinds that the rule reads."""
         return tuple(dict.fromkeys((*self.needs, *self.uses)))
 
 
@@ -231,7 +231,7 @@ def rule(
     warns: bool = False,
     voids: bool = False,
 ) -> Callable[[Callable[P, Finding | Coverage | None]], Rule[P]]:
-    """Return a decorator that makes a rule of a function; the parameters are the attributes of :class:`Rule`."""
+    """Return a decorator that turns a function into a rule; for the parameters see the attributes of :class:`Rule`."""
 
     def make(body: Callable[P, Finding | Coverage | None]) -> Rule[P]:
         return Rule(id, meaning, remedy, level, body, needs or {}, uses or {}, unique, warns, voids)

@@ -1,7 +1,7 @@
 """The rules on seals.
 
-:data:`RULES` lists them in the order they are checked, each with its meaning and the fix; :func:`check`
-applies them to a seal. A rule by itself is a pure function of frames.
+:data:`RULES` lists them in the order of the checks, each with its meaning and fix; :func:`check` applies them to a seal.
+Each rule is a pure function of frames.
 """
 
 from pipeline.reconciliation.tables import Tables

@@ -21,23 +21,23 @@ TURNOVER: Final[Mapping[str, str]] = {
     "traded_over_ending_equity": "half of turnover_notional over ending_equity",
     "weight_changes": "half of the absolute changes of weight since the previous close, on every session",
 }
-"""Conventions of the ledger's turnover, in the order tried; one of them has to hold for all of the run."""
+"""Conventions of the ledger's turnover, in the order tried; one of them must hold throughout the run."""
 CARRY: Final[Mapping[str, str]] = {
     "cash": "cash_start x risk_free_return",
     "positive_cash": "cash_start x risk_free_return, and 0 while cash_start is negative",
 }
-"""The conventions of the interest on cash, in the order tried."""
+"""Conventions of the interest on cash, in the order tried."""
 ROUNDING_DEVIATIONS: Final = 5.0
 """Bound in units of the root of the sum of squares; random signs exceed it once in 270,000 books (Hoeffding: 2 exp(-25/2))."""
 MAX_ROUNDING_TOTAL: Final = 0.01
-"""Fraction of equity; coarser rounding changes results, even with random signs."""
+"""Bound on total rounding as a fraction of equity; coarser rounding changes results, even with random signs."""
 MIN_ROUNDING_TOTAL: Final = 1e-4
-"""Fraction of equity that is always allowed over the run, for the truncated cents of a small book."""
+"""Total rounding that is always allowed, as a fraction of equity, for the truncated cents of a small book."""
 
 _FILL: Final = ("book", "timestamp", "symbol")
 _CELL: Final = (*SESSION, "symbol")
 _RATIOS: Final = ("gross_exposure", "net_exposure", "largest_abs_weight", "turnover")
-"""Columns of the ledger that are compared relative to 1, not to equity_basis."""
+"""Columns of the ledger that are compared on a scale of 1, not of equity_basis."""
 
 
 @rule(
@@ -101,7 +101,7 @@ def portfolio_cash_flow(tables: Tables) -> Finding | None:
     unique=("portfolio",),
 )
 def portfolio_execution_cost(tables: Tables) -> Finding | None:
-    """Report sessions with other costs than those of their fills."""
+    """Report sessions whose costs differ from those of their fills."""
     grid, excluded = tables.alignment, tables.declared.outside_ledger
     cost = -grid.by_session("trades", grid.column("trades", "execution_cost"), excluded)
     return _finding(tables, {"execution_cost": cost})
@@ -111,7 +111,7 @@ def portfolio_execution_cost(tables: Tables) -> Finding | None:
     "portfolio.rounding",
     "rounding_adjustment closes a session to rounding: at most 1e-6 of starting_equity, or the fraction that seal.json "
     "declares as reconciliation.rounding.",
-    "Book flows where they belong: what rounding cannot explain is a missing flow.",
+    "Book flows where they belong: a remainder that rounding cannot explain is a missing flow.",
     needs={"portfolio": (*SESSION, "starting_equity", "rounding_adjustment")},
     unique=("portfolio",),
 )
@@ -130,7 +130,7 @@ def portfolio_rounding(tables: Tables) -> Finding | None:
     f"{ROUNDING_DEVIATIONS:g} times the root of the sum of its squares, and to at most {MAX_ROUNDING_TOTAL:g} of equity; "
     f"{MIN_ROUNDING_TOTAL:g} of equity is allowed in any case. Equity is the mean starting_equity, or equity_basis where that is "
     "larger.",
-    "Round to the nearest, so that errors cancel; what adds up over a run is a flow: book it as cost, carry or profit.",
+    "Round to nearest, so that errors cancel; an amount that adds up over a run is a flow: book it as cost, carry or profit.",
     needs={"portfolio": (*SESSION, "starting_equity", "rounding_adjustment")},
     unique=("portfolio",),
 )
@@ -175,8 +175,8 @@ def portfolio_carry(tables: Tables) -> Finding | None:
 @rule(
     "portfolio.exposure",
     "gross_notional and net_notional are the sums of absolute and signed notionals of the session's positions; "
-    "gross_exposure and net_exposure those over ending_equity; largest_abs_weight is the largest absolute notional "
-    "over ending_equity; all are 0 without positions.",
+    "gross_exposure and net_exposure are the same divided by ending_equity; largest_abs_weight is the largest absolute notional "
+    "divided by ending_equity; all are 0 without positions.",
     "Sum the positions that are sealed, marked at the close, and divide by the ending equity.",
     needs={
         "positions": (*_CELL, "signed_notional"),
@@ -213,8 +213,8 @@ def portfolio_exposure(tables: Tables) -> Finding | None:
 
 @rule(
     "portfolio.turnover_notional",
-    "turnover_notional is the sum of |quantity x mid_price| over the day's fills, those of the trade-only variants "
-    "included unless seal.json declares them outside_turnover.",
+    "turnover_notional is the sum of |quantity x mid_price| over the day's fills, including those of the "
+    "trade-only variants unless seal.json declares them outside_turnover.",
     "Count every fill once at its mid, purchases and sales alike.",
     needs={
         "portfolio": (*SESSION, "turnover_notional"),
@@ -248,12 +248,12 @@ def portfolio_turnover(tables: Tables) -> Finding | None:
         if not _mismatch(tables, "turnover", expected).any():
             return None
     if not tables.has("positions", *_CELL, "weight"):
-        return None  # the conventions on weights cannot be tried, and one of them may be the run's
+        return None  # the conventions on weights cannot be tried, but the run may use one of them
     return _nearest(tables, "turnover", tried)
 
 
 def turnover_conventions(tables: Tables) -> set[str]:
-    """Name the conventions of turnover that every session keeps."""
+    """Return the names of the turnover conventions that hold in every session."""
     return {
         name for name, expected in _turnovers(tables) if not _mismatch(tables, "turnover", expected).any()
     }
@@ -273,7 +273,7 @@ def _turnovers(tables: Tables) -> Iterator[tuple[str, Floats]]:
 
 
 def _weight_changes(tables: Tables) -> Floats:
-    """Half of the absolute changes of weight by session, shape (sessions,)."""
+    """Return half of the sum of absolute weight changes by session, shape (sessions,)."""
     grid = tables.alignment
     weight = grid.column("positions", "weight")
     changes = np.zeros(grid.sessions.height)
@@ -285,7 +285,7 @@ def _weight_changes(tables: Tables) -> Floats:
 
 
 def _ratio(numerator: Floats, denominator: Floats) -> Floats:
-    """Divide; NaN over 0."""
+    """Divide; NaN where the denominator is 0."""
     return np.divide(numerator, denominator, out=np.full_like(numerator, np.nan), where=denominator != 0)
 
 
@@ -313,7 +313,7 @@ def _finding(
     Parameters
     ----------
     wrong
-        Which sessions these are, where it is not those that differ by more than the tolerance.
+        Broken sessions by column; by default those that differ by more than the tolerance.
     """
     grid = tables.alignment
     if wrong is None:
@@ -322,7 +322,7 @@ def _finding(
     for name, flags in wrong.items():
         at = np.flatnonzero(flags)
         if at.size:
-            reasons.append(f"{name} is not what its parts come to{remark} in {counted(at.size, 'session')}")
+            reasons.append(f"{name} does not follow from its parts{remark} in {counted(at.size, 'session')}")
             figures = {"expected": expected[name][at], "actual": grid.ledger(name)[at]}
             rows = grid.sessions[at].with_columns(column=pl.lit(name), **figures)
             parts.append(rows.head(examples_wanted(rows.height)))

@@ -52,7 +52,7 @@ from schemas.kinds import KINDS, OPTIONAL_KINDS, TABLE_KINDS
 from schemas.tables.pnl import ADJUSTMENTS
 
 _READERS: Final = 8
-"""Threads that read and hash; hashing releases the interpreter, and an object store answers slowly."""
+"""Threads that read and hash: hashing releases the GIL, and object stores have high latency."""
 _SEQUENTIAL_BYTES: Final = 4 * 2**20
 """Total bytes up to which the files of a local folder are read sequentially."""
 
@@ -128,23 +128,23 @@ def check(
     Parameters
     ----------
     seal
-        As opened: its manifest keeps ``seal.manifest`` already.
+        An opened seal, whose manifest has passed ``seal.manifest``.
     on_step
-        Called with the name of each file or rule as its turn comes.
+        Called with the name of each file or rule before it is processed.
     figures
-        Whether the run's own figures are recomputed where every rule holds. A build does that later, from the
-        weekly figures it publishes.
+        Whether to recompute the run's own figures if every rule holds. A build does that later, from the weekly
+        figures it publishes.
     keys
-        Keys of teams, one of which must have signed the seal; None where no signature is required.
+        Keys of teams, one of which must have signed the seal; None if no signature is required.
     prices
-        Parquet file, or folder of them, of market prices that notices compare the run with; None compares it with none.
+        Parquet file, or folder of Parquet files, with market prices that notices compare the run with; None for no comparison.
 
     Returns
     -------
     Report
-        All broken rules, not only the first. A rule is left out, and named in `not_checked`, when a kind it
-        needs is not sealed or not intact, or a column it needs is missing, mistyped, null where it must not
-        be, or not finite. The tables stay available through :meth:`pipeline.seal.Seal.table`.
+        All broken rules, not only the first. A rule is skipped, and named in `not_checked`, when a kind it
+        needs is not sealed or not intact, or a column it needs is missing, mistyped, not finite, or null where
+        null is not allowed. The tables stay available through :meth:`pipeline.seal.Seal.table`.
 
     Raises
     ------
@@ -199,7 +199,7 @@ def _check_in_parts(
 def _check_files(
     seal: Seal, on_step: Callable[[str], None], keys: TeamKeys | None, *, in_parts: bool = False
 ) -> _Check:
-    """Read the files, and apply the rules on them."""
+    """Read the files and apply the rules on files."""
     state = _Check(seal, on_step, in_parts=in_parts)
     if keys is not None:
         try:
@@ -274,7 +274,7 @@ def judge(
     delayed: Floats | None,
     figures: tuple[Figure, ...],
 ) -> tuple[NoticeOutcome, ...]:
-    """Judge a sound seal by the notices on its own figures.
+    """Apply the notices on a run's own figures to a sound seal.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ def judge(
 
 
 def _read_files(state: _Check) -> None:
-    """Read, hash and decode every file, several at a time; violations are noted in one order."""
+    """Read, hash and decode every file, several at a time; violations are recorded in a fixed order."""
     seal = state.seal
     safe = []
     for kind in seal.kinds:
@@ -298,13 +298,13 @@ def _read_files(state: _Check) -> None:
         else:
             safe.append(kind)
     few = seal.local and sum(seal.kinds[kind].bytes or 0 for kind in safe) <= _SEQUENTIAL_BYTES
-    # Small local seals are read without threads, which would cost a quarter more time.
+    # Small local seals are read without threads, which would take a quarter longer.
     with ThreadPoolExecutor(_READERS, thread_name_prefix="seal") as pool:
         reading = {
             kind: partial(_read, state, kind) if few else pool.submit(_read, state, kind).result
             for kind in safe
         }
-        # Small files first: the large ones are hashed while those are decoded.
+        # Small files first: large files are hashed while small ones are decoded.
         for kind in sorted(safe, key=lambda kind: seal.kinds[kind].bytes or 0):
             state.on_step(seal.kinds[kind].path)
             facts = reading[kind]()
@@ -322,7 +322,7 @@ def _read_files(state: _Check) -> None:
 def _read(state: _Check, kind: str) -> tuple[FileFact, ...]:
     facts = state.seal.files(kind)
     if kind in TABLE_KINDS and all(fact.intact for fact in facts) and not state.by_parts(kind):
-        state.seal.decode(kind)  # kept by the seal
+        state.seal.decode(kind)  # cached by the seal
     return facts
 
 

@@ -1,4 +1,4 @@
-"""Parts of documents that are derived from the rules: ``python -m pipeline.rules.document DOCUMENT…`` renders them again."""
+"""Parts of documents that are derived from the rules; ``python -m pipeline.rules.document DOCUMENT…`` updates them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _section(rule: Rule[...]) -> str:
 
 
 def _rules() -> str:
-    """Return every rule in the order checked, with its meaning, what it reads and the fix."""
+    """Return every rule in the order of the checks, with its meaning, inputs and fix."""
     return "\n".join(_section(rule) for rule in RULES.values())
 
 

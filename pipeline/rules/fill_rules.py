@@ -23,7 +23,7 @@ _CASH: Final = "cash_adjustment"
 
 @rule(
     "trades.cost",
-    "A fill's execution_cost = fee + quantity x (fill_price - mid_price): what it paid beyond the mid.",
+    "A fill's execution_cost = fee + quantity x (fill_price - mid_price), the amount paid beyond the mid.",
     "Measure the impact against the mid that is sealed, with the sign of the quantity; a purchase fills above the "
     "mid, a sale below it.",
     needs={"trades": ("quantity", "mid_price", "fill_price", "fee", "execution_cost")},
@@ -69,7 +69,7 @@ def trades_decision(tables: Tables) -> Finding | None:
 
 @rule(
     "positions.fills",
-    "A name's quantity at a close is that of the previous close plus the day's fills of the book and of its "
+    "A name's quantity at a close is its quantity at the previous close plus the day's fills of the book and of its "
     "trade-only variants, plus quantity_adjustment where the pnl seals one; a name without a row holds 0.",
     "Seal every fill with its sign, on the session it changed the holding; shares received without a fill belong "
     "in quantity_adjustment of the pnl.",
@@ -94,13 +94,13 @@ def positions_fills(tables: Tables) -> Finding | None:
         expected = before + bought
         if adjusted is not None:
             expected += block.spread("pnl", adjusted)
-        # Without a price the tolerance cannot be in money: a sum that cancels is compared relative to its terms.
+        # There is no price to scale the tolerance, so a sum that cancels is compared relative to its terms.
         wrong = differing(expected, actual, 0.0, before, bought)
         if wrong.any():
             wrong &= differing(expected, actual, 0.0, block.spread(grid.fills, abs(filled)))
         return gaps_in(block, wrong, expected, actual, quantity_before=before, filled=bought)
 
-    return _finding(tables, "positions", compare, "quantity is not the quantity before plus the fills")
+    return _finding(tables, "positions", compare, "quantity is not the previous quantity plus the fills")
 
 
 @rule(
@@ -137,7 +137,7 @@ def pnl_market(tables: Tables) -> Finding | None:
         parts = {"notional_before": before, "notional": after, "paid_at_mid": bought}
         return gaps_in(block, wrong, expected, actual, **parts)
 
-    return _finding(tables, "pnl", compare, "market_pnl is not what positions and fills come to")
+    return _finding(tables, "pnl", compare, "market_pnl does not follow from positions and fills")
 
 
 @rule(
@@ -152,7 +152,7 @@ def pnl_market(tables: Tables) -> Finding | None:
     unique=("pnl", "portfolio"),
 )
 def pnl_execution_cost(tables: Tables) -> Finding | None:
-    """Report name-days whose cost differs from that of their fills."""
+    """Report name-days whose cost differs from the cost of their fills."""
     grid = tables.alignment
     cost, pnl = grid.column("trades", "execution_cost"), grid.column("pnl", "execution_cost")
 
@@ -161,7 +161,7 @@ def pnl_execution_cost(tables: Tables) -> Finding | None:
         wrong = differing(expected, actual, ABSOLUTE * tables.equity_basis)
         return gaps_in(block, wrong, expected, actual)
 
-    return _finding(tables, "pnl", compare, "execution_cost is not that of the day's fills")
+    return _finding(tables, "pnl", compare, "execution_cost does not match the day's fills")
 
 
 @rule(

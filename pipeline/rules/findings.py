@@ -9,8 +9,8 @@ import polars as pl
 
 from pipeline.rule import Finding, examples_wanted, limited
 
-LONGEST: Final = 80
-"""Characters of a text that are shown."""
+MAX_TEXT: Final = 80
+"""Maximum characters of a text in an example."""
 
 
 def pick_examples(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
@@ -21,12 +21,12 @@ def pick_examples(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[Mapping[
     frame
         The broken rows.
     columns
-        What to show of them, the key first; those that are not there are left out.
+        Columns to show, the key first; missing ones are left out.
 
     Returns
     -------
     tuple
-        Days and instants as ISO-8601 text; numbers that JSON has no sign for as text.
+        Days and instants as ISO-8601 text; numbers that JSON cannot represent as text.
     """
     shown = frame.head(examples_wanted(frame.height)).select(
         [name for name in dict.fromkeys(columns) if name in frame.columns]
@@ -46,8 +46,8 @@ def pick_examples(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[Mapping[
             if value is not None and (value != value or value in (float("inf"), float("-inf"))):  # noqa: PLR0124
                 row[name] = str(value)
         for name, value in row.items():
-            if isinstance(value, str) and len(value) > LONGEST:
-                row[name] = f"{value[: LONGEST - 3]}..."
+            if isinstance(value, str) and len(value) > MAX_TEXT:
+                row[name] = f"{value[: MAX_TEXT - 3]}..."
     return tuple(rows)
 
 
@@ -69,7 +69,7 @@ def broken_rows(
     rows
         The broken rows.
     columns
-        What the examples show, the key first.
+        Columns to show in the examples, the key first.
     **shown
         Columns to add for the examples, such as the expected figure.
     """

@@ -48,7 +48,7 @@ def positions_notional(tables: Tables) -> Finding | None:
 def positions_weight(tables: Tables) -> Finding | None:
     """Report positions whose weight differs from their share of that day's equity.
 
-    Rows of sessions the portfolio lacks have no equity to compare with; ``positions.total`` reports them.
+    Rows of sessions that the portfolio lacks have no equity to compare with; ``positions.total`` reports them.
     """
     runs = tables.runs("positions")
     equity = runs.heads.join(

@@ -1,7 +1,7 @@
 """The rules on a run too large for memory: some days at a time, with the state carried over from other days.
 
-This path only establishes that every rule holds. Where a rule that refuses is broken, or is undecided
-from parts alone, the run is checked at once in memory: both paths produce identical reports.
+This path can only establish that every rule holds. If a refusing rule is broken, or cannot be decided from parts, the run
+is checked again as a whole in memory, so that reports do not depend on the path.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pipeline.seal.seal import LARGE_KINDS
 from schemas.tables import TABLES
 
 PART_ROWS: Final = 1_500_000
-"""Rows of all tables together in a part: about 200 MB, with what is computed of them."""
+"""Rows of all tables in one part: about 200 MB including intermediate results."""
 _MAX_RANGES: Final = 1_000
 """Maximum ranges of rows per part; an unsorted table has more."""
 _ORDER: Final = {"decisions": ("date",), "positions": SESSION, "pnl": SESSION, "trades": FILLS}
@@ -31,7 +31,7 @@ _ORDER: Final = {"decisions": ("date",), "positions": SESSION, "pnl": SESSION, "
 
 
 class Undecided(Exception):
-    """A rule is broken, or cannot be decided from parts: the run is checked at once in memory."""
+    """A rule is broken, or cannot be decided from parts, so the run must be checked as a whole in memory."""
 
 
 def apply_in_parts(
@@ -42,21 +42,21 @@ def apply_in_parts(
     Parameters
     ----------
     seal
-        Read in parts.
+        A seal that is read in parts.
     small
-        Its other tables.
+        Kind -> frame, for its tables that are not large.
     rules
-        Of the levels of a table and of a run; those that cannot be applied are left out already.
+        Applicable rules on tables and on the run.
 
     Returns
     -------
     tuple
-        The violations of rules that only warn, and what share of their rows rules compared, by rule.
+        Violations of rules that only warn; and coverage by rule id.
 
     Raises
     ------
     Undecided
-        When another one is broken, or is undecided.
+        When any other rule is broken, or cannot be decided from parts.
     """
     if "portfolio" not in small or "rebalances" not in small:
         raise Undecided
@@ -80,7 +80,7 @@ def apply_in_parts(
 def _by_days(
     days: _Days, large: list[str], table_rules: list[Rule[Any]], run_rules: list[Rule[Any]]
 ) -> tuple[list[Rule[Any]], dict[str, Coverage]]:
-    """Apply rules to each part; return the warnings, and the share of rows that rules compared."""
+    """Apply rules to each part; return the warning rules that are broken, and the coverage by rule id."""
     coverage: dict[str, Coverage] = {}
     fitting: set[str] | None = None
     warned: list[Rule[Any]] = []
@@ -102,7 +102,7 @@ def _by_days(
 
 
 def _apply_to_columns(seal: Seal, rule: Rule[Any]) -> Iterator[Violation]:
-    """Apply a rule that warns to all rows of the columns it reads of its one table."""
+    """Apply a warning rule to all rows of its single table, reading only its columns."""
     _require(len(rule.kinds) == 1)
     (kind,) = rule.kinds
     columns = (*TABLES[kind].key, *rule.needs.get(kind, ()), *rule.uses.get(kind, ()))
@@ -113,7 +113,7 @@ def _apply_to_columns(seal: Seal, rule: Rule[Any]) -> Iterator[Violation]:
 
 
 def read_columns(seal: Seal, kind: str, columns: tuple[str, ...]) -> Iterator[pl.DataFrame]:
-    """Yield some columns of a table part by part; one part without rows where it has none."""
+    """Yield some columns of a table part by part; a single empty part if it has no rows."""
     height = seal.decode_height(kind)
     for start in range(0, height, PART_ROWS) or [0]:
         rows = range(start, min(start + PART_ROWS, height))
@@ -121,7 +121,7 @@ def read_columns(seal: Seal, kind: str, columns: tuple[str, ...]) -> Iterator[pl
 
 
 def merge_runs(parts: Iterable[pl.DataFrame]) -> Runs:
-    """Find the groups of rows of a table that comes in parts, at least one; a group may go on in the next part."""
+    """Find the row ranges of a table that comes in one or more parts; a range may continue in the next part."""
     part_runs = [find_runs(part) for part in parts]
     lengths = np.concatenate([runs.lengths for runs in part_runs])
     joined = find_runs(pl.concat([runs.heads for runs in part_runs]))
@@ -144,13 +144,13 @@ def _frame(seal: Seal, kind: str, rows: list[range], columns: tuple[str, ...] | 
 
 @dataclass(frozen=True, slots=True)
 class _Groups:
-    """Groups of rows of a table, and the session of each; of decisions, the day."""
+    """Groups of rows of a table, and the session of each group (the day for decisions)."""
 
     runs: Runs
     unit: Codes
 
     def rows(self, selected: Flags) -> list[range]:
-        """Return the rows of the given groups in as few ranges as possible, in table order."""
+        """Return the rows of the selected groups as the fewest possible ranges, in table order."""
         groups = np.flatnonzero(selected)
         first, last = self.runs.starts[groups], self.runs.starts[groups] + self.runs.lengths[groups]
         gaps = first[1:] != last[:-1]
@@ -169,7 +169,7 @@ class _Days:
         self._groups = {kind: self._find_groups(kind) for kind in large}
 
     def parts(self) -> Iterator[Tables]:
-        """Yield the tables of some days, every day once, with state from other days and the sessions after them."""
+        """Yield the tables of consecutive days, every day once, with the other sessions that they need."""
         moments = self._groups["trades"].runs.heads if "trades" in self._groups else None
         quantities = (
             read_columns(self._seal, "positions", ("quantity",)) if "positions" in self._groups else ()
@@ -178,7 +178,7 @@ class _Days:
         for first, last in self._spans():
             own = (self._days >= first) & (self._days <= last)
             needed = own.copy()
-            needed[:-1] |= own[1:]  # the session before
+            needed[:-1] |= own[1:]  # the previous session
             frames = {}
             if "decisions" in self._groups:
                 groups = self._groups["decisions"]
@@ -208,7 +208,7 @@ class _Days:
             yield int(own[0]), int(own[-1])
 
     def _sessions_of_fills(self, decisions: pl.DataFrame, moments: pl.DataFrame) -> Flags:
-        """Return the sessions of the fills that decisions name or that end them."""
+        """Return the sessions of the fills that start or end the forward returns of decisions."""
         weeks = np.unique(_numbers(decisions["date"]))
         calendar = np.unique(_numbers(self._small["rebalances"]["date"]))
         after = np.searchsorted(calendar, weeks, side="right")
@@ -225,7 +225,7 @@ class _Days:
         return _frame(self._seal, kind, self._groups[kind].rows(selected))
 
     def _find_groups(self, kind: str) -> _Groups:
-        """Find the groups of rows of a table; Undecided where they are not in the order that parts need."""
+        """Find the groups of rows of a table; raise Undecided if they are not in the order that parts require."""
         runs = merge_runs(read_columns(self._seal, kind, _ORDER[kind]))
         _require(not any(column.null_count() for column in runs.heads))
         _require(kind == "trades" or not runs.heads.is_duplicated().any())

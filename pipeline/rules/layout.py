@@ -20,7 +20,7 @@ from pipeline.rules.report import Report
 from schemas.notices import NOTICE
 
 _SCALAR: Final = re.compile(r"null|true|false|-?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
-"""A text that looks like a JSON scalar of another type."""
+"""Text that reads like a JSON scalar of another type."""
 
 
 class Lines:
@@ -29,7 +29,7 @@ class Lines:
     Parameters
     ----------
     lines
-        Text, indentation of what goes on below, and style.
+        Text, indentation of its continuation lines, and style.
     """
 
     def __init__(self, lines: Sequence[tuple[str, int, str]]) -> None:
@@ -39,7 +39,7 @@ class Lines:
         """Wrap the lines to the width of the terminal."""
         for text, indent, style in self._lines:
             for part in wrapped(text, options.max_width, indent):
-                # Text, not markup: words of a file must not be parsed as styling.
+                # Text, not markup: content of a file must not be parsed as styling.
                 yield Text(part, style, no_wrap=True, overflow="ignore")
 
 
@@ -57,7 +57,7 @@ def report_layout(report: Report, *, verbose: bool = False) -> Lines:
     Parameters
     ----------
     verbose
-        Show every figure and every reason, too.
+        Whether to show every figure and every reason.
     """
     document = report.to_dict()
     counts = ", ".join(f"{rows:,} {kind}" for kind, rows in report.counts.items()) or "no table"
@@ -84,13 +84,12 @@ def report_layout(report: Report, *, verbose: bool = False) -> Lines:
 
 
 def violation_lines(violations: Sequence[Mapping[str, Any]], mark: str = "") -> list[tuple[str, int, str]]:
-    """Lay out violations: a line with the rule, its file, a rule on rows with their count, and the fix, then the cause and the first rows.
+    """Lay out violations: a line with rule, row count, file and fix, then the cause and the first rows.
 
     Parameters
     ----------
     violations
-        As :meth:`pipeline.rule.Violation.to_dict` returns them, and as :class:`schemas.errors.SealRefused`
-        carries them.
+        As returned by :meth:`pipeline.rule.Violation.to_dict` and carried by :class:`schemas.errors.SealRefused`.
     mark
         Text before each rule.
     """
@@ -143,7 +142,7 @@ def _figure_line(figure: Figure) -> str:
 
 
 def _shown(value: Any) -> str:
-    """Return a value as text: null, true and false as JSON has them, and a text in quotes that would read as a number or one of these."""
+    """Return a value as text: null, true and false as in JSON, and in quotes a text that would read like a JSON scalar."""
     if value is None or isinstance(value, bool) or (isinstance(value, str) and _SCALAR.fullmatch(value)):
         return json.dumps(value)
     return str(value)

@@ -83,7 +83,7 @@ def portfolio_continuity(tables: Tables) -> Finding | None:
     broken = ledger.with_columns(expected=before).filter(
         differ(pl.col("starting_equity"), pl.col("expected"), tables.equity_basis)
     )
-    return _identity_finding(broken, "starting_equity", "is not the equity the book had before")
+    return _identity_finding(broken, "starting_equity", "is not the previous ending_equity of the book")
 
 
 @rule(

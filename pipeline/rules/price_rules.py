@@ -19,7 +19,7 @@ from schemas.tables.books import base_book
 @rule(
     "trades.one_price",
     "Fills of one name at one instant have one mid_price, in all books and their variants. Fills of one book that are "
-    "stamped with the close of the session may differ: they are those of a day.",
+    "stamped with the close of the session may differ, because they represent a whole day.",
     "Take the mid of every book from the same market, at the instant of the fill.",
     needs={"trades": ("book", "timestamp", "symbol", "mid_price")},
 )
@@ -60,7 +60,7 @@ def positions_one_price(tables: Tables) -> Finding | None:
 
 
 def _conflicting_rows(tables: Tables, kind: str, runs: Runs, moments: pl.Series, column: str) -> Codes:
-    """Return rows whose price is not the last one that stands at their moment and symbol."""
+    """Return rows whose price differs from the last price at their moment and symbol."""
     instants = moments.unique().sort()
     prices: Floats = tables[kind][column].to_numpy()
     symbols = tables.symbols(kind)

@@ -40,7 +40,7 @@ _MODULES: Final = (
     seal_figures,
     document_rules,
 )
-"""Modules in the order of the checks; the rules of a module are checked in the order they stand in it."""
+"""Modules in the order of the checks; the rules of a module are checked in the order of their definition."""
 
 RULES: Final[dict[str, Rule[Any]]] = {
     member.id: member

@@ -47,14 +47,14 @@ class Report:
     figures
         The run's own figures and their reconciliation; empty when the seal is refused.
     coverage
-        Rule -> rows that it compared, for rules that can compare only some.
+        Rule -> its coverage, for rules that can compare only some rows.
     notices
-        Outcome of every declared notice, in declared order; empty when the seal is refused, and before its weeks are
-        measured.
+        Outcome of every declared notice, in declared order; empty if the seal is refused or its weeks are not measured
+        yet.
     sealed_by
         Team whose key signed the seal; None if none did or no signature is required.
     evidence
-        Extracts of the rows for the notices, which are judged after the weeks are measured; None when the seal is refused.
+        Samples of the rows for the notices, which are judged once the weeks are measured; None if the seal is refused.
     """
 
     address: str
@@ -78,7 +78,7 @@ class Report:
 
     @property
     def given(self) -> tuple[NoticeOutcome, ...]:
-        """The given notices."""
+        """The notices that apply."""
         return given(self.notices)
 
     def to_dict(self) -> dict[str, Any]:
@@ -109,9 +109,9 @@ def rule_outcomes(report: Report, kinds: Container[str]) -> tuple[dict[str, Any]
     Parameters
     ----------
     report
-        Of a seal that is not refused, with its last warnings.
+        Report of a seal that is not refused, with its final warnings.
     kinds
-        What the run sealed.
+        Kinds that the run sealed.
     """
     warned = {warning.rule for warning in report.warnings}
     reasons: dict[str, list[str]] = {}
@@ -147,6 +147,6 @@ def _outcome(rule: Rule[Any], warned: bool, reasons: list[str], kinds: Container
     return {
         "rule": rule.id,
         "outcome": outcome,
-        # Also for a rule that holds but was checked only in part: the unchecked part.
+        # For a rule that holds but was checked only in part, the reason names the unchecked part.
         "reason": "; ".join(reasons) or None,
     }

@@ -28,13 +28,13 @@ _DAY: Final = 86_400_000_000
 
 @rule(
     "decisions.forward_return",
-    "A forward return is the mid_price at maturity_at over that at entry_at, less 1, to 1e-9, where books of the run "
-    "filled the name at both instants: any books, the raw ones and the adjustments variants among them. Settlements have "
-    "no market and are not used. Where an instant is not sealed, it is that of the week's fills, when all of them are of "
-    "one instant of the first session after the decision. Where the pnl seals adjustments, shares and cash that came "
-    "between the two count, and only names that were held all the while are compared. How many returns were compared "
-    "is part of the report.",
-    "Compute the return from the opens that the books were filled at; where prices are not adjusted for splits and "
+    "A forward return is the mid_price at maturity_at divided by the mid_price at entry_at, less 1, to 1e-9, if books of the run "
+    "filled the name at both instants. Fills of all books count, including raw books and adjustments variants; settlements have "
+    "no market and are not used. An instant that is not sealed is the instant of the week's fills, if they all share one "
+    "instant in the first session after the decision. If the pnl seals adjustments, shares and cash received between "
+    "the two instants count, and only names held throughout are compared. The report states how many returns were "
+    "compared.",
+    "Compute the return from the opens at which the books were filled; where prices are not adjusted for splits and "
     "dividends, seal these in quantity_adjustment and cash_adjustment of the pnl.",
     needs={"decisions": ("date", "symbol"), "trades": ("book", "timestamp", "decision_at", "symbol", "mid_price")},
     uses={
@@ -86,8 +86,8 @@ def decisions_forward_return(tables: Tables) -> Coverage:
             "decisions",
             rows.height,
             pick_examples(shown, shown.columns),
-            f"forward_return is not what the name's fills come to in {rows.height:,} of {proven.size:,} rows that fills "
-            f"prove, in {counted(rows['date'].n_unique(), 'week')}",
+            f"forward_return contradicts the name's fills in {rows.height:,} of {proven.size:,} rows that fills "
+            f"determine, in {counted(rows['date'].n_unique(), 'week')}",
         )
     return Coverage(proven.size, stated, visible.size, finding, reason)
 
@@ -99,13 +99,13 @@ class _Spans:
     Attributes
     ----------
     instants
-        Microseconds, ascending; one more code than these stands for none.
+        Microseconds since 1970, ascending; a code equal to their number stands for none.
     entry, maturity
-        Code of each row of the decisions.
+        Code of the instant of each row of the decisions.
     symbol
-        Column of each row.
+        Symbol code of each row.
     width
-        Columns.
+        Number of symbol codes.
     """
 
     instants: Codes
@@ -137,13 +137,13 @@ class _Spans:
         return cls(instants, entry, maturity, grid.codes("decisions").astype(np.int64), max(1, grid.width))
 
     def prices(self, tables: Tables) -> Floats:
-        """Return the mids of the books that are not raw, shape (instants + 1, symbols); NaN where there is none, or two."""
+        """Return the mids of books that are not raw, shape (instants + 1, symbols); NaN if there is no mid, or more than one."""
         prices = np.full((self.instants.size + 1, self.width), np.nan)
         self.fill(tables, prices, raw=False)
         return prices
 
     def fill(self, tables: Tables, prices: Floats, *, raw: bool) -> bool:
-        """Add the mids of the raw books, or of the others; return whether there are any."""
+        """Add the mids of the raw books, or of the other books; return whether there are any."""
         runs = tables.runs("trades", FILLS)
         selected = {
             book: is_raw_book(book) == raw and not book.endswith(SETTLEMENTS)
@@ -160,7 +160,7 @@ class _Spans:
         mids = tables["trades"]["mid_price"].to_numpy()[rows]
         before = prices[place]
         prices[place] = mids
-        # An instant with two prices counts as none; another rule reports it.
+        # A name with two prices at an instant counts as having none; another rule reports it.
         for other in (prices[place], before):
             conflicting = np.abs(other - mids) > RELATIVE * mids
             if conflicting.any():
@@ -168,7 +168,7 @@ class _Spans:
         return True
 
     def compared(self, prices: Floats, actual: Floats) -> Codes:
-        """Return the rows with a return and a price at both ends."""
+        """Return the rows with a return and a price at both instants."""
         both = prices[self.entry, self.symbol] + prices[self.maturity, self.symbol]
         return np.flatnonzero((self.entry < self.maturity) & ~np.isnan(both + actual))
 
@@ -186,7 +186,7 @@ class _Spans:
 
 
 def _weekly_instants(tables: Tables, weeks: pl.Series) -> Mapping[str, Codes]:
-    """Find, by week, the instant at which the books filled it, and that at which they filled the next week."""
+    """Return, by week, the instants at which the books filled it and the next week."""
     no_instants = np.full(weeks.len(), _NO_INSTANT)
     if not (tables.has("rebalances", "date") and tables.has("portfolio", "date")):
         return dict.fromkeys(_INSTANTS, no_instants)
@@ -214,7 +214,7 @@ def _corporate_actions(tables: Tables) -> CorporateActions | None:
     if not (sealed and tables.has("pnl", *_CELL)):
         return None
     columns = (*_CELL, "quantity", "mark_price")
-    # Without positions or sessions no holding is known, and no return is compared.
+    # Without positions or sessions no holdings are known, so no return is compared.
     empty = pl.DataFrame(
         schema=dict(zip(columns, (pl.String, pl.Date, pl.String, pl.Float64, pl.Float64), strict=True))
     )

@@ -16,7 +16,7 @@ from schemas.objects.seal import BINDING
 from schemas.plurals import counted
 
 SELECTED: Final = "entered_selection"
-"""The note that does not excuse a selection against the score, because it states that the score made it."""
+"""Note that does not excuse a selection against the score, because it says that the score made the selection."""
 _MIN_WEEKS: Final = 4
 """Minimum weeks for the comparison of the sides' averages."""
 
@@ -42,11 +42,11 @@ _BOOKS: Final = {
 @rule(
     "decisions.sides",
     "In no week is a name with a target weight above 0 scored below one with a target weight below 0 of the same book "
-    f"(raw weights by unsmoothed_score). A note other than {SELECTED} in decision_reason excuses its own row, a sealed rank "
-    "that does order the two sides its week, and reconciliation.targets advisory single names. There is no excuse for weights that "
-    f"lie the other way round than the scores in most of {_MIN_WEEKS} weeks or more, by the average of each side.",
-    "Seal the score that the book is built from, higher for what is bought; where a name lawfully stands on the other "
-    "side, say why in decision_reason, or declare reconciliation.targets advisory in seal.json.",
+    f"(raw weights by unsmoothed_score). A note other than {SELECTED} in decision_reason excuses its row; a sealed rank that does order "
+    "the two sides excuses its week; reconciliation.targets advisory excuses single names. Nothing excuses weights that, by the "
+    f"average score of each side, contradict the scores in most weeks, if there are {_MIN_WEEKS} weeks or more.",
+    "Seal the score that the book is built from, higher for names to buy; if a name is on the other side for a valid "
+    "reason, give it in decision_reason, or declare reconciliation.targets advisory in seal.json.",
     needs={"decisions": ("date", "symbol")},
     uses={"decisions": tuple(name for book in _BOOKS.values() for name in (book.weight, book.score, book.rank, book.reason))},
     unique=("decisions",),
@@ -62,11 +62,11 @@ def decisions_sides(tables: Tables) -> Finding | None:
         names = _sides(tables, book)
         weeks = _by_week(names)
         reversed_weeks = int((weeks["mean"] < weeks["mean_short"]).sum())
-        # Each week of a part counts: if no part is reversed, the run is not.
+        # If no part of a run is reversed, the run is not, so the weeks of a part suffice.
         min_weeks = _MIN_WEEKS if tables.part.moments is None else 1
         if weeks.height >= min_weeks and 2 * reversed_weeks > weeks.height:
             reasons.append(
-                f"the {name} book is long of what scores lower than what it is short of, on average, in {reversed_weeks} of "
+                f"the long names of the {name} book score lower than its short names, on average, in {reversed_weeks} of "
                 f"{weeks.height} weeks"
             )
             broken = names.join(weeks, on="date").filter(_LONG & _is_below(_SCORE, pl.col("highest_short")))
@@ -89,7 +89,7 @@ _JUDGED: Final = pl.col("judged")
 
 
 def _sides(tables: Tables, book: _Book) -> pl.DataFrame:
-    """Return the scored names on either side of a book; those that no note excuses are judged."""
+    """Return the scored names on either side of a book; ``judged`` marks those that no note excuses."""
     judged, rank = pl.lit(value=True), pl.lit(None, pl.Float64)
     if tables.has("decisions", book.reason):
         judged = pl.col(book.reason).is_null() | (pl.col(book.reason) == SELECTED)
@@ -103,7 +103,7 @@ def _sides(tables: Tables, book: _Book) -> pl.DataFrame:
 
 
 def _by_week(names: pl.DataFrame) -> pl.DataFrame:
-    """Measure the long side of each week beside the short one, in the weeks that have both."""
+    """Compare the long side of each week with the short side, in the weeks that have both."""
     size = pl.col("target_weight").abs()
     score, rank = (pl.when(_JUDGED).then(pl.col(name)) for name in ("score", "rank"))
     sides = names.group_by("date", long=_LONG).agg(
@@ -118,7 +118,7 @@ def _by_week(names: pl.DataFrame) -> pl.DataFrame:
 
 
 def _crossed(names: pl.DataFrame, weeks: pl.DataFrame) -> pl.DataFrame:
-    """Return the judged names of the long side that score below one of the short side, but for weeks ordered by their ranks."""
+    """Return the judged long names that score below a short name, except in weeks whose ranks order the sides."""
     highest = pl.col("highest_judged_short")
     ordered = (pl.col("last_rank") <= pl.col("first_rank_short")).fill_null(value=False)
     doubtful = weeks.filter(_is_below(pl.col("lowest_judged"), highest) & ~ordered)
@@ -143,5 +143,5 @@ def _examples(book: str, names: pl.DataFrame, broken: pl.DataFrame) -> tuple[Map
 
 
 def _is_below(low: pl.Expr, high: pl.Expr) -> pl.Expr:
-    """Whether one value is below another by more than rounding."""
+    """Return whether one value is below another by more than rounding."""
     return low < high - RELATIVE * pl.max_horizontal(low.abs(), high.abs())

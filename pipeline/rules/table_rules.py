@@ -92,8 +92,8 @@ def table_vocabulary(kind: str, tables: Tables) -> Finding | None:
     for column in _declared(kind, tables):
         if column.vocabulary and set(frame[column.name].unique().drop_nulls()) - set(column.vocabulary):
             suspects[column.name] = pl.col(column.name).is_in(column.vocabulary).not_()
-    listed = {name: f"is none of {', '.join(TABLES[kind][name].vocabulary)}" for name in suspects}
-    return _finding(kind, frame, suspects, listed)
+    complaints = {name: f"is none of {', '.join(TABLES[kind][name].vocabulary)}" for name in suspects}
+    return _finding(kind, frame, suspects, complaints)
 
 
 @rule(
@@ -115,8 +115,8 @@ def table_bound(kind: str, tables: Tables) -> Finding | None:
         for column in bounded
         if _is_out_of_bound(kind, column, tables)
     }
-    must = {name: f"must be {TABLES[kind][name].bound.value}" for name in suspects}
-    return _finding(kind, frame, suspects, must)
+    complaints = {name: f"must be {TABLES[kind][name].bound.value}" for name in suspects}
+    return _finding(kind, frame, suspects, complaints)
 
 
 def _is_out_of_bound(kind: str, column: Column, tables: Tables) -> bool:
@@ -128,7 +128,7 @@ def _is_out_of_bound(kind: str, column: Column, tables: Tables) -> bool:
         values = tables.symbols(kind).names["symbol"]
     elif column.name == SESSION[0] and tables.has(kind, *SESSION):
         values = tables.runs(kind).heads[column.name]
-    # The engine compiles an expression anew at every use, for longer than it takes to match a thousand names.
+    # Polars compiles a pattern at every use, which takes longer than matching a thousand names.
     return not all(map(_MATCHERS[column.bound].fullmatch, values.unique().drop_nulls()))
 
 
@@ -154,10 +154,10 @@ def _declared(kind: str, tables: Tables) -> list[Column]:
 
 
 def strictly_grouped(kind: str, key: tuple[str, ...], tables: Tables) -> bool:
-    """Whether the order of the rows already proves that the key is unique.
+    """Return whether the order of the rows already proves that the key is unique.
 
-    It does when rows that agree in all but the last column of the key are adjacent, and the last column
-    ascends among them. Engines usually write their tables in this order, which saves hashing a million keys.
+    It does if rows that agree in all but the last key column are adjacent and the last column ascends among them.
+    Engines usually write their tables in this order, which saves hashing a million keys.
     """
     frame = tables[kind]
     if frame.height < 2 or len(key) == 1:
@@ -177,7 +177,7 @@ def strictly_grouped(kind: str, key: tuple[str, ...], tables: Tables) -> bool:
 def _finding(
     kind: str, frame: pl.DataFrame, suspects: Mapping[str, pl.Expr], complaint: str | Mapping[str, str]
 ) -> Finding | None:
-    """Report the rows in which any of the suspected columns is broken; a null does not break it."""
+    """Report the rows in which a suspect column breaks its rule; nulls do not."""
     if not suspects:
         return None
     per_column = frame.select(**{name: broken.fill_null(value=False) for name, broken in suspects.items()})

@@ -35,7 +35,7 @@ _WEIGHT_COLUMN: Final = {
 }
 """Book -> column of its target weights."""
 _PROPORTION: Final = 1e-6
-"""Relative tolerance of the proportions of positions that one decision opens."""
+"""Relative tolerance of the proportions between the positions that one decision opens."""
 _SIZING: Final = 0.1
 """Relative tolerance between a side's implied equity and the session's starting equity."""
 _PART: Final = 1 << 16
@@ -45,8 +45,8 @@ _FILL_COLUMNS: Final = ("book", "timestamp", "decision_at", "symbol", "phase", "
 @rule(
     "decisions.target",
     "At the close of the session that fills a traded week, a tradeable name is held on the side of its target weight, "
-    "and not at all where that is 0. Positions opened there are in proportion to their target weights, each side by "
-    "itself, and sized with the equity at the open to a tenth (less where the week has names that cannot be traded). "
+    "and is not held if that is 0. Positions opened in that session are proportional to their target weights, separately for "
+    "each side, and sized with the equity at the open to a tenth (less if the week has names that cannot be traded). "
     "Names that a trade-only variant filled the same day are not compared.",
     "Seal the weights that the books follow; if the books deviate on purpose, declare reconciliation.targets "
     "advisory in seal.json.",
@@ -85,7 +85,7 @@ def decisions_target(tables: Tables) -> Finding | None:
 
 
 def _rebalances(tables: Tables) -> pl.DataFrame:
-    """Return book, week and session of the weekly rebalances that one session filled completely, by session."""
+    """Return book, week and session of the weekly rebalances that were filled in a single session, by session."""
     books = [book for book, weight in _WEIGHT_COLUMN.items() if tables.has("decisions", weight)]
     traded = tables["rebalances"].filter(pl.col("week_status") == "traded")["date"]
     moments = tables.part.moments
@@ -104,24 +104,24 @@ def _rebalances(tables: Tables) -> pl.DataFrame:
 
 def whole_shares(quantity: Floats) -> bool:
     """Return whether all quantities are whole numbers."""
-    # Part by part: fractions usually occur in the first one.
+    # Chunk by chunk: if there are fractions, the first chunk usually has some.
     parts = (quantity[at : at + _PART] for at in range(0, quantity.size, _PART))
     return all(np.array_equal(part, np.rint(part)) for part in parts)
 
 
 def side_equity(equity: Floats, target: Floats) -> Floats:
-    """Return, in the place of each sized position, the median of its side's implied equities.
+    """Return, for each sized position, the median of the equities that its side implies.
 
-    Untradeable names use part of their side's budget, so an engine may scale the rest of a side;
-    it scales all of them alike.
+    Untradeable names use part of their side's budget, so an engine may scale the other names of a side, all by the
+    same factor.
 
     Parameters
     ----------
     equity
-        The equity that each position was sized with, by rebalance and symbol: what was opened over its weight; NaN where
-        nothing was.
+        Implied equity of each position, by rebalance and symbol: the notional opened divided by its weight; NaN where no
+        position was opened.
     target
-        Target weights.
+        Target weights, of the same shape.
     """
     implied = np.full_like(equity, np.nan)
     row, column = np.nonzero(~np.isnan(equity))
@@ -164,14 +164,14 @@ class _TargetGrid:
         self._whole_shares = whole_shares(quantity) if known is None else known
 
     def faults(self, weight: str, weeks: pl.Series, sessions: Codes) -> list[tuple[str, Gaps]]:
-        """Compare the rebalances of one book with its targets: the faults and their cells.
+        """Compare the rebalances of one book with its targets; return each fault with its cells.
 
         Parameters
         ----------
         weight
             Column of its target weights.
         weeks, sessions
-            The decisions and the rows of the grid that filled them, ascending.
+            The decisions, and the sessions of the grid that filled them, ascending.
         """
         week = self._weeks.search_sorted(weeks).to_numpy()
         known = np.isin(weeks.to_numpy(), self._weeks.to_numpy())
@@ -194,7 +194,7 @@ class _TargetGrid:
         with np.errstate(invalid="ignore", divide="ignore"):
             uneven = np.abs(equity - side) > np.maximum(_PROPORTION * np.abs(side), slack)
             share = side / starting
-            # An untradeable name may have used part of the budget: then a smaller side is allowed.
+            # A smaller side is allowed if an untradeable name may have used part of its budget.
             mis_sized = (share > 1.0 + _SIZING) | ((share < 1.0 - _SIZING) & ~self._frozen[week][:, None])
         checks: dict[str, tuple[Flags, Floats, Floats]] = {
             "held on another side than the target weight": (

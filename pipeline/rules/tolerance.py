@@ -23,7 +23,7 @@ def differ(a: pl.Expr, b: pl.Expr, scale: float = 1.0) -> pl.Expr:
     a, b
         Figures of one unit.
     scale
-        What the absolute floor is a fraction of: `equity_basis` for money, 1 (the equity of a book) for ratios.
+        Scale of the absolute floor: `equity_basis` for money, 1 (the equity of a book) for ratios.
 
     Returns
     -------
@@ -40,8 +40,8 @@ def differ(a: pl.Expr, b: pl.Expr, scale: float = 1.0) -> pl.Expr:
 def rows_that_differ(frame: pl.DataFrame, a: pl.Expr, b: pl.Expr, scale: float = 1.0) -> pl.DataFrame:
     """Return the rows in which two figures differ by :func:`differ`.
 
-    In a table that keeps its rule nearly every row is within the absolute floor, so that one comparison
-    settles most rows, and only the others are compared exactly.
+    In a sound table nearly every row is within the absolute floor, so one comparison decides most rows, and only
+    the others are compared exactly.
     """
     within_floor = (a - b).abs() <= ABSOLUTE * scale
     return frame.filter(within_floor.not_()).filter(differ(a, b, scale))
@@ -50,8 +50,8 @@ def rows_that_differ(frame: pl.DataFrame, a: pl.Expr, b: pl.Expr, scale: float =
 def differing(expected: Floats, actual: Floats, floor: float, *magnitudes: Floats) -> Flags:
     """Return where two figures differ by more than ``max(floor, 1e-9 of the largest magnitude)``.
 
-    A difference that is not a finite number differs. The other magnitudes are used only where neither the floor nor
-    `actual` settles it, which in a sound ledger is nearly nowhere.
+    A difference that is not a finite number differs. The other magnitudes are computed only where neither the floor nor
+    `actual` decides, which hardly occurs in a sound ledger.
     """
     with np.errstate(invalid="ignore", over="ignore"):
         gap = np.abs(actual - expected)

@@ -37,7 +37,7 @@ def trials_days(tables: Tables) -> Finding | None:
     f"One trial is the run itself: on every session that the trials and the {_BOOK} book share, of which there are as many "
     "as the trials have days, its period_return is ending_equity / starting_equity - 1 of the book, to 1e-9. Sessions that "
     "open without equity are not compared.",
-    "Seal the daily returns of the run that was picked beside those of the other variants, from its own ledger.",
+    "Seal the daily returns of the selected run, from its own ledger, beside those of the other variants.",
     needs={
         "trials": ("trial", "date", "period_return"),
         "portfolio": (*SESSION, "starting_equity", "ending_equity"),
@@ -45,7 +45,7 @@ def trials_days(tables: Tables) -> Finding | None:
     unique=("trials", "portfolio"),
 )
 def trials_own(tables: Tables) -> Finding | None:
-    """Report that the run is not among its own trials, with the most similar trial."""
+    """Report a run that is not among its own trials, with the most similar trial."""
     ledger = tables["portfolio"].filter(pl.col("book") == _BOOK)
     rows = tables["trials"]
     if not ledger.height or not rows.height:

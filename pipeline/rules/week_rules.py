@@ -26,7 +26,7 @@ _WEIGHTS: Final = tuple(
 _FILLS: Final = ("fill_at", "raw_fill_at")
 _LONG_ONLY: Final = ("long_only_target_weight", "raw_long_only_target_weight")
 _RANKS: Final = {"average_rank": "score", "raw_average_rank": "unsmoothed_score"}
-"""Rank -> the score that it ranks; names with a valid score are its cohort."""
+"""Rank -> the score that it ranks; the cohort is the names with a valid score."""
 
 
 @rule(
@@ -155,7 +155,7 @@ def decisions_rank(tables: Tables) -> Finding | None:
     examples: list[Mapping[str, Any]] = []
     reasons = []
     for rank in tables.present("decisions", tuple(_RANKS)):
-        # Without scores the cohort is unknown, but never larger than the cross-section.
+        # Without scores the cohort is unknown, but at most the cross-section.
         known = tables.has("decisions", _RANKS[rank])
         cohort = (pl.col(_RANKS[rank]).count() if known else pl.len()).over("date")
         judged = decisions.with_columns(cohort_size=cohort)
@@ -204,6 +204,6 @@ def _any(conditions: Iterable[pl.Expr]) -> pl.Expr:
 
 
 def _in_weeks(tables: Tables, status: str) -> pl.Series:
-    """Return which decisions are of a week with this status."""
+    """Return which decisions belong to a week with this status."""
     weeks = tables["rebalances"].filter(pl.col("week_status") == status).get_column("date")
     return tables["decisions"]["date"].is_in(weeks.implode())

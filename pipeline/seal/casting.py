@@ -22,7 +22,7 @@ POLARS_TYPES: Final[dict[Type, pl.DataType]] = {
 """Declared type -> type in memory."""
 
 _EXACT: Final = 2**53
-"""Largest magnitude below which every integer is a double."""
+"""Magnitude up to which a double represents every integer exactly."""
 _EPOCH: Final = dt.date(1970, 1, 1).toordinal()
 _FIRST_DAY: Final = dt.date.min.toordinal() - _EPOCH
 _LAST_DAY: Final = dt.date.max.toordinal() - _EPOCH
@@ -37,16 +37,16 @@ class CastProblem:
     Attributes
     ----------
     column
-        Its name.
+        Name of the column.
     expected, stored
-        The declared type and that of the file, as engines name them; `stored` is ``absent`` when a required column is
+        The declared type and the type in the file, as engines name them; `stored` is ``absent`` when a required column is
         missing.
     rows
-        How many values would change in the cast; 0 when the type itself is wrong.
+        Number of values that the cast would change; 0 when the type itself is wrong.
     examples
         Up to five such values, as text.
     fix
-        What to call or to rename; empty where it is not known.
+        Function to call or column to rename; empty if unknown.
     """
 
     column: str
@@ -77,9 +77,9 @@ def beyond_calendar(series: pl.Series) -> CastProblem | None:
     beyond = (days < _FIRST_DAY * a_day) | (days >= (_LAST_DAY + 1) * a_day)
     if not beyond.any():
         return None
-    # No example, because it could not be formatted either.
+    # No example: such a day cannot be formatted.
     return CastProblem(
-        series.name, "a day of the years 1 to 9999", "here and there beyond the calendar", int(beyond.sum())
+        series.name, "a day of the years 1 to 9999", "in places outside the calendar", int(beyond.sum())
     )
 
 
@@ -131,7 +131,7 @@ def cast_losslessly(series: pl.Series, type_: Type) -> pl.Series | CastProblem:
 
 
 def _outside(series: pl.Series, low: int, high: int) -> pl.Series:
-    """Return which integers are outside bounds that the column's own type may not represent."""
+    """Return which integers are outside bounds that their own type may be unable to represent."""
     wide = series.cast(pl.Int128, strict=False)
     return wide.is_between(low, high).not_() | (wide.is_null() & series.is_not_null())
 

@@ -11,7 +11,7 @@ import msgspec
 from schemas.objects.seal import BINDING
 
 ROUNDING: Final = 1e-6
-"""Default of the largest rounding adjustment of a session, as a fraction of its starting equity."""
+"""Default limit of the rounding adjustment of a session, as a fraction of its starting equity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +21,13 @@ class DeclaredDifferences:
     Attributes
     ----------
     outside_ledger
-        Trade-only variants (``adjustments``, ``settlements``) whose fills are memoranda: the books do not count them.
+        Trade-only variants (``adjustments``, ``settlements``) whose fills are memo entries that the books do not count.
     outside_turnover
-        Variants whose fills the books count, but not as turnover.
+        Variants whose fills the books count, but not in turnover.
     targets
         ``advisory`` when the books need not follow the target weights; else ``binding``.
     rounding
-        Largest rounding adjustment of a session, as a fraction of its starting equity.
+        Limit of the rounding adjustment of a session, as a fraction of its starting equity.
     """
 
     outside_ledger: tuple[str, ...] = ()

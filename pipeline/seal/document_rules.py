@@ -39,8 +39,8 @@ def description_object(problem: NotJson | None) -> Finding | None:
 
 @rule(
     "description.shape",
-    "What description.json holds has the documented shape: texts, lists, objects, numbers and days where they "
-    "belong, only listed words where words are listed, and no text or list longer than documented. Any key may be left out "
+    "The contents of description.json have the documented shape: every value has its documented type, coded values are "
+    "among the listed words, and no text or list is longer than documented. Any key may be left out "
     "or null.",
     "Write each part as the schema of the description in docs/openapi.json says, shorten it, or leave it out.",
     level=Level.FILE,
@@ -114,4 +114,4 @@ def description_history(document: Mapping[str, Any]) -> Finding | None:
 
 
 DESCRIPTION_CROSS_CHECKS: Final = (description_seed, description_history)
-"""Rules across the parts of a description, applied to one of the right shape."""
+"""Rules across parts of a description, applied only if its shape is right."""

@@ -26,7 +26,7 @@ _SIMILAR: Final = 0.7
 """Minimum similarity of a misspelt name, by :mod:`difflib`."""
 
 _MAX_CANDIDATES: Final = 500
-"""Maximum candidates, because a file may have very many columns."""
+"""Maximum candidates, because a file may have a very large number of columns."""
 
 
 def stored_as(stored: pl.DataType) -> str:
@@ -83,9 +83,9 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     Parameters
     ----------
     name
-        As written; letter case and underscores do not count.
+        Name as written; case and underscores are ignored.
     names
-        The candidates; of two that are as near, the first.
+        The candidates; the first wins a tie.
     """
     plain = {candidate: _plain(candidate[:80]) for candidate in islice(names, _MAX_CANDIDATES)}
     closest = difflib.get_close_matches(_plain(name[:80]), plain.values(), n=1, cutoff=_SIMILAR)

@@ -49,9 +49,9 @@ class FileFact:
     actual_sha256, actual_bytes
         As read; None when there is no such file.
     actual_rows
-        Rows of the table; None while it is not decoded, or is not a table.
+        Rows of the table; None if it is not a table, or not decoded yet.
     limit
-        Maximum bytes of a file of its kind; None if it was not checked. A larger one is not read.
+        Maximum bytes of a file of its kind; None if not checked. A larger file is not read.
     """
 
     path: str
@@ -78,7 +78,7 @@ class FileFact:
     "seal.manifest",
     f"seal.json is a JSON object of at most {MAX_KEYS['seal']:,} keys and {MAX_DEPTH} levels, every key has its type, and its "
     "version is one this pipeline reads.",
-    "Let the engine write seal.json again, last of all files, with the keys and types of seal format 1.",
+    "Let the engine write seal.json again, after all other files, with the keys and types of seal format 1.",
     level=Level.FILE,
 )
 def seal_manifest(problems: Sequence[ShapeProblem]) -> Finding | None:
@@ -111,7 +111,7 @@ def seal_unknown(keys: Sequence[str], kinds: Sequence[str]) -> Finding | None:
 
 @rule(
     "seal.signature",
-    "Where the deployment names the keys of its teams, seal.dsse.json is signed by one of them over this seal.json.",
+    "If the deployment lists keys of teams, seal.dsse.json holds a signature of this seal.json by one of them.",
     "Sign the seal with a key of the team (`alpha-results-seal sign`) before builds can find it; or have the "
     "team's public key added to the deployment's file.",
     level=Level.FILE,
@@ -123,8 +123,8 @@ def seal_signature(fault: str | None) -> Finding | None:
 
 @rule(
     "seal.clock",
-    f"started_at and sealed_at lie between {EARLIEST:%Y-%m-%d} and the time of the check, by whose clock they may be "
-    f"{CLOCK_SKEW.total_seconds() / 60:.0f} minutes ahead.",
+    f"started_at and sealed_at lie between {EARLIEST:%Y-%m-%d} and the time of the check; they may be at most "
+    f"{CLOCK_SKEW.total_seconds() / 60:.0f} minutes ahead of the clock of the check.",
     "Set the clock of the machine that seals, and let the engine seal the run again; of two seals of an alpha the later "
     "one is served, so a time in the future would hide every seal until then.",
     level=Level.FILE,
@@ -144,7 +144,7 @@ def seal_clock(times: Mapping[str, datetime], now: datetime) -> Finding | None:
 
 @rule(
     "seal.path",
-    "Every declared path stays inside the seal (relative, without '..', and no link) and leads to a file, if to anything.",
+    "Every declared path stays inside the seal (relative, without '..' and without links) and names a file, if it exists.",
     "Write the files into the seal itself and declare each by a plain relative path.",
     level=Level.FILE,
 )
@@ -168,7 +168,7 @@ _LIMITS: Final = ", ".join(f"{kind} {limit // 2**20:,} MiB" for kind, limit in M
     "seal.size",
     f"No file is larger than its kind may be ({_LIMITS}; of source, each file; of other kinds {OTHER_BYTES // 2**20:,} "
     f"MiB), and no table is declared to have more than {MAX_ROWS:,} rows.",
-    "Split the run, or leave out what is not the kind's own; a manifest names files, it does not hold them.",
+    "Split the run, or leave out data that does not belong to the kind; a manifest names files and does not contain them.",
     level=Level.FILE,
 )
 def seal_size(kind: str, facts: Sequence[FileFact]) -> Finding | None:
@@ -190,7 +190,7 @@ def seal_size(kind: str, facts: Sequence[FileFact]) -> Finding | None:
 
 @rule(
     "seal.digest",
-    "Every declared file exists, and its size, its SHA-256 and the number of its rows are those declared.",
+    "Every declared file exists and has the declared size, SHA-256 and number of rows.",
     "Copy the complete seal again; if that does not help, let the engine seal the run again: a seal is never edited.",
     level=Level.FILE,
 )
@@ -210,7 +210,7 @@ def seal_digest(kind: str, facts: Sequence[FileFact]) -> Finding | None:
     "The file is Parquet, the numbers of its footer agree with each other, and it unpacks to at most "
     f"{FREE_BYTES // 2**20} MiB, or {EXPANSION} times its bytes where that is more; its required columns are there, and "
     "every declared column has its type "
-    "(casts that change no value are made: whole numbers to doubles up to 2**53, timestamps at midnight to dates, "
+    "(lossless casts are applied: whole numbers to doubles up to 2**53, timestamps at midnight to dates, "
     "aware timestamps of any precision to UTC microseconds when nothing is cut off, dictionary codes to text).",
     "Write a Parquet file with the named columns in their declared types; instants need a zone (Parquet isAdjustedToUTC).",
     level=Level.FILE,
@@ -255,7 +255,7 @@ def table_extra(kind: str, names: Sequence[str]) -> Finding | None:
 def _undeclared(
     key: str, names: Sequence[str], similar: Mapping[str, str | None]
 ) -> tuple[tuple[Mapping[str, Any], ...], str]:
-    """Show undeclared names, with the declared ones that they resemble, as examples and as text."""
+    """Return undeclared names, with similar declared ones, as examples and as text."""
     examples = tuple(
         {key: short_value(name)} | ({"did_you_mean": similar[name]} if similar.get(name) else {})
         for name in limited(names)
@@ -268,7 +268,7 @@ def _undeclared(
 
 
 def _mistyped(problem: CastProblem) -> str:
-    """Describe the fault of a column, and the fix if known."""
+    """Describe the fault of a column, with the fix if known."""
     if problem.stored == "absent":
         fault = f"{problem.column} is absent"
     else:

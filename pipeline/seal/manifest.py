@@ -63,8 +63,8 @@ def parse_manifest(raw: bytes) -> tuple[Manifest | None, tuple[ShapeProblem, ...
     Returns
     -------
     tuple
-        The manifest, or None beside all problems. Paths are only known to be strings here: whether
-        they stay inside the seal is the rule ``seal.path``. The keys that may be null may also be left out.
+        The manifest, or None with all problems. Paths are only checked to be strings: the rule ``seal.path`` checks that they
+        stay inside the seal. Keys that may be null may also be left out.
     """
     try:
         document = parse_json(raw, "seal")
@@ -74,7 +74,7 @@ def parse_manifest(raw: bytes) -> tuple[Manifest | None, tuple[ShapeProblem, ...
         return None, (ShapeProblem("(file)", type(document).__name__, "a JSON object in UTF-8"),)
     version = document.get("seal_version")
     if type(version) is int and version != SEAL_VERSION:
-        # In another version every other key may have another meaning, so none is checked.
+        # In another version any other key may have another meaning, so no other key is checked.
         return None, (ShapeProblem("seal_version", version, expectation(SEAL["seal_version"])),)
     shape = compare(SEAL, document)
     known = f"one of {', '.join(member.name for member in SEAL['reconciliation'].fields)}"
@@ -108,8 +108,8 @@ def parse_manifest(raw: bytes) -> tuple[Manifest | None, tuple[ShapeProblem, ...
 def manifest_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of ``seal.json``, equivalent to the rule ``seal.manifest``.
 
-    Keys that it does not name are a warning, not a refusal, and so are allowed. That paths stay inside the seal and digests are
-    those of the files is for other rules to say.
+    Unknown keys are allowed, because they only cause a warning. Other rules check that paths stay inside the seal and that
+    digests match the files.
     """
     head = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

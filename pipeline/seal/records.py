@@ -55,9 +55,9 @@ class SealedRecords:
     ----------
     frame
         The records whose fields have their types, in the file's order, as the declared columns. Values may
-        still be outside their vocabulary or not finite: rules say so by row.
+        still be outside their vocabulary or not finite; other rules report those rows.
     problems
-        Fields that are missing, of another JSON type, or a period that does not fit its scope.
+        Fields that are missing or of another JSON type, and periods that do not fit their scope.
     extra
         Fields that are not declared, and therefore dropped.
     """
@@ -68,7 +68,7 @@ class SealedRecords:
 
 
 def decode_metrics(raw: bytes) -> SealedRecords:
-    """Decode a ``metrics.json``; never raises: faults are in `problems`."""
+    """Decode a ``metrics.json``; never raises: `problems` holds the faults."""
     try:
         document = parse_json(raw, "metrics", constants=True)
     except NotJson as error:
@@ -106,7 +106,7 @@ def decode_description(raw: bytes) -> dict[str, Any]:
     """
     document = parse_json(raw, "description")
     if not isinstance(document, dict):
-        raise NotJson("it is JSON, yet no object")
+        raise NotJson("it is JSON but not an object")
     return document
 
 
@@ -131,13 +131,13 @@ def _field_problems(index: int, record: Any) -> list[RecordProblem]:
 
 def _period_problems(index: int, scope: str, period: str | None) -> list[RecordProblem]:
     if scope == "overall":
-        expected = "null, the scope being overall"
+        expected = "null for scope overall"
         return [] if period is None else [RecordProblem(index, "period", period, expected)]
     pattern = _PERIODS.get(scope)
     if pattern is None or (period is not None and pattern.fullmatch(period)):
         return []  # table.vocabulary reports an unknown scope
     shape = "a year such as 2020" if scope == "yearly" else "a month such as 2020-03"
-    return [RecordProblem(index, "period", period, f"{shape}, the scope being {scope}")]
+    return [RecordProblem(index, "period", period, f"{shape} for scope {scope}")]
 
 
 @rule(

@@ -46,25 +46,25 @@ LARGE_ROWS: Final = 6_000_000
 
 
 class Seal:
-    """One seal, at a local path or URL of a supported store. Made by :meth:`open`.
+    """One seal, at a local path or URL of a supported store. Created by :meth:`open`.
 
-    Everything returned was verified: a path is followed only when it stays inside the seal, and bytes are
-    decoded only when they match their digest; otherwise :class:`~schemas.errors.SealRefused` is raised with
-    the rule that is broken. Bytes and tables stay in memory until :meth:`drop`, so that what was checked is
-    what is built. Different kinds may be read from different threads.
+    All returned data are verified: a path is followed only if it stays inside the seal, and bytes are decoded only
+    if they match their digest; otherwise :class:`~schemas.errors.SealRefused` is raised with the broken rule. Bytes
+    and tables stay in memory until :meth:`drop`, so that the build uses exactly the data that was checked.
+    Different kinds may be read from different threads.
 
     Attributes
     ----------
     address
-        Where it is, without user names or passwords.
+        Address of the seal, without user names or passwords.
     alpha_id, source_alpha_id, started_at, sealed_at, equity_basis, smoothing, declared, engine, kinds
         As in ``seal.json``; `source_alpha_id` is `alpha_id` where the manifest says null.
     local
-        Whether it is a folder of this machine.
+        Whether the seal is a local folder.
     in_parts
-        Whether it is so large that its tables are copied to a temporary file and decoded in parts.
+        Whether its large tables are copied to temporary files and decoded in parts.
     digest
-        SHA-256 (hex) of the bytes of ``seal.json``; since it holds every other digest, it stands for the seal.
+        SHA-256 (hex) of the bytes of ``seal.json``; since the manifest holds all other digests, it identifies the seal.
     """
 
     def __init__(self, store: SealStore, manifest: Manifest, digest: str) -> None:
@@ -97,7 +97,7 @@ class Seal:
         Raises
         ------
         SealUnreadable
-            When there is no ``seal.json``: no seal, or one that is not finished.
+            When there is no ``seal.json``: there is no seal, or it is not finished.
         SealRefused
             When the manifest breaks the rule ``seal.manifest``.
         StorageUnavailable
@@ -112,7 +112,7 @@ class Seal:
                 )
             if (seal := store.first_folder_with(MANIFEST_FILE)) is not None:
                 raise SealUnreadable(
-                    f"{store.name}: this folder is no seal but holds some, such as {visible(repr(seal))}; name each, "
+                    f"{store.name}: this folder is not a seal but contains seals, such as {visible(repr(seal))}; name each, "
                     f"or publish them all with `alpha-results build --from {store.name}`"
                 )
             lacking = "such folder" if store.missing else MANIFEST_FILE
@@ -130,7 +130,7 @@ class Seal:
         return kind in self.kinds
 
     def path_faults(self, kind: str) -> tuple[PathFault, ...]:
-        """List the declared paths of a kind that must not be followed."""
+        """List the declared paths of a kind that must not be followed, with reasons."""
         entry = self._entry(kind)
         folder = entry.files is not None
         fault = lexical_fault(entry.path, folder=folder)
@@ -150,7 +150,7 @@ class Seal:
         Raises
         ------
         Unsigned
-            When none of these did.
+            When none of the teams signed it.
         """
         try:
             envelope = self._store.read(SIGNATURE_FILE, MAX_ENVELOPE_BYTES)
@@ -176,7 +176,7 @@ class Seal:
         return self._facts[kind]
 
     def read(self, kind: str) -> bytes:
-        """Return the verified bytes of a kind that is one file.
+        """Return the verified bytes of a kind that consists of one file.
 
         The bytes of a table are freed once it is decoded; a later call reads the file again.
         """
@@ -194,12 +194,12 @@ class Seal:
         return self._tables[kind]
 
     def part(self, kind: str, rows: range, columns: Collection[str] | None = None) -> DecodedTable:
-        """Decode a range of rows of a table of a seal that is read in parts, without caching it."""
+        """Decode a range of rows of a table without caching it; only for a seal that is read in parts."""
         self._verify(kind)
         return decode_table(SEALED_TABLES[kind], _path(self._copies[kind]), rows, columns)
 
     def decode_height(self, kind: str) -> int:
-        """Return the number of rows of a table of a seal that is read in parts; 0 if it cannot be decoded."""
+        """Return the number of rows of a table, 0 if it cannot be decoded; only for a seal that is read in parts."""
         return self.part(kind, range(0)).rows or 0
 
     def table(self, kind: str) -> pl.DataFrame:
@@ -239,7 +239,7 @@ class Seal:
         return records.frame
 
     def parsed_description(self) -> dict[str, Any] | NotJson:
-        """Return the description as sealed, of any shape, or why it is not a JSON object."""
+        """Return the description as sealed, of any shape, or the reason why it is not a JSON object."""
         try:
             return decode_description(self.read("description"))
         except NotJson as error:
@@ -296,7 +296,7 @@ class Seal:
             return fact
         try:
             if self._is_copied(kind):
-                # A copy without a name: other processes cannot change it between check and build, and it cannot be left behind.
+                # An unnamed copy: other processes cannot change it between check and build, and a crash leaves no file behind.
                 self._copies[kind] = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the seal
                 weakref.finalize(self, self._copies[kind].close)
                 copied = self._store.copy(path, limit, self._copies[kind])
@@ -307,7 +307,7 @@ class Seal:
         except TooLarge as error:
             return replace(fact, actual_bytes=error.size)
         except NotRegular as error:
-            # The paths were just checked, so the seal is being changed.
+            # The paths were just checked, so another process is changing the seal.
             raise _refused(self.address, seal_path(kind, (PathFault(path, str(error)),))) from error
         if raw is None:
             return fact
@@ -335,7 +335,7 @@ class Seal:
 
 
 def _path(file: IO[bytes]) -> Path:
-    """Return a path by which an open unnamed file can be opened again."""
+    """Return a path that reopens an open unnamed file."""
     return Path(f"/dev/fd/{file.fileno()}")
 
 

@@ -42,7 +42,7 @@ class Shape:
     Attributes
     ----------
     problems
-        Values of the wrong shape, in the order of the file, and of each object the members that are missing.
+        Values of the wrong shape and missing members of objects, in the order of the file.
     extra
         Dotted paths of keys that are not declared.
     """
@@ -66,7 +66,7 @@ def compare(declared: Field, document: Mapping[str, Any]) -> Shape:
 def with_optional_keys(field: Field) -> Field:
     """Return a declaration whose members may all be omitted or null, at any depth.
 
-    Entries of lists, and values of maps, may be null only where the declaration says so.
+    Entries of lists and values of maps may be null only if the declaration allows it.
     """
     members = tuple(replace(with_optional_keys(x), optional=True, nullable=True) for x in field.fields)
     items = None if field.items is None else with_optional_keys(field.items)
@@ -77,7 +77,7 @@ _Shape = Iterator[ShapeProblem | str]
 
 
 def _walk(field: Field, value: Any, path: str) -> _Shape:
-    """Yield the problems below one value, and as text the paths of undeclared keys."""
+    """Yield the problems below one value, and the paths of undeclared keys as text."""
     listed = not field.vocabulary or value in field.vocabulary
     if not (_TESTS[field.type](value) and listed and _bounded(field, value)):
         yield ShapeProblem(path, value, expectation(field))
@@ -149,7 +149,7 @@ def _bounded(field: Field, value: Any) -> bool:
 
 
 def short_value(value: Any) -> Any:
-    """Return a JSON value for a report: scalars as they are, so that "1" and 1 stay different; texts and others as short text."""
+    """Return a JSON value for a report: numbers and the like unchanged, so that 1 and "1" stay distinct; all others as short text."""
     if value is None or isinstance(value, bool | float) or (isinstance(value, int) and abs(value) < 2**63):
         return value
     text = value if isinstance(value, str) else repr(value)

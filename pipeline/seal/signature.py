@@ -1,7 +1,7 @@
 """Signatures of seals: a DSSE envelope with Ed25519 signatures over the digest of ``seal.json``.
 
-The envelope is that of https://github.com/secure-systems-lab/dsse, its payload a statement of in-toto. It stands beside the
-manifest as ``seal.dsse.json`` and is by itself a receipt: whoever has the public key verifies it without anything else.
+The envelope has the format of https://github.com/secure-systems-lab/dsse; its payload is an in-toto statement. It is stored
+beside the manifest as ``seal.dsse.json`` and is a self-contained receipt: the public key alone suffices to verify it.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Signed:
     Attributes
     ----------
     team
-        Whose key it is.
+        Team whose key signed it.
     alpha_id, sealed_at, seal_digest
-        Of the seal.
+        Alpha, time and digest of the seal.
     """
 
     team: str
@@ -75,7 +75,7 @@ def verify(envelope: bytes, keys: TeamKeys) -> Signed:
     Raises
     ------
     Unsigned
-        When it is not an envelope of a seal, or none of the keys signed it.
+        When it is not the envelope of a seal, or none of the keys signed it.
     """
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - an extra
 
@@ -94,7 +94,7 @@ def verify(envelope: bytes, keys: TeamKeys) -> Signed:
                 except InvalidSignature:
                     continue
                 return _read(team, document["payloadType"], payload)
-    raise Unsigned("it is signed by no key of the deployment's teams")
+    raise Unsigned("none of the deployment's team keys signed it")
 
 
 def signer(envelope: bytes | None, keys: TeamKeys, *, seal_digest: str, alpha_id: str) -> str:
@@ -103,22 +103,22 @@ def signer(envelope: bytes | None, keys: TeamKeys, *, seal_digest: str, alpha_id
     Parameters
     ----------
     envelope
-        The bytes of its ``seal.dsse.json``; None where it has none.
+        The bytes of its ``seal.dsse.json``; None if it has none.
     keys
-        Of the teams.
+        Keys of the teams.
     seal_digest, alpha_id
-        Of the seal.
+        Digest and alpha of the seal.
 
     Raises
     ------
     Unsigned
-        When no team did, or the envelope is that of another seal.
+        When no team signed it, or the envelope belongs to another seal.
     """
     if envelope is None:
         raise Unsigned(f"it has no {SIGNATURE_FILE}")
     signed = verify(envelope, keys)
     if (signed.seal_digest, signed.alpha_id) != (seal_digest, alpha_id):
-        raise Unsigned(f"its {SIGNATURE_FILE} is that of another seal, of {signed.alpha_id}")
+        raise Unsigned(f"its {SIGNATURE_FILE} belongs to another seal, of {signed.alpha_id}")
     return signed.team
 
 
@@ -146,19 +146,19 @@ def read_keys(path: str) -> TeamKeys:
             f"seal_keys: {path} is not a file of keys ({error}); write a JSON object, team to a list of public keys in base64"
         ) from error
     if not any(keys.values()):
-        raise SettingsError(f"seal_keys: {path} names no key, so that no seal could be built")
+        raise SettingsError(f"seal_keys: {path} names no key, so no seal could be built")
     return keys
 
 
 def _teams(path: str) -> dict[str, list[Any]]:
     teams = json.loads(Path(path).read_text("utf-8"))
     if not isinstance(teams, dict) or not all(isinstance(own, list) for own in teams.values()):
-        raise TypeError("it is no object of lists")
+        raise TypeError("it is not an object of lists")
     return teams
 
 
 def key_id(key: Ed25519PublicKey) -> str:
-    """Return the id of a key: the beginning of its digest."""
+    """Return the id of a key: a prefix of its digest."""
     return hashlib.sha256(key.public_bytes_raw()).hexdigest()[:16]
 
 
@@ -170,14 +170,14 @@ def _read(team: str, payload_type: Any, payload: bytes) -> Signed:
         kind = (payload_type, statement["_type"], statement["predicateType"])
         signed = Signed(team, str(head["alpha_id"]), str(head["sealed_at"]), str(subject["digest"]["sha256"]))
     except (ValueError, KeyError, TypeError) as error:
-        raise Unsigned(f"{SIGNATURE_FILE} is no statement about a seal") from error
+        raise Unsigned(f"{SIGNATURE_FILE} is not a statement about a seal") from error
     if kind != (PAYLOAD_TYPE, STATEMENT, PREDICATE):
         raise Unsigned(f"{SIGNATURE_FILE} is a statement of another kind, {kind[2]}")
     return signed
 
 
 def _encoded(payload_type: str, payload: bytes) -> bytes:
-    """Return the signed bytes: DSSE's pre-authentication encoding, unambiguous for each pair."""
+    """Return the bytes to sign: DSSE's pre-authentication encoding, which is unambiguous."""
     kind = payload_type.encode()
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
 

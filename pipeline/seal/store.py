@@ -21,7 +21,7 @@ __all__ = ["SealStore", "without_secrets"]
 
 
 def without_secrets(address: str) -> str:
-    """Return an address for messages and reports: without credentials, in one line."""
+    """Return an address for messages and reports, without credentials and on one line."""
     return visible(_without_secrets(address)).replace("\n", "\\n")
 
 
@@ -39,7 +39,7 @@ class SealStore:
     Raises
     ------
     SealUnreadable
-        When no file system answers to the address.
+        When no file system supports the address.
     """
 
     def __init__(self, address: str) -> None:
@@ -68,7 +68,7 @@ class SealStore:
             return False
 
     def first_folder_with(self, name: str) -> str | None:
-        """Return the first folder directly below that has a file of this name; None if they cannot be listed."""
+        """Return the first direct subfolder with a file of this name; None if there is none or they cannot be listed."""
         with contextlib.suppress(StorageUnavailable):
             folders = self._storage.folders("")
             return next((x for x in folders if self._storage.signature(f"{x}/{name}")), None)
@@ -88,16 +88,16 @@ class SealStore:
         Parameters
         ----------
         path
-            Relative to the seal; only ever one that :func:`pipeline.seal.store.lexical_fault` passed.
+            Relative to the seal; must have passed :func:`pipeline.seal.store.lexical_fault`.
         limit
-            Most bytes to read.
+            Maximum bytes to read.
 
         Raises
         ------
         NotRegular
-            When it is a folder, a link, a pipe, a socket or a device.
+            When the path is a folder, a link, a pipe, a socket or a device.
         TooLarge
-            When it holds more than the limit.
+            When the file exceeds the limit.
         SealUnreadable
             When reading is not permitted.
         StorageUnavailable
@@ -114,7 +114,7 @@ class SealStore:
         Returns
         -------
         tuple or None
-            SHA-256 (hex) and size of what was copied; None when there is no such file.
+            SHA-256 (hex) and size of the copied bytes; None when there is no such file.
         """
         digest, size = hashlib.sha256(), 0
         try:
@@ -152,7 +152,7 @@ class SealStore:
         except _NOT_FOUND:
             raise
         except (OSError, ValueError) as error:
-            # The path is too long or invalid.
+            # A path that is too long or invalid.
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise SealUnreadable(
                 f"{self.name}: {path} cannot be read: {reason}; correct the address"
@@ -160,7 +160,7 @@ class SealStore:
 
 
 def lexical_fault(path: str, *, folder: bool = False) -> str | None:
-    """Return the fault of a path before it is joined; None for a valid path.
+    """Return the lexical fault of a path; None for a valid path.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def lexical_fault(path: str, *, folder: bool = False) -> str | None:
 
 
 def link_fault(root: str, path: str) -> str | None:
-    """Return the fault of the path of a local file that goes through a link, or leads to anything but a file.
+    """Return the fault of a local path that passes through a link, or leads to anything but a regular file.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def link_fault(root: str, path: str) -> str | None:
     Returns
     -------
     str or None
-        The fault; None if there is none. A path that does not exist has none: that the file is missing is another rule.
+        The fault; None if there is none. A missing path has no fault here: another rule reports missing files.
     """
     base = os.path.realpath(root)
     expected = os.path.normpath(os.path.join(base, path))  # noqa: PTH118 -- compared as text with realpath

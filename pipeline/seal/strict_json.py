@@ -1,4 +1,4 @@
-"""Strict JSON (RFC 8259): documents that readers could read differently are errors."""
+"""Strict JSON (RFC 8259): documents that parsers could read differently are errors."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def parse_json(raw: bytes, kind: str, *, constants: bool = False) -> Any:
     raw
         The bytes of the file.
     kind
-        What it is: how many keys it may have follows from that.
+        Kind of the document, which determines its maximum number of keys.
     constants
-        Whether ``NaN`` and ``Infinity``, which are no JSON, are read as the numbers they mean. The metrics are
-        read so, since the rule on finite values names the record rather than the file.
+        Whether to accept ``NaN`` and ``Infinity``, which are not JSON, as numbers. Metrics are read this way, because the
+        rule on finite values then names the record rather than the file.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def parse_json(raw: bytes, kind: str, *, constants: bool = False) -> Any:
     ------
     NotJson
         On bytes that are not UTF-8, on a syntax error, a key given twice, a number beyond a double, half of a
-        surrogate pair, more keys than its kind may have, or more than :data:`~schemas.kinds.MAX_DEPTH` levels of nesting.
+        surrogate pair, more keys than the kind allows, or more than :data:`~schemas.kinds.MAX_DEPTH` levels of nesting.
     """
     _require_bounded(raw, MAX_KEYS[kind])
     try:
@@ -77,7 +77,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) < len(pairs):
         ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
-        raise NotJson(f"the key {twice!r} stands twice in one object")
+        raise NotJson(f"the key {twice!r} occurs twice in one object")
     return document
 
 

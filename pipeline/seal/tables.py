@@ -26,9 +26,9 @@ _UNREADABLE = (
     OSError,
     ValueError,
 )
-"""Errors of the engines on an unreadable file; a panic of Polars is not an Exception."""
+"""Errors of the readers on an unreadable file; a panic of Polars is not an Exception."""
 _WIDTHS: Final = {"BOOLEAN": 1, "INT96": 16, "BYTE_ARRAY": 16, "FIXED_LEN_BYTE_ARRAY": 16}
-"""Physical type -> bytes of a value in memory, without those of a text; 8 for others."""
+"""Physical type -> bytes of a value in memory, without the characters of text; 8 for others."""
 _UNPACKED = (
     f"at most {FREE_BYTES // 2**20} MiB in memory, or {EXPANSION} times its own bytes where that is more"
 )
@@ -41,8 +41,8 @@ class DecodedTable:
     Attributes
     ----------
     frame
-        Declared columns that are of their type, in declared order; it has the file's rows even when no column
-        is left, unless the file is not Parquet.
+        Declared columns with their declared type, in declared order. It has the rows of the file even if no column is
+        left, unless the file is not Parquet.
     rows
         Rows of the file, or of the requested range; None when it is not Parquet.
     problems
@@ -65,13 +65,13 @@ def decode_table(
     Parameters
     ----------
     table
-        The declaration; only its sealed columns are looked for.
+        The declaration; only its sealed columns are read.
     raw
         The bytes of the file, or its path.
     rows
-        Which of its rows; None for all.
+        Rows to decode; None for all.
     columns
-        Which of the declared columns; None for all.
+        Declared columns to decode; None for all.
 
     Returns
     -------
@@ -116,7 +116,7 @@ def decode_table(
         try:
             cast = beyond_calendar(frame[name]) or cast_losslessly(frame[name], column.type)
         except _UNREADABLE as error:
-            # Such as an unknown time zone.
+            # For example an unknown time zone.
             stored_type = f"{stored_as(frame[name].dtype)} ({_reason(error)})"
             cast = CastProblem(name, EXPECTED[column.type], stored_type)
         if isinstance(cast, CastProblem):
@@ -143,15 +143,15 @@ def _absent(column: Column, extra: tuple[str, ...]) -> list[CastProblem]:
     if column.optional:
         return []
     misspelt = nearest(column.name, extra)
-    fix = "" if misspelt is None else f"did you mean it by {misspelt}?"
+    fix = "" if misspelt is None else f"is {misspelt} a misspelling of it?"
     return [CastProblem(column.name, EXPECTED[column.type], "absent", fix=fix)]
 
 
 def _totals(raw: bytes | Path, columns: Collection[str]) -> tuple[int, int]:
-    """Return the rows of a file and the bytes of some of its columns in memory, as its footer says.
+    """Return the rows of a file and the bytes of some of its columns in memory, according to its footer.
 
-    A footer that agrees with itself may still be contradicted by a page, of which the engine's process may end: a seal is
-    read in a process of its own for that.
+    A consistent footer may still contradict a data page, and decoding such a page can crash the process: for that reason each
+    seal is read in a separate process.
 
     Raises
     ------

@@ -195,7 +195,7 @@ def test_a_folder_of_seals_given_as_a_seal_is_reported_as_one(
     result = CliRunner().invoke(cli, [command, str(folder), *where])
     assert result.exit_code == 2
     assert (
-        f"{folder}: this folder is no seal but holds some, such as 'Test_a'; name each, or publish them all with "
+        f"{folder}: this folder is not a seal but contains seals, such as 'Test_a'; name each, or publish them all with "
         f"`alpha-results build --from {folder}`"
     ) in result.output
 

@@ -87,7 +87,7 @@ def test_an_undeclared_column_is_reported_with_the_most_similar_declared_one(tmp
 def test_a_missing_column_is_reported_with_the_most_similar_undeclared_one(tmp_path: Path) -> None:
     seal = rewrite(make_seal(tmp_path), "positions", lambda x: x.rename({"mark_price": "MarkPrices"}))
     (actual,) = (x for x in checked(seal).violations if x.rule == "table.columns")
-    assert actual.message == "mark_price is absent: did you mean it by MarkPrices?"
+    assert actual.message == "mark_price is absent: is MarkPrices a misspelling of it?"
 
 
 def test_a_dissimilar_column_is_reported_without_a_suggestion(tmp_path: Path) -> None:

@@ -54,10 +54,10 @@ def test_a_signed_seal_is_accepted_and_others_are_refused_by_rule(place: Path, t
     assert fault(place / "Test_plain", keys) == "it has no seal.dsse.json"
     copied = shutil.copytree(place / "Test_plain", tmp_path / "copied")
     shutil.copy(place / "Test_signed" / "seal.dsse.json", copied)
-    assert fault(copied, keys) == "its seal.dsse.json is that of another seal, of Test_signed"
+    assert fault(copied, keys) == "its seal.dsse.json belongs to another seal, of Test_signed"
     foreign = shutil.copytree(place / "Test_plain", tmp_path / "foreign")
     assert writer("sign", str(foreign), "--key", str(place / "stranger.pem")).returncode == 0
-    assert fault(foreign, keys) == "it is signed by no key of the deployment's teams"
+    assert fault(foreign, keys) == "none of the deployment's team keys signed it"
 
 
 def changed(envelope: Any, how: str) -> bytes:
@@ -164,7 +164,7 @@ def test_an_invalid_file_of_keys_is_refused_before_reading_seals(tmp_path: Path,
 def test_a_malformed_file_of_keys_is_described_without_python_terms(tmp_path: Path, text: str) -> None:
     (tmp_path / "keys.json").write_text(text)
     with pytest.raises(
-        SettingsError, match=r"is not a file of keys \(it is no object of lists\); write a JSON object"
+        SettingsError, match=r"is not a file of keys \(it is not an object of lists\); write a JSON object"
     ):
         read_keys(str(tmp_path / "keys.json"))
 
