@@ -1,4 +1,4 @@
-"""Weekly cross-sectional figures: frames of a whole run in, frames out.
+"""Weekly cross-sectional figures, as functions from frames of a complete run to frames.
 
 Every function processes all weeks of a run together. The result does not depend on the order of the input rows, not even
 in the last bit, because a seal must always give the same snapshot. Nulls in frames stand for unknown values, NaN in arrays for

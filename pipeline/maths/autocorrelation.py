@@ -14,7 +14,7 @@ from schemas.tables.weekly_signal import LAGS
 
 
 def rank_autocorrelations(panel: WeeklyPanel) -> pl.DataFrame:
-    """Rank correlation of ``raw_score`` with its own value L weeks before, over the names scored in both weeks.
+    """Compute the rank correlation of ``raw_score`` with its own value L weeks before, over names scored in both weeks.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def rank_autocorrelations(panel: WeeklyPanel) -> pl.DataFrame:
     polars.DataFrame
         ``date`` and ``rho_lag1`` to ``rho_lag8``, between -1 and 1; one row per week of the clock
         (:mod:`pipeline.maths.week_clock`), ascending, and lags counted in weeks of the clock. Null where fewer than two names
-        were scored in both weeks, either side is constant, or the run began later.
+        were scored in both weeks, either side is constant, or the run began less than L weeks before.
     """
     rho = correlate_with_earlier(panel, "raw_score", "raw_score", LAGS)
     return panel.weekly({f"rho_lag{lag}": values for lag, values in rho.items()})
@@ -35,7 +35,7 @@ def rank_autocorrelations(panel: WeeklyPanel) -> pl.DataFrame:
 def correlate_with_earlier(
     panel: WeeklyPanel, outcome: str, signal: str, delays: Sequence[int]
 ) -> dict[int, Floats]:
-    """Rank correlation of a column with an earlier signal of the same names.
+    """Compute the rank correlation of a column with an earlier signal of the same names.
 
     Parameters
     ----------

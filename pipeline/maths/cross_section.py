@@ -6,17 +6,17 @@ import polars as pl
 
 
 def cross_section(decisions: pl.DataFrame, score: str = "score", prefix: str = "") -> pl.DataFrame:
-    """Direction, confidence, z-score and rank of every name within its week.
+    """Compute direction, confidence, z-score and rank of every name within its week.
 
     Parameters
     ----------
     decisions : polars.DataFrame
-        One row per name and week, in any order, with ``date`` and the score column. A name with a null score is not in the
-        cohort of the week.
+        One row per name and week, in any order, with ``date`` and the score column. A name with a null score is not in
+        the cohort of the week.
     score : str
         Name of the score column.
     prefix : str
-        Prefix of the names of the resulting columns, such as ``raw_``.
+        Prefix of the resulting column names, such as ``raw_``.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def cross_section(decisions: pl.DataFrame, score: str = "score", prefix: str = "
     # Sorted, so that the sums behind the mean and the deviation do not depend on the order of the rows.
     ascending = value.sort()
     mean, deviation = ascending.mean().over("date"), ascending.std(ddof=0).over("date")
-    # Compared as values, because the deviation of equal numbers is often a rounding error, not 0.
+    # Values are compared, because the deviation of equal numbers is often a rounding error rather than 0.
     varies = value.max().over("date") > value.min().over("date")
     columns = decisions.select(
         direction=value.sign().cast(pl.Int64),

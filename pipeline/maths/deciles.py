@@ -23,7 +23,7 @@ _MEANS = {
     "mean_long_only_weight": "long_only_target_weight",
     "mean_forward_return": "forward_return",
 }
-"""Mean -> column averaged. Weights are those of the delivered books: unconditioned ones need not have been sealed."""
+"""Mean -> averaged column. Weights are those of the delivered books, because raw weights may not be sealed."""
 
 
 def weekly_deciles(decisions: pl.DataFrame) -> pl.DataFrame:
@@ -49,7 +49,7 @@ def weekly_deciles(decisions: pl.DataFrame) -> pl.DataFrame:
     """
     if "raw_score_z" not in decisions.columns:
         decisions = decisions.hstack(cross_section(decisions, "raw_score", "raw_").select("raw_score_z"))
-    # Fixes the ties, and the order in which the means are summed.
+    # Fixes the order of ties, and of the terms of each mean.
     if decisions["symbol"].dtype != pl.String:
         decisions = decisions.with_columns(pl.col("symbol").cast(pl.String))
     decisions = ordered(decisions, ("date", "symbol"))
@@ -71,7 +71,7 @@ def weekly_deciles(decisions: pl.DataFrame) -> pl.DataFrame:
 
 
 def _buckets(columns: dict[str, Floats], size: Integers) -> dict[str, npt.NDArray[Any]]:
-    """Return whether each week is ``cut``, having enough names, and the figures of each bucket of those weeks."""
+    """Return whether each week is ``cut`` (has enough names), and the figures by bucket of those weeks."""
     cut, names, n_symbols = _cut(columns["mean_score"], size)
     group = np.repeat(np.arange(n_symbols.size), n_symbols)
     columns = {name: values[names] for name, values in columns.items()}
@@ -90,20 +90,20 @@ def _cut(score: Floats, size: Integers) -> tuple[npt.NDArray[np.bool_], Integers
     n_names = n_names[cut]
     ranked = np.flatnonzero(scored & np.repeat(cut, size))
     names: Integers = ranked[ascending_within(score[ranked], n_names, stable=True)]
-    # Of n names, the one at place r falls into bucket 10 r // n, both from 0: b begins at the first r >= b n / 10.
+    # Counting from 0, rank r of n names falls into bucket 10 r // n, so bucket b begins at the first r >= b n / 10.
     n_symbols = np.diff(-(-n_names[:, np.newaxis] * np.arange(BUCKETS + 1) // BUCKETS)).ravel()
     return cut, names, n_symbols
 
 
 def decile_returns(decisions: pl.DataFrame, signal: str) -> Matrix:
-    """Mean forward return of each bucket of a signal, cut as :func:`weekly_deciles` cuts.
+    """Compute the mean forward return of each bucket of a signal, with the buckets of :func:`weekly_deciles`.
 
     Parameters
     ----------
     decisions : polars.DataFrame
         One row per name and week, by date and symbol, with ``date``, ``forward_return`` and the signal.
     signal : str
-        Name of the column by which the names are ranked.
+        Column that ranks the names.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def decile_returns(decisions: pl.DataFrame, signal: str) -> Matrix:
 
 
 def decile_spread(deciles: pl.DataFrame) -> pl.DataFrame:
-    """Mean forward return of the highest bucket less that of the lowest.
+    """Compute the mean forward return of the highest bucket less that of the lowest.
 
     Parameters
     ----------
@@ -148,9 +148,9 @@ def decile_spread(deciles: pl.DataFrame) -> pl.DataFrame:
 
 
 def _mean_by_group(values: Floats, group: Integers, size: Integers) -> Floats:
-    """Mean of the known values of each group, NaN for a group without any.
+    """Return the mean of the known values of each group; NaN for a group without any.
 
-    Polars would sum in parts that depend on the number of threads. Where a sum overflows, values are divided first.
+    Not by Polars, whose partial sums depend on the number of threads. If a sum overflows, values are divided first.
     """
     known = ~np.isnan(values)
     count = size

@@ -39,7 +39,7 @@ def delivered_signal(
     DeliveredSignal
         One value per week of the clock (:mod:`pipeline.maths.week_clock`), ascending; NaN where fewer than two names qualify
         or either side is constant. A delay of d weeks pairs the forward return of a week with the score of the same name
-        d weeks before; the upper and lower sides are the names above and below the middle rank of the score among those with
+        d weeks before; the upper and lower sides are the names above and below the median rank of the score among names with
         a return.
     """
     if panel is None:
@@ -69,7 +69,7 @@ def delivered_signal(
 
 
 def delayed_ic(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> Floats:
-    """Rank correlation of each week's forward returns with the scores of the week before.
+    """Compute the rank correlation of each week's forward returns with the scores of the week before.
 
     Parameters
     ----------

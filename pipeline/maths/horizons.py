@@ -15,12 +15,12 @@ from schemas.tables.weekly_signal import HORIZONS
 
 
 def horizon_ics(panel: WeeklyPanel) -> pl.DataFrame:
-    """IC of ``raw_score`` by holding period.
+    """Compute the IC of ``raw_score`` by holding period.
 
     For a horizon of K weeks, the signal is rank-correlated with the return compounded over the forward returns of the week
     and of the K - 1 weeks of the clock after it, over the names for which the signal and all K returns are known. Returns are
-    multiplied as doubles in the order of the weeks, so that the same ties follow from the served returns; over one week the
-    forward return is used as it is.
+    multiplied as doubles in week order, so that readers get the same ties from the served returns; over one week the forward
+    return is used unchanged.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def horizon_ics(panel: WeeklyPanel) -> pl.DataFrame:
     polars.DataFrame
         ``date`` and ``ic_h1``, ``ic_h2``, ``ic_h4``, ``ic_h8``, between -1 and 1; one row per week of the clock
         (:mod:`pipeline.maths.week_clock`), ascending. Null where fewer than two names qualify, either side is constant, or
-        the run ends first.
+        the run ends before the horizon.
     """
     ic = {horizon: np.full(panel.clock.height, np.nan) for horizon in HORIZONS}
     for weeks, rows in panel.blocks():

@@ -12,14 +12,14 @@ from pipeline.maths.weeks import Weeks, count_flags
 
 
 def weekly_ic(decisions: pl.DataFrame, signal: str, outcome: str = "forward_return") -> pl.DataFrame:
-    """Spearman's rank correlation within each week, ties averaged.
+    """Compute Spearman's rank correlation within each week, ties averaged.
 
     Parameters
     ----------
     decisions : polars.DataFrame
         One row per name and week, in any order, with ``date`` and the two columns.
     signal, outcome : str
-        Names of the columns to correlate, over the names where both are known.
+        Columns to correlate, over the names where both are known.
 
     Returns
     -------
@@ -49,7 +49,7 @@ def _week_ics(x: Floats, y: Floats, size: Integers) -> tuple[Floats, Integers]:
 
 
 def ic_in_order(signal: Floats, outcome: Floats, size: Integers) -> Floats:
-    """Spearman's rank correlation within each group, of rows sorted by the signal.
+    """Compute Spearman's rank correlation within each group, for rows sorted by the signal.
 
     Parameters
     ----------

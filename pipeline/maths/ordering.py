@@ -22,7 +22,7 @@ def ascending_within(values: Floats, size: Integers, *, stable: bool = False) ->
     Parameters
     ----------
     values : Floats, shape (n_rows,)
-        Values of adjacent rows for each group, groups in order; without NaN.
+        Values; the rows of each group are adjacent, groups in order; without NaN.
     size : Integers, shape (n_groups,)
         Rows of each group; may be 0.
     stable : bool
@@ -50,9 +50,9 @@ def ascending_within(values: Floats, size: Integers, *, stable: bool = False) ->
         return np.empty(0, np.int64)
     widest = int(size.max())
     if size.size * widest > _PADDING * values.size or not np.isfinite(values).all():
-        # Most of a rectangle would be empty, or a value equals its filler.
+        # Most of the rectangle would be empty, or a value equals the padding.
         return np.lexsort((values, np.repeat(np.arange(size.size), size)))
-    # All groups are the rows of one rectangle, sorted at once: several times quicker than group by group.
+    # All groups form the rows of one rectangle and are sorted at once, several times faster than group by group.
     filled: npt.NDArray[np.bool_] = np.arange(widest) < size[:, np.newaxis]
     rectangle = np.full(filled.shape, np.inf)
     rectangle[filled] = values
@@ -90,7 +90,7 @@ def order_codes(values: Floats, group: Integers) -> Integers:
 
 
 def in_order(rows: pl.DataFrame, order: Sequence[str]) -> bool:
-    """Return whether rows ascend in some columns.
+    """Return whether rows are sorted by some columns.
 
     Parameters
     ----------
@@ -102,11 +102,11 @@ def in_order(rows: pl.DataFrame, order: Sequence[str]) -> bool:
     Returns
     -------
     bool
-        True also for equal rows, and for fewer than two rows.
+        Also True for equal rows, and for fewer than two rows.
     """
     if rows.height < 2:
         return True
-    # Series by series: an expression would wait in the engine's thread pool behind the files being written.
+    # Series by series: an expression would queue in Polars' thread pool behind the files being written.
     ascends, tied = _steps(rows[order[0]])
     for name in order[1:]:
         above, same = _steps(rows[name])
@@ -116,7 +116,7 @@ def in_order(rows: pl.DataFrame, order: Sequence[str]) -> bool:
 
 
 def _steps(values: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Return where a value is above the one before it, and where it is the same."""
+    """Return where a value is above the previous one, and where it equals it."""
     later, earlier = values.slice(1), values.slice(0, values.len() - 1)
     return later > earlier, later == earlier
 

@@ -1,9 +1,9 @@
-"""The clock of weeks in a run with skipped weeks: the meaning of "K weeks later", and the rows of the same name.
+"""The clock of weeks in a run with skipped weeks: defines "K weeks later", and matches rows of the same name.
 
-The clock counts every week in which a signal was in force: traded weeks, and pending ones, which carry
-scores like any other and only lack the next open. A week with a skip reason does not count even where scores were
-sealed for it, since the engine itself declared them unfit. Horizons and lags use this one clock, so the step from a
-week to the week ``lag`` before it undoes the step of a horizon. A pending week has no forward return and so never
+The clock counts every week in which a signal was in force: traded weeks, and pending ones, which have
+scores like any other and only lack the next open. A week with a skip reason does not count even if it has scores, because
+the engine declared them unfit. Horizons and lags use the same clock, so stepping back by a lag undoes the step of an equal
+horizon. A pending week has no forward return and so never
 enters a compounded one: horizons span traded weeks only.
 """
 
@@ -24,7 +24,7 @@ from pipeline.maths.weeks import iter_blocks
 from schemas.tables.rebalances import PENDING, TRADED
 
 _SPARSE: Final = 8
-"""Maximum size of the table of all keys, as a multiple of the rows of the panel."""
+"""Maximum size of the table of all possible keys, as a multiple of the rows of the panel."""
 
 
 def week_clock(rebalances: pl.DataFrame) -> pl.DataFrame:
@@ -85,14 +85,14 @@ class WeeklyPanel:
         Returns
         -------
         Integers, shape (n_rows,)
-            As :func:`pipeline.maths.ordering.order_codes` with weeks as groups; 0 where the column is null.
+            As returned by :func:`pipeline.maths.ordering.order_codes` with weeks as groups; 0 where the column is null.
         """
         if column not in self._codes:
             values = self.columns[column]
             codes = np.zeros(values.size, np.int64)
             for weeks, rows in self.blocks():
                 known = rows.start + np.flatnonzero(~np.isnan(values[rows]))
-                # There are fewer codes than rows, so that those of a block end before those of the next.
+                # A block has no more codes than rows, so its codes end before those of the next block.
                 codes[known] = rows.start + order_codes(values[known], self.week_index[known] - weeks.start)
             self._codes[column] = codes
         return self._codes[column]
@@ -103,7 +103,7 @@ class WeeklyPanel:
         Yields
         ------
         weeks, rows : slice
-            Weeks of the clock, and their rows.
+            Slices of the weeks of the clock, and of their rows.
         """
         return iter_blocks(np.bincount(self.week_index, minlength=self.clock.height))
 
@@ -126,7 +126,7 @@ class WeeklyPanel:
             Without the rows of skipped weeks.
         """
         clock = week_clock(rebalances)
-        # Numbers of names only have to differ, so the cheapest numbering is used.
+        # The numbers of names only have to be distinct, so the cheapest numbering is used.
         name = pl.col("symbol").cast(pl.String).cast(pl.Categorical).to_physical().cast(pl.Int64)
         rows = decisions.select("date", name.alias("name"), *columns).join(clock, on="date", how="inner")
         width = int(rows.select(pl.col("name").max() + 1).item() or 1)
@@ -154,9 +154,9 @@ class WeeklyPanel:
         Returns
         -------
         position : Integers, shape (n_matches,)
-            Positions within `rows` of those with a row of the same name in that week.
+            Positions in `rows` that have a row of the same name in that week.
         partner : Integers, shape (n_matches,)
-            The row of the panel that each of them is matched with.
+            The matching row of the panel for each of them.
         """
         keys = self.key[rows] + weeks * self.width
         table = self._row_of_key

@@ -1,9 +1,9 @@
-"""Digests of every week of a run, by which later seals of the alpha are checked for restatements.
+"""Digests of every week of a run, to check later seals of the alpha for restatements.
 
 Values are rounded to :data:`SIGNIFICANT_BITS` binary digits, one part in a million, before they are digested: an engine
-that is run again on another processor differs in the last bits of a double, which is no restatement. The rounding is
-done by exact operations on doubles and the bytes are laid out here, so a digest depends on no library's release. Only
-columns and books that every reader of the dataset sees take part: no raw score, no raw book.
+that runs again on another processor may differ in the last bits of a double, which is not a restatement. The rounding uses
+exact operations on doubles and the byte layout is defined here, so digests do not depend on library versions. Only columns
+and books that every reader of the dataset may see are digested: no raw scores and no raw books.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from hashlib import _Hash
 
 SIGNIFICANT_BITS: Final = 20
-"""Binary digits of a value that are digested; smaller changes, below one part in a million, are ignored."""
+"""Binary digits of a value that are digested; changes below one part in a million are ignored."""
 _HALF: Final = np.uint64(1) << np.uint64(np.finfo(np.float64).nmant - SIGNIFICANT_BITS)
-"""Half of the last digit that is kept."""
+"""Half a unit in the last kept digit."""
 _KEPT: Final = ~(_HALF * np.uint64(2) - np.uint64(1))
 _NAN: Final = np.array(np.nan).view(np.uint64)
 _DIGITS: Final = 16
-"""Hexadecimal digits of a digest: 64 bits, enough to avoid collisions."""
+"""Hexadecimal digits of a digest: 64 bits, enough to make collisions unlikely."""
 _DECIDED: Final = (("score",), ("long_short_target_weight", "long_only_target_weight"), ("forward_return",))
 """Columns of the decisions by digest, in the order of :class:`WeekDigests`."""
 _FILL: Final = ("quantity", "mid_price", "fill_price", "fee")
@@ -77,7 +77,7 @@ def digest_decisions(decisions: pl.DataFrame | None) -> dict[date, WeekDigests]:
     Returns
     -------
     dict of datetime.date to WeekDigests
-        Week -> its digests; that of the fills is None.
+        Week -> its digests; the digest of the fills is None.
     """
     if decisions is None or decisions.is_empty():
         return {}
@@ -131,7 +131,7 @@ def seal_weeks(
 
 
 class FillDigests:
-    """Digests the fills of the published books, added in the order of books and of time within each."""
+    """Digests the fills of the published books; fills are added by book, and by time within a book."""
 
     def __init__(self) -> None:
         self._fills: dict[tuple[date, str], tuple[_Hash, _Hash]] = {}
@@ -153,7 +153,7 @@ class FillDigests:
         names = _names(fills, "decision_at")
         instants = fills["timestamp"].cast(pl.Datetime("us", "UTC")).cast(pl.Int64).to_numpy()
         moments = instants.astype("<i8").view("<u4").reshape(-1, 2)
-        # Fills of one day may come from several decisions, so they are grouped by decision.
+        # Fills of one day may belong to several decisions, so they are grouped by decision.
         by_decision = np.argsort(fills["decision_at"].cast(pl.Int32).to_numpy(), kind="stable")
         rows = np.column_stack([moments, *(_words(fills[name]) for name in _FILL)])[by_decision]
         for week, start, stop in _runs(fills["decision_at"].gather(by_decision)):
@@ -187,7 +187,7 @@ def _digest(names: _Hash, columns: Sequence[Words]) -> str | None:
 
 
 def _runs(days: pl.Series) -> list[tuple[date, int, int]]:
-    """Return each day with the range of its rows, which stand together."""
+    """Return each day with the range of its rows, which are adjacent."""
     number = days.cast(pl.Int32).to_numpy()
     starts = np.flatnonzero(np.diff(number, prepend=number[:1] - 1))
     ends = [*starts[1:].tolist(), number.size]
@@ -195,7 +195,7 @@ def _runs(days: pl.Series) -> list[tuple[date, int, int]]:
 
 
 def _names(rows: pl.DataFrame, day: str) -> dict[date, str]:
-    """Return the symbols of each day as one text, in the order of its rows."""
+    """Return the symbols of each day as one text, in row order."""
     symbols = pl.col("symbol").cast(pl.String).str.join("\n")
     return dict(rows.group_by(day).agg(symbols).iter_rows())
 

@@ -23,13 +23,13 @@ def measured_decisions(decisions: pl.DataFrame, smoothing: Mapping[str, Any] | N
     decisions : polars.DataFrame
         Cross-sections with the names of published columns.
     smoothing : Mapping[str, Any] or None
-        As sealed; None when the run does not say.
+        As sealed; None when the run does not state it.
 
     Returns
     -------
     polars.DataFrame
-        With ``raw_score`` equal to ``score`` for a run that says that it was not smoothed and sealed no other; else
-        `decisions`.
+        `decisions`, with ``raw_score`` equal to ``score`` added if the run states that it was not smoothed and sealed no raw
+        score.
     """
     unsmoothed = smoothing is not None and smoothing.get("applied") is False
     if unsmoothed and "raw_score" not in decisions.columns:
@@ -50,7 +50,7 @@ def weekly_signal(
     rebalances : polars.DataFrame
         One row per rebalance date: ``date``, ``week_status``.
     decisions : polars.DataFrame
-        One row per name and week: ``date``, ``symbol``, ``score``; ``forward_return`` and ``raw_score`` where the run
+        One row per name and week: ``date``, ``symbol``, ``score``; ``forward_return`` and ``raw_score`` if the run
         recorded them. With ``raw_score``, also the two target weights.
     deciles : polars.DataFrame or None
         Result of :func:`pipeline.maths.deciles.weekly_deciles` on the same decisions; computed when None.
@@ -61,7 +61,7 @@ def weekly_signal(
     -------
     polars.DataFrame
         The columns of :data:`schemas.tables.weekly_signal.WEEKLY_SIGNAL`, one row per rebalance date, ascending, including
-        pending and skipped weeks: a count without names is 0, a figure that is not determined null. Without ``raw_score``
+        pending and skipped weeks: a count without names is 0, an undetermined figure is null. Without ``raw_score``
         the columns that need it are absent; without ``forward_return`` the figures that need it are null.
     """
     if "forward_return" not in decisions.columns:
@@ -90,7 +90,7 @@ def weekly_ics(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFram
     -------
     polars.DataFrame
         One row per rebalance date: ``date``, ``week_status``, ``n_symbols``, ``cohort_size``, ``n_return_obs`` and ``ic``;
-        the last three of ``raw_score``, too, where it is given.
+        the last three also for ``raw_score``, if given.
     """
     if "forward_return" not in decisions.columns:
         decisions = decisions.with_columns(forward_return=pl.lit(None, pl.Float64))

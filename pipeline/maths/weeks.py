@@ -1,4 +1,4 @@
-"""The rows of a run by week."""
+"""Rows of a run grouped by week."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Flags, Floats
 
 _BLOCK_ROWS: Final = 16_000
-"""Rows of a block: its arrays fit a core's cache, and their memory is reused; allocating arrays of a complete run costs as much
+"""Rows of a block, whose arrays fit a core's cache and reuse their memory; allocating arrays for a complete run costs as much
 as the arithmetic."""
 
 
@@ -45,7 +45,7 @@ class Weeks:
         Returns
         -------
         Weeks
-            The weeks that occur.
+            The distinct weeks.
         """
         day = dates.cast(pl.Int32).to_numpy()
         order = None

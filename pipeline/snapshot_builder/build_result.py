@@ -30,7 +30,7 @@ class BuildResult:
     seconds
         Stage -> wall seconds.
     archive
-        State of the source archive; None when the run sealed no source or there is no place for archives.
+        State of the source archive; None when the run sealed no source or the deployment keeps no archives.
     """
 
     alpha_id: str

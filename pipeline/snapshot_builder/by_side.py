@@ -13,26 +13,26 @@ from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Dates, Flags, Floats
 
 _SIDES: Final = 3
-"""Short, neither and long: the sign of a position plus one."""
+"""Short, flat and long: the sign of a position plus one."""
 
 
 class BySide:
-    """Sums positions and P&L of every book, independent of how a run is split into parts.
+    """Sums positions and P&L of every book; the sums do not depend on how a run is split into parts.
 
     Parameters
     ----------
     sessions
-        Book -> days of its ledger, ascending; other books are passed over.
+        Book -> days of its ledger, ascending; other books are ignored.
     """
 
     def __init__(self, sessions: Mapping[str, Dates]) -> None:
         category = pl.Categorical(pl.Categories.random())
-        # Keeps the numbering alive.
+        # Keeps the numbering of Polars alive.
         self._numbered = pl.Series(["-"], dtype=category)
         self._books = {book: _Book(days, category) for book, days in sessions.items()}
 
     def positions(self, book: str, rows: pl.DataFrame) -> None:
-        """Add positions of a book: complete days in order, all before its P&L, whose sides they decide."""
+        """Add positions of a book: complete days in order, and before its P&L, because they determine its sides."""
         if book in self._books:
             self._books[book].add_positions(rows)
 
@@ -56,7 +56,7 @@ class _Book:
     def __init__(self, sessions: Dates, category: pl.Categorical) -> None:
         self._days = sessions.astype("datetime64[D]").astype(np.int64)
         self._category = category
-        # By session: size long and short, squares, names long and short.
+        # By session: long and short size, sum of squares, long and short names.
         self._exposure = np.zeros((5, sessions.size))
         self._sign = np.zeros((sessions.size, 0), np.int8)
         self._earned = np.zeros((2, sessions.size, _SIDES))
@@ -84,7 +84,7 @@ class _Book:
         side = self._sign[session, codes]
         (closed,) = np.nonzero((side == 0) & (session > 0))
         side[closed] = self._sign[session[closed] - 1, codes[closed]]
-        # Counted from the first session of the part, which has complete days.
+        # Sessions are counted from the first of the part, which has complete days.
         first, last = int(session[0]), int(session[-1])
         cell = (session - first) * _SIDES + 1 + side
         net = rows["net_pnl"].to_numpy()
@@ -118,9 +118,9 @@ class _Book:
         )
 
     def _places(self, rows: pl.DataFrame) -> tuple[pl.DataFrame, Integers, Integers, Integers] | None:
-        """Return the rows of the ledger's sessions, the session of each, the first row of each day, and numbers of names.
+        """Return the rows of the ledger's sessions, the session of each, the first row of each day, and name numbers.
 
-        None where there is no such row.
+        Returns None if there is no such row.
         """
         if not rows.height or not self._days.size:
             return None
@@ -131,7 +131,7 @@ class _Book:
         known = self._days.take(day_session, mode="clip") == days[starts]
         if not known.all():
             return self._places(rows.filter(pl.Series(np.repeat(known, lengths))))
-        # As wide as array indices, so that nothing below converts them.
+        # The integer type of array indices, so that no conversion is needed below.
         codes = rows["symbol"].cast(self._category).to_physical().to_numpy().astype(np.int64)
         return rows, np.repeat(day_session, lengths), starts, codes
 

@@ -1,4 +1,4 @@
-"""The large tables of a run, derived and written in parts of complete weeks, or of complete days of a book.
+"""Derives and writes the large tables of a run in parts of complete weeks, or of complete days of a book.
 
 The bytes of the files do not depend on how a run is split.
 """
@@ -22,7 +22,7 @@ from pipeline.snapshot_builder.write import SnapshotWriter
 from schemas.tables.books import book_order
 
 PART_ROWS: Final = 1_000_000
-"""Rows derived at a time, up to the end of the day or week."""
+"""Rows to derive at a time; a part extends to the end of its day or week."""
 _PANEL: Final = (
     "date", "symbol", "score", "raw_score", "raw_score_z", "forward_return", "long_short_target_weight",
     "long_only_target_weight",
@@ -37,16 +37,16 @@ class Layout:
     Attributes
     ----------
     books
-        Book -> its rows, in the order of the API; for a table without books the one key is None.
+        Book -> its rows, in API order; a table without books has the single key None.
     days
-        First row of each day (of a book), ascending, and the number of rows behind the last.
+        First row of each day (of a book), ascending, followed by the number of rows.
     """
 
     books: dict[str | None, range]
     days: np.ndarray[tuple[int], np.dtype[np.int64]]
 
     def parts(self, book: str | None) -> Iterator[range]:
-        """Split the rows of a book between days."""
+        """Split the rows of a book into parts of complete days."""
         rows = self.books[book]
         start = rows.start
         while start < rows.stop:
@@ -112,7 +112,7 @@ def write_books(
     Parameters
     ----------
     on_rows
-        Shown the rows of each book part by part, in order, as they are published.
+        Called with the published rows of each book, part by part in order.
     """
     total: Spans = {}
 
@@ -133,5 +133,5 @@ def write_books(
 
 
 def _joined(first: Span, then: Span) -> Span:
-    """Join the spans of two parts of a book; the second is later, without a common day."""
+    """Join the spans of two parts of a book; the second part is later and shares no day with the first."""
     return first[0] + then[0], first[1] + then[1], first[2], then[3]

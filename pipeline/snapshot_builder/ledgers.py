@@ -1,4 +1,4 @@
-"""The published daily tables of each book, and the list of books."""
+"""Published daily tables of each book, and the list of books."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def by_book(sealed: pl.DataFrame, table: Table, derive: Callable[[pl.DataFrame],
     Parameters
     ----------
     sealed
-        The whole table with its ``book`` column.
+        The complete table with its ``book`` column.
     table
-        Its declaration: columns, order.
+        Declaration of the table: columns and order.
     derive
-        Adds the derived columns to the rows of one book, which still stand in sealed order.
+        Adds the derived columns to the rows of one book, which are still in sealed order.
     """
     parts = _parts(sealed)
     order = [name for name in table.sort if name != "book"]
@@ -44,7 +44,7 @@ def by_book(sealed: pl.DataFrame, table: Table, derive: Callable[[pl.DataFrame],
 
 
 def _parts(sealed: pl.DataFrame) -> Books:
-    """Split rows by book and keep their order, without a copy if the rows of each book are adjacent."""
+    """Split rows by book in their order, without a copy if the rows of each book are adjacent."""
     ranges = sealed.select(pl.col("book").rle()).to_series().struct.unnest()
     books, lengths = ranges["value"].to_list(), ranges["len"].to_list()
     if len(set(books)) < len(books):
@@ -63,9 +63,9 @@ def published_portfolio(sealed: pl.DataFrame, equity_basis: float) -> Books:
     return by_book(sealed, PORTFOLIO, lambda rows: rows.with_columns(equity_basis=pl.lit(equity_basis)))
 
 
-# As series, not expressions, which would wait for their turn in the engine behind the files being written.
+# Series, not expressions, which would queue in Polars' thread pool behind the files being written.
 def _with_net(rows: pl.DataFrame, _: int) -> pl.DataFrame:
-    """Add the net P&L: costs are negative, so it is a plain sum."""
+    """Add the net P&L, a plain sum because costs are negative."""
     net = rows["market_pnl"] + rows["execution_cost"] + rows["borrow_cashflow"]
     return rows.hstack([net.alias("net_pnl")])
 
@@ -79,7 +79,7 @@ _DERIVED: Final[Mapping[str, tuple[Table, Callable[[pl.DataFrame, int], pl.DataF
     "pnl": (PNL, _with_net),
     "trades": (TRADES, _numbered),
 }
-"""Kind of a book's rows by name -> its declaration, and the function that adds its derived columns."""
+"""Kind with rows by name -> its declaration, and the function that adds its derived columns."""
 
 
 def published_by_name(kind: str, sealed: pl.DataFrame, first: int = 0) -> Books:
@@ -88,25 +88,25 @@ def published_by_name(kind: str, sealed: pl.DataFrame, first: int = 0) -> Books:
     Parameters
     ----------
     kind
-        Which of them.
+        ``positions``, ``pnl`` or ``trades``.
     sealed
         The sealed table, or a part of it.
     first
-        Number of the first fill of a book; they are numbered in the order the engine sealed them.
+        Number of the first fill of a book; fills are numbered in sealed order.
     """
     table, derive = _DERIVED[kind]
     return by_book(sealed, table, lambda rows: derive(rows, first))
 
 
 def published_equity_curves(portfolio: Books) -> Books:
-    """Compute the equity curve of each book over the whole run from its published ledger."""
+    """Compute the equity curve of each book over the complete run from its published ledger."""
     return {book: _curve(rows) for book, rows in portfolio.items()}
 
 
 def _curve(ledger: pl.DataFrame) -> pl.DataFrame:
     curve = equity_curve(ledger["starting_equity"].to_numpy(), ledger["ending_equity"].to_numpy())
     names = ("period_return", "cumulative_return", "peak_equity", "drawdown", "drawdown_pct")
-    # NaN stands for null in the maths; JSON has no NaN.
+    # The maths uses NaN for null; JSON has no NaN.
     figures = {name: pl.Series(name, getattr(curve, name), nan_to_null=True) for name in names}
     return ledger.with_columns(**figures).select(column.name for column in EQUITY_CURVE.stored_columns)
 
@@ -133,12 +133,12 @@ Spans = dict[str, Span]
 
 
 def published_books(kinds: Mapping[str, Spans]) -> pl.DataFrame:
-    """Summarise every (book, dataset) pair of the run, in the order of the API.
+    """Summarise every (book, dataset) pair of the run, in API order.
 
     Parameters
     ----------
     kinds
-        Dataset -> what it holds of each book, of the datasets the run sealed.
+        Dataset -> span of each book, for the datasets that the run sealed.
     """
     books = sorted({book for parts in kinds.values() for book in parts}, key=book_order)
     rows = [
@@ -156,16 +156,16 @@ def spans(parts: Books, kind: str) -> Spans:
     Parameters
     ----------
     parts
-        Book -> its rows by day, as published.
+        Book -> its published rows, sorted by day.
     """
     return {book: span(rows, kind) for book, rows in parts.items()}
 
 
 def span(rows: pl.DataFrame, kind: str) -> Span:
     """Count the days and rows of one book, as :func:`spans` does."""
-    # As series, not expressions, which would wait for their turn in the engine behind the files being written.
+    # Series, not expressions, which would queue in Polars' thread pool behind the files being written.
     day = rows["timestamp"].cast(pl.Date) if kind == "trades" else rows["date"]
-    # Rows are sorted by day, so a day starts where it differs from the previous row's.
+    # Rows are sorted by day, so a day starts where the day differs from that of the previous row.
     sessions = int((day.slice(1) != day.slice(0, max(0, day.len() - 1))).sum()) + bool(day.len())
     first, last = (day.min(), day.max()) if rows.height else (None, None)
     assert first is None or isinstance(first, date)

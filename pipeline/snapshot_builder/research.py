@@ -1,4 +1,4 @@
-"""Research figures of a run, one document per family, and its luck figures, from its published tables."""
+"""Research figures of a run (one document per family) and luck figures, from its published tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FLOWS: Final = (
     *("starting_equity", "ending_equity", "market_pnl", "execution_cost", "borrow_cashflow"),
     *("risk_free_return", "turnover_notional", "turnover"),
 )
-"""Columns of the ledger, in the order of :class:`~datasets.figures.costs.Flows`."""
+"""Columns of the ledger, in the field order of :class:`~datasets.figures.costs.Flows`."""
 _NO_RAW: Final = Unavailable(MISSING_KIND, "the run recorded no signal before smoothing", "decisions")
 Document = dict[str, dict[str, Any]]
 """Book, or :data:`schemas.metrics.families.WHOLE_RUN` -> the object served."""
@@ -41,7 +41,7 @@ class Tables:
     rows: Mapping[tuple[str, str | None], pl.DataFrame]
 
     def has(self, dataset: str, book: str | None = None) -> bool:
-        """Whether there is a dataset, or its part of one book."""
+        """Return whether there is a dataset, or its part for one book."""
         return (dataset, book) in self.rows
 
     def read(self, dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
@@ -74,7 +74,7 @@ def book_figures(portfolio: Books, sides: BySide, kinds: Collection[str]) -> dic
 
 
 def empty_sides(portfolio: Books) -> BySide:
-    """Return empty sums of positions and P&L by the sessions of each ledger."""
+    """Return empty sums of positions and P&L for the sessions of each ledger."""
     return BySide({book: _dates(rows) for book, rows in portfolio.items()})
 
 
@@ -91,9 +91,9 @@ def figures_from_frames(
     frames
         Dataset and book -> rows.
     kinds
-        As of :func:`book_figures`.
+        As in :func:`book_figures`.
     alpha_id, description
-        As of :func:`luck_figures`.
+        As in :func:`luck_figures`.
     """
 
     def books(kind: str) -> Books:
@@ -120,9 +120,9 @@ def luck_figures(tables: Tables, alpha_id: str, description: Mapping[str, Any] |
     Parameters
     ----------
     tables
-        ``portfolio`` by book, ``weekly_signal`` and ``trials``, as far as the run has them.
+        ``portfolio`` by book, ``weekly_signal`` and ``trials``, if the run has them.
     alpha_id
-        From which the random numbers follow.
+        Alpha, which seeds the random numbers.
     description
         As sealed; None if the run sealed none.
     """
@@ -135,7 +135,7 @@ def luck_figures(tables: Tables, alpha_id: str, description: Mapping[str, Any] |
 
 
 def signal_figures(weeks: DeliveredSignal | Unavailable) -> dict[str, Document]:
-    """Compute the figures of the delivered score; `weeks` is the reason if there are none."""
+    """Compute the figures of the delivered score; `weeks` may be the reason why there are none."""
     if isinstance(weeks, Unavailable):
         return {"signal": {WHOLE_RUN: withheld_payload(FAMILIES["signal"].payload, weeks)}}
     known = weeks.date[~np.isnan(weeks.ic_by_delay[0])]
@@ -153,9 +153,9 @@ def measure_signal(
     Parameters
     ----------
     weeks, decisions, raw_deciles
-        ``weekly_signal``, ``decisions`` and ``weekly_deciles`` as published; None for what the run has not.
+        ``weekly_signal``, ``decisions`` and ``weekly_deciles`` as published; None if the run lacks the table.
     panel
-        As of :func:`pipeline.maths.delivered_signal.delivered_signal`.
+        As in :func:`pipeline.maths.delivered_signal.delivered_signal`.
     """
     if weeks is None or decisions is None:
         kind = "decisions" if decisions is None else "rebalances"

@@ -1,4 +1,4 @@
-"""The build of one seal: check, derive, write, publish."""
+"""Build of one seal: check, derive, write, publish."""
 
 from __future__ import annotations
 
@@ -82,29 +82,29 @@ def build_seal(
     root
         The datasets root to publish under.
     force
-        Publish although a later seal of the alpha is served or its pointer has another format, and rebuild a seal that is
-        already served: damaged files are replaced by the same bytes; other bytes make another snapshot.
+        Publish even if a later seal of the alpha is served or its pointer has another format, and rebuild a seal that is
+        already served: damaged files are replaced by the same bytes; different bytes make another snapshot.
     archives
-        Where the source archive is delivered: a folder or the URL of a supported store; None keeps no archives. A failed
-        delivery does not stop publication; the result gives the reason, and the next build repeats it.
+        Folder or URL of a supported store to deliver the source archive to; None keeps no archives. A failed delivery does
+        not stop publication; the result gives the reason, and the next build tries again.
     exclude
-        Patterns of source files that are left out of the archive.
+        Patterns of source files to leave out of the archive.
     single_writer
-        Whether the caller ensures that no other command writes to the root.
+        Whether the caller guarantees that no other command writes to the root.
     strict
-        Refuse a seal with warnings.
+        Whether to refuse a seal with warnings.
     seal_keys
         File with the public keys of teams (:func:`pipeline.seal.signature.read_keys`), one of which must have signed the seal;
         None if no signature is required.
     prices
-        As of :func:`pipeline.rules.check`.
+        As in :func:`pipeline.rules.check`.
     on_stage
         Called with the name of each stage as it begins.
 
     Returns
     -------
     BuildResult
-        With ``changed`` False when this seal is already served; then no byte is written.
+        ``changed`` is False if this seal is already served; then no file is written.
 
     Raises
     ------
@@ -113,10 +113,10 @@ def build_seal(
     SealRefused
         When a rule is broken; the served snapshot is unchanged.
     PublicationRefused
-        When a later seal of the alpha is served, or it was rolled back, and `force` is not given; when the alpha is
+        When a later seal of the alpha is served, or this seal was rolled back, and `force` is False; or when the alpha is
         withdrawn.
     OtherFormat
-        When the alpha's pointer is of another format, and `force` is not given.
+        When the alpha's pointer has another format, and `force` is False.
     """
     stages = Stages(on_stage)
     keys = None if seal_keys is None else read_keys(seal_keys)
@@ -124,7 +124,7 @@ def build_seal(
     with stages("open"):
         seal = Seal.open(address)
         current, earlier = _served(storage, seal, force=force)
-    # Built by this version of the declarations, so the figures are equal whatever library version wrote the files.
+    # The served snapshot was built with these declarations, so its figures are equal whatever library version wrote it.
     if current is not None and earlier is not None and is_current(current, seal.digest) and not force:
         with stages("archive"):
             archive = package(seal, storage, archives, exclude=exclude)
@@ -166,10 +166,10 @@ def build_seal(
 
 
 def _served(storage: Storage, seal: Seal, *, force: bool) -> tuple[Pointer | None, Manifest | None]:
-    """Return the served pointer and manifest before a build; refuse early a seal that would not be served.
+    """Return the served pointer and manifest before a build; refuse a seal early if it would not be served.
 
-    The pointer is None if there is none, or one of another format is to be replaced; the manifest is None if it is not the one that the
-    pointer names.
+    The pointer is None if there is none, or if it has another format and is to be replaced. The manifest is None if it is not
+    the one that the pointer names.
     """
     try:
         current = served(storage, seal.alpha_id)
@@ -194,7 +194,7 @@ def _require_sound(seal: Seal, violations: Sequence[Violation], warnings: Sequen
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """Files and columns of a snapshot, its reconciled figures and weeks."""
+    """Files and columns of a snapshot, with its reconciled figures and weeks."""
 
     files: list[FileEntry]
     columns: dict[str, tuple[str, ...]]
@@ -205,7 +205,7 @@ class _Written:
 
 
 def _write_datasets(seal: Seal, report: Report, publication: Publication, stages: Stages) -> _Written:
-    """Write every dataset the seal allows; tables are freed as soon as possible."""
+    """Write every dataset that the seal permits; free tables as soon as possible."""
     writer = SnapshotWriter(publication)
     weekly: Future[_Weekly] | None = None
     digests = digest_decisions(None)
@@ -221,7 +221,7 @@ def _write_datasets(seal: Seal, report: Report, publication: Publication, stages
                 writer.table("rebalances", published_rebalances(seal.table("rebalances"), decisions))
                 if decisions is not None:
                     weekly = _submit_weekly(seal, decisions, pool)
-        delivered = research.measure_signal(None, decisions, None)  # the reason, until the weeks are computed
+        delivered = research.measure_signal(None, decisions, None)  # the reason, if no weeks are computed
         del decisions
         spans: dict[str, ledgers.Spans] = {}
         ledger: ledgers.Books = {}
@@ -272,11 +272,11 @@ def _sealed_weeks(
 
 
 _Weekly = tuple[dict[str, pl.DataFrame], Floats | None, DeliveredSignal | Unavailable]
-"""The weekly tables, the IC of the previous week's score where a notice needs it, and the delivered score."""
+"""The weekly tables, the IC of the previous week's score if a notice needs it, and the delivered score."""
 
 
 def _submit_weekly(seal: Seal, decisions: pl.DataFrame, pool: ThreadPoolExecutor) -> Future[_Weekly]:
-    """Compute the weekly figures on a thread: they mostly use one core, and the books are derived meanwhile."""
+    """Compute the weekly figures on a thread, because they mostly use one core; the books are derived at the same time."""
     rebalances = seal.table("rebalances")
 
     def measure() -> _Weekly:
@@ -292,7 +292,7 @@ def _submit_weekly(seal: Seal, decisions: pl.DataFrame, pool: ThreadPoolExecutor
 
     weekly = pool.submit(measure)
     if seal.in_parts:
-        weekly.result()  # freed before the books are read
+        weekly.result()  # so that the decisions are freed before the books are read
     return weekly
 
 
@@ -310,7 +310,7 @@ def _write_decisions(seal: Seal, writer: SnapshotWriter) -> pl.DataFrame:
 def _write_books(
     seal: Seal, writer: SnapshotWriter, kind: str, on_rows: Callable[[str, pl.DataFrame], None]
 ) -> ledgers.Spans:
-    """Write a table by book; return the span of each. `on_rows` is called with the published rows of each book."""
+    """Write a table by book and return the span of each; call `on_rows` with the published rows of each book."""
     layout = in_parts.find_layout(seal, kind) if seal.in_parts else None
     if layout is not None:
         return in_parts.write_books(seal, writer, kind, layout, on_rows)
@@ -369,7 +369,7 @@ def _write_documents(
 def _notices(seal: Seal, storage: Storage, report: Report, written: _Written) -> tuple[NoticeOutcome, ...]:
     """Collect the notices on the run and those from the comparison with other served runs."""
     if report.evidence is None:
-        return tuple(not_checked(notice, "the rows were not looked at") for notice in NOTICES)
+        return tuple(not_checked(notice, "the rows were not examined") for notice in NOTICES)
     own = judge(
         seal,
         report.evidence,
@@ -386,7 +386,7 @@ def _manifest(seal: Seal, written: _Written, report: Report, notices: tuple[Noti
         schema_version=schema_version(),
         alpha_id=seal.alpha_id,
         source_alpha_id=seal.source_alpha_id,
-        snapshot="",  # added at publication, from these fields
+        snapshot="",  # computed from these fields at publication
         seal_digest=seal.digest,
         started_at=_instant(seal.started_at),
         sealed_at=_instant(seal.sealed_at),

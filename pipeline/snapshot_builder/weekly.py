@@ -1,4 +1,4 @@
-"""The published weekly tables: cross-sections, rebalance index and signal quality."""
+"""Published weekly tables: cross-sections, rebalance index and signal quality."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def weekly_tables(
     decisions
         Result of :func:`pipeline.maths.weekly_signal.measured_decisions`.
     panel
-        Its signals and forward returns on the clock, where they are already computed.
+        Its signals and forward returns on the clock, if already computed.
     """
     if "raw_score" not in decisions.columns:
         return {"weekly_signal": weekly_signal(rebalances, decisions)}
@@ -56,13 +56,13 @@ def published_decisions(sealed: pl.DataFrame) -> pl.DataFrame:
     Parameters
     ----------
     sealed
-        The sealed table, by date and symbol.
+        The sealed table, sorted by date and symbol.
 
     Returns
     -------
     polars.DataFrame
-        Published columns in declared order, rows as given. A rank the engine sealed stays as it is, nulls
-        included: the engine may have averaged the ranks of components, which no score reproduces.
+        Published columns in declared order, rows as given. Sealed ranks are kept, including nulls: the engine
+        may have averaged the ranks of components, which no score reproduces.
     """
     frame = _with_ranks(sealed, "score", "")
     if _RAW_SCORE in sealed.columns:

@@ -1,4 +1,4 @@
-"""Writing of published Parquet files, with settings for fast reads, while the next dataset is derived."""
+"""Writes published Parquet files, tuned for fast reads, while the next dataset is derived."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from schemas.arrow import stored_schema
 from schemas.tables import PUBLISHED_TABLES
 
 COMPRESSION: Final = "lz4"
-"""Decompresses several times faster than zstd with 10 % more bytes; see decision 7."""
+"""Decompresses several times faster than zstd, with files 10 % larger; see decision 7."""
 ROW_GROUP_ROWS: Final = 20_000
-"""Small enough that a week's page reads one group, large enough that headers do not slow a scan."""
+"""Rows of a group: few enough that a page of one week reads one group, enough that headers do not slow a scan."""
 _ROW_GROUPS: Final = 32
-"""Maximum number of row groups of a file: a query decodes the statistics of all of them before it reads a row."""
+"""Maximum number of row groups of a file: a query decodes the statistics of all groups before it reads a row."""
 
 
 def write_table(
@@ -40,16 +40,16 @@ def write_table(
     Parameters
     ----------
     publication
-        What it is a part of; where its earlier snapshot has the same bytes, they are linked and not written.
+        Publication of the file. If the earlier snapshot has a file with the same bytes, it is linked instead of written.
     dataset, book
-        What the rows are.
+        Dataset and book of the rows.
     rows
-        Stored columns in declared order, rows in the table's order.
+        Stored columns in declared order, rows in the order of the table.
 
     Returns
     -------
     FileEntry
-        With size, digest and span; the same rows always give the same bytes.
+        Entry with size, digest and span; the same rows always give the same bytes.
     """
     buffer = io.BytesIO()
     schema = stored_schema(PUBLISHED_TABLES[dataset], rows.columns)
@@ -77,16 +77,16 @@ def write_parts(
     Parameters
     ----------
     publication, dataset, book
-        As of :func:`write_table`.
+        As in :func:`write_table`.
     n_rows
-        Of all parts together.
+        Rows of all parts.
     parts
-        Its rows, at least one part; all have the same columns.
+        One or more parts with the same columns.
 
     Returns
     -------
     FileEntry
-        As of :func:`write_table`.
+        As in :func:`write_table`.
     """
     relative = table_path(dataset, book)
     target = publication.folder / relative
@@ -125,8 +125,8 @@ def _row_group_rows(n_rows: int) -> int:
 def write_document(
     publication: Publication, relative: str, dataset: str, data: bytes | memoryview
 ) -> FileEntry:
-    """Write a file of the snapshot from memory and describe it, without rows."""
-    # Digested in memory: reading the file back would double the traffic of the build.
+    """Write a file from memory and describe it; its entry has no rows."""
+    # Digested in memory: reading the file back would double the I/O of the build.
     sha256 = hashlib.sha256(data).hexdigest()
     if not publication.linked(relative, sha256):
         target = publication.folder / relative
@@ -134,7 +134,7 @@ def write_document(
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("wb") as stream:
                 stream.write(data)
-                # Starts the write to disk during the build, for which publication waits.
+                # Starts the write-back during the build; publication waits for it.
                 os.fsync(stream.fileno())
     return FileEntry(relative, dataset, None, 0, memoryview(data).nbytes, sha256)
 
@@ -154,7 +154,7 @@ class SnapshotWriter:
     Attributes
     ----------
     files
-        What was written, in the order of the calls; complete after :meth:`finish`.
+        Entries of the written files, in the order of the calls; complete after :meth:`finish`.
     columns
         Dataset -> published columns that are present, in declared order.
     """
@@ -185,7 +185,7 @@ class SnapshotWriter:
             self._written.append(self._pool.submit(write_table, self._publication, dataset, rows, book))
 
     def parts(self, dataset: str, n_rows: int, rows: Iterable[pl.DataFrame], book: str | None = None) -> None:
-        """Write a file of `n_rows` rows from parts; one is written while the next is derived."""
+        """Write a file of `n_rows` rows from parts; one part is written while the next is derived."""
         waiting: queue.Queue[pl.DataFrame | None] = queue.Queue(maxsize=1)
         writing = self._pool.submit(write_parts, self._publication, dataset, n_rows, _dequeue(waiting), book)
         self._written.append(writing)
@@ -201,7 +201,7 @@ class SnapshotWriter:
         self.files.append(write_document(self._publication, relative, dataset, data))
 
     def finish(self) -> None:
-        """Wait until every file is written, or raise what prevented one."""
+        """Wait until every file is written; raise the error of a failed write."""
         self.files = [future.result() for future in self._written] + self.files
 
     def _declare(self, dataset: str, present: Iterable[str]) -> None:
