@@ -35,7 +35,7 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
     ),
     "restore": LazyCommand("pipeline.housekeeping.pointer_commands", "restore_command", "Undo a withdrawal."),
     "notify": LazyCommand(
-        "pipeline.events.command", "notify", "Send what was published, withdrawn and refused as events."
+        "pipeline.events.command", "notify", "Send publications, withdrawals and refusals as events."
     ),
     "export": LazyCommand(
         "pipeline.export.command", "export", "Write one Iceberg catalogue over everything that is served."

@@ -125,7 +125,7 @@ class ClusterExecutor:
     def _describe_end(self, remote: Any, error: BaseException) -> str | None:
         """Describe how a build ended without a result; None while a result may come, or the batch ends."""
         if isinstance(error, self._dask.KilledWorker):
-            return "died with its worker, as often as the scheduler allows"
+            return "died with its worker as many times as the scheduler allows"
         if isinstance(error, ImportError):
             what = f"a worker lacks this project ({type(error).__name__}: {error})"
             self._lose(SettingsError(f"--cluster: {what}; start it in a checkout, with PYTHONPATH=."))

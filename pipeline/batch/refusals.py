@@ -59,7 +59,7 @@ def read_refusals(root: Storage) -> dict[str, Refusal]:
 
 
 class Refusals:
-    """Refusals of seals below seal folder or prefix, which are not checked again unless `recheck`."""
+    """Refusals of seals below one folder or prefix, which are not checked again unless `recheck`."""
 
     def __init__(self, root: Storage, searched: str, *, recheck: bool) -> None:
         self._root = root

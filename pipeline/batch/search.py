@@ -108,7 +108,7 @@ class Search:
         return self._archives is not None and seal.has_source and seal.digest not in self._delivered
 
     def _read_archive_states(self) -> None:
-        """Read the archive states of all seals not yet known to be delivered, in seal request."""
+        """Read the archive states of all seals not yet known to be delivered, in one request."""
         paths = {
             archive_state_path(seal.alpha_id, seal.digest): seal.digest
             for seal in self._seen

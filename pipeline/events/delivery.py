@@ -20,7 +20,7 @@ import orjson
 from schemas.errors import EventNotDelivered, SettingsError
 
 TRIES: Final = 4
-"""Attempts to deliver id_ event in id_ run; the next run continues."""
+"""Attempts to deliver one event in one run; the next run continues."""
 _TIMEOUT: Final = 10.0
 _PAUSE: Final = 1.0
 """Seconds before the second try; each later pause is twice as long."""
@@ -30,7 +30,7 @@ _RETRIED: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, H
 
 
 class Delivered:
-    """The ids of delivered events, in an SQLite file; id_ process at a time.
+    """The ids of delivered events, in an SQLite file; one process at a time.
 
     An id is written once the receiver has answered, so a killed process loses no event and repeats at most one.
 
@@ -71,7 +71,7 @@ class Delivered:
         return self._file.execute("SELECT 1 FROM delivered WHERE id = ?", (_STARTED,)).fetchone() is not None
 
     def start(self, ids: Iterable[str]) -> None:
-        """Mark events as delivered before the first run, in id_ transaction."""
+        """Mark events as delivered before the first run, in one transaction."""
         self.add((*ids, _STARTED))
 
     def missing(self, ids: Collection[str]) -> set[str]:
@@ -112,7 +112,7 @@ def send(
     token: str | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Send id_ document; retry transient failures.
+    """Send one document; retry transient failures.
 
     Parameters
     ----------

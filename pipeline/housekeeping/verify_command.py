@@ -41,7 +41,7 @@ def verify_command(
     """Verify the served snapshot of each ALPHA, by default of all: digests, declarations, rules and derived figures.
 
     Every file is read again and compared with its digest, every table with its declaration; the rules on rows are
-    applied to what was published, and everything derived is recomputed. For a snapshot built with other
+    applied to the published rows, and everything derived is recomputed. For a snapshot built with other
     declarations than this program's, only digests are compared. The root is not changed.
 
     Exit code: 0 when all files are intact, 4 when a check fails (the file is named), 5 when the store is unavailable,

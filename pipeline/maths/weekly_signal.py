@@ -84,7 +84,7 @@ def weekly_ics(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFram
     Parameters
     ----------
     rebalances, decisions : polars.DataFrame
-        As of :func:`weekly_signal`.
+        As in :func:`weekly_signal`.
 
     Returns
     -------

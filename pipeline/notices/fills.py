@@ -56,9 +56,9 @@ class Fills:
     decided
         Mark at the close of the decision's day.
     later
-        Whether it comes on a later day than the first fills of its decision.
+        Whether the fill is on a later day than the first fills of its decision.
     following
-        Price of the name when its forward return ends, from that and `decided`; where one of these is unknown, `after`.
+        Price of the name at the end of its forward return, computed from that return and `decided`; `after` if either is unknown.
     """
 
     books: Sequence[str]
@@ -204,9 +204,9 @@ def _at_the_decision(fills: Fills) -> NoticeOutcome:
 
 
 def _judge_foresight(fills: Fills) -> NoticeOutcome:
-    """Judge what fills between decisions, such as those of a stop loss, gained until the next decision was filled.
+    """Judge the gain of fills between decisions, such as stop-loss fills, up to the fills of the next decision.
 
-    They answer to what has happened. If they are at true prices, what happens next is as often against them as for them.
+    They react to past prices. At true prices, the next move is as often against them as for them.
     """
     between = (fills.later | fills.has_suffix(ADJUSTING)) & ~fills.has_suffix(SETTLEMENTS)
     gain = (fills.side * (fills.following / fills.mid - 1))[between]

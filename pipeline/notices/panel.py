@@ -97,7 +97,7 @@ class Panel:
 
     @property
     def entry_days(self) -> Dates:
-        """Day on which the forward returns of each week begin; NaT where that is not known."""
+        """Day on which the forward returns of each week begin; NaT where unknown."""
         if self.span is None or not self.span.entry.size:
             return np.full(self.dates.shape, np.datetime64("NaT"), "datetime64[D]")
         days = self.span.entry.view("datetime64[us]").astype("datetime64[D]")

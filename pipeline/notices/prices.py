@@ -80,7 +80,7 @@ class PanelRows:
     returns: Floats
 
     def returns_of(self, codes: Integers, days: Integers) -> Floats:
-        """Return the forward return of each name and rebalance date; NaN where that is none of the panel."""
+        """Return the forward return of each name and rebalance date; NaN if the panel does not contain it."""
         order = np.argsort(self.codes)
         place, known = place_in(codes, self.codes[order])
         week, dated = place_in(days, self.days)
@@ -147,7 +147,7 @@ def sample_prices(
         return Prices(span=span)
     wanted = [sessions[later], sessions[later - 1], panel.days]
     if fills is not None:
-        # A fill on no session or the first one has no close before it, and none is looked for on the day 0 days ahead.
+        # Clamped: a fill on or before the first session has no earlier close, and `_with_fills` ignores the value.
         place = np.searchsorted(sessions, fills["day"])
         fills["before"], fills["earlier"] = (sessions[np.maximum(place - back, 0)] for back in (1, 2))
         wanted += [fills[name] for name in ("day", "before", "earlier", "decided")]
@@ -257,7 +257,7 @@ def _fills(
 
 
 def _first_days(heads: pl.DataFrame) -> tuple[Integers, Integers]:
-    """Return the decisions that the books themselves filled, ascending, and the first day on which they did."""
+    """Return the decisions that the books themselves filled, ascending, and the day of their first fills."""
     own = heads.filter(~pl.col("book").str.ends_with(ADJUSTING) & ~pl.col("book").str.ends_with(SETTLEMENTS))
     weeks = own.group_by("decision_at").agg(pl.col("timestamp").min()).sort("decision_at")
     return to_days(weeks["decision_at"]), to_days(weeks["timestamp"])

@@ -50,7 +50,7 @@ class Run:
     weeks
         ``date``, ``week_status``, ``ic`` and ``n_return_obs`` by rebalance date; None where the run sealed no cross-sections.
     portfolio
-        The sealed ledger; None where there is none.
+        The sealed ledger; None if the run sealed none.
     delayed
         IC of the previous week's score, as :func:`previous_week_ic` returns it.
     proven

@@ -189,14 +189,14 @@ def judge_skipped_weeks(statuses: Sequence[str]) -> NoticeOutcome:
 
 
 def judge_weekly_days(dates: Dates, entries: Dates, sessions: Dates) -> NoticeOutcome:
-    """Judge how many weeks are decided or filled on another day than the others are.
+    """Judge how many weeks are decided or filled on an unusual day.
 
     Parameters
     ----------
     dates, entries
-        Each decision date, ascending, and the day on which its forward returns begin; NaT where that is not known.
+        Decision dates, ascending, and the day on which their forward returns begin; NaT where unknown.
     sessions
-        Of the ledger, ascending.
+        Sessions of the ledger, ascending.
     """
     notice = "signal.irregular_weeks"
     place = np.searchsorted(sessions, dates, side="right") - 1
@@ -213,7 +213,7 @@ def judge_weekly_days(dates: Dates, entries: Dates, sessions: Dates) -> NoticeOu
         (each.astype("datetime64[D]").astype(np.int64) + 3) // DAYS_PER_WEEK
         for each in (dates[inside], sessions)
     )
-    # Holidays move the decisions of an engine that counts weekdays otherwise than those of one that counts sessions.
+    # Around holidays, an engine that counts weekdays decides on other days than one that counts sessions.
     from_start, from_end = (place - np.searchsorted(of_sessions, week, side) for side in ("left", "right"))
     ways = (days % DAYS_PER_WEEK, from_start, from_end, np.diff(place))
     known = ~np.isnat(entries)
@@ -259,7 +259,7 @@ def judge_book(dates: Dates, ic: Floats, sessions: Dates, returns: Floats) -> No
     Parameters
     ----------
     dates, ic
-        Each decision date, ascending, and its IC; NaN where there is none.
+        Decision dates, ascending, and their IC; NaN where undetermined.
     sessions, returns
         Sessions of the book, ascending, and their returns; NaN counts as 0.
     """

@@ -55,15 +55,15 @@ def judge_twins(twins: int, compared: int) -> NoticeOutcome:
 
 
 def judge_barred_names(tradeable: Floats, scores: Floats, returns: Floats) -> NoticeOutcome:
-    """Judge whether names that could not be traded would have lost: their returns against the side of their scores.
+    """Judge whether names that could not be traded would have lost, given the sign of their scores.
 
-    Whether a name can be traded is known before its return, so that the two have nothing to do with each other.
+    Tradeability is known before the return, so the two should be unrelated.
     """
     both = np.isfinite(scores) & np.isfinite(returns)
     sides, earned = (centred_ranks(np.where(both, values, np.nan)) for values in (scores, returns))
-    most = both.sum(axis=0) - 1.0
+    max_rank = both.sum(axis=0) - 1.0
     lost = np.where(
-        (tradeable == 0) & (most >= MIN_RANKED_NAMES - 1), -np.sign(sides) * earned / most, np.nan
+        (tradeable == 0) & (max_rank >= MIN_RANKED_NAMES - 1), -np.sign(sides) * earned / max_rank, np.nan
     )
     return judge_mean(
         "universe.barred_names",
@@ -76,7 +76,7 @@ def judge_barred_names(tradeable: Floats, scores: Floats, returns: Floats) -> No
 
 
 def judge_gaps(scores: Floats, returns: Floats) -> NoticeOutcome:
-    """Judge how often a name lacks its score or return in a week although it has both before and after."""
+    """Judge how often a name lacks its score or return in a week, although it has both in the weeks before and after."""
     notice = "universe.gaps"
     known = np.isfinite(scores) & np.isfinite(returns)
     present = np.isfinite(scores) | np.isfinite(returns)
@@ -90,7 +90,7 @@ def judge_gaps(scores: Floats, returns: Floats) -> NoticeOutcome:
             f"{counted(measured.shape[1], 'week is', 'weeks are')} measured; {MIN_CORRELATED_WEEKS} are needed",
         )
     if not number:
-        return not_checked(notice, "no name has two measured weeks with one between them")
+        return not_checked(notice, "no name has two measured weeks with a week between them")
     gaps = int((between & ~measured[:, 1:-1]).sum())
     return judged(
         notice,

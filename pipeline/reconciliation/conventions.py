@@ -1,4 +1,4 @@
-"""Conventions by which engines compute the figures of a run, each with a name.
+"""Named conventions under which engines compute the figures of a run.
 
 A convention takes the series of a span and returns its figure, or None where the span does not determine one. The
 conventions that the interface itself uses are named in :mod:`schemas.metrics.core`; a value under another convention is

@@ -381,7 +381,7 @@ def _applicable_tables(state: _Check, rule: Rule[Any]) -> Iterator[str]:
 
 
 def _applies(state: _Check, rule: Rule[Any], tables: Tables, duplicate_keys: set[str]) -> bool:
-    """Return whether a rule over several tables can be applied; record what is missing, except optional tables."""
+    """Return whether a rule over several tables can be applied; record missing inputs, except optional tables."""
     if any(x in OPTIONAL_KINDS and not tables.has(x) and x not in state.unusable for x in rule.needs):
         return False
     missing = list(_missing(state, rule, tables, duplicate_keys))

@@ -25,9 +25,9 @@ class ShapeProblem:
     key
         Dotted path, with list positions, such as ``source_papers[1].role``.
     value
-        Its value.
+        Value in the document.
     expected
-        The permitted values, in words.
+        Description of the allowed values.
     """
 
     key: str

@@ -80,7 +80,7 @@ class SealStore:
         try:
             return None if folder is None else link_fault(str(folder), path)
         except OSError as error:
-            return f"it cannot be looked at: {error.strerror}"
+            return f"it cannot be accessed: {error.strerror}"
 
     def read(self, path: str, limit: int) -> bytes | None:
         """Return the bytes of one file; None if there is no such file.
