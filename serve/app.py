@@ -88,18 +88,18 @@ def create(
     Parameters
     ----------
     program, access
-        Its settings.
+        Settings of the program, and of keys and limits.
     instruments
         Measure the service; None without a metrics port.
     watched
-        Context of the shutdown, in which the components are closed.
+        Context manager around closing the components at shutdown.
     opened
         Called after start-up.
 
     Raises
     ------
     SettingsError
-        When no file system answers to the datasets' address.
+        When no file system supports the address of the datasets.
     """
     service = ServerState(program, access)
 

@@ -13,18 +13,18 @@ from typing import Any, Final, Generic, TypeVar
 V = TypeVar("V")
 
 SnapshotKey = tuple[str, str]
-"""Address and snapshot id of an alpha; entries made from a snapshot are dropped with it."""
+"""Address and snapshot id of an alpha; entries derived from a snapshot are dropped with it."""
 LISTING: Final = ""
-"""Stands for the alpha in the key of a list of alphas, with the edition of the list; no alpha has this address."""
+"""Takes the place of the address in the key of a list of alphas, beside the list's edition; no alpha has this address."""
 
 
 class SizedLRUCache(Generic[V]):
-    """Values made from snapshots, bounded in bytes. Thread-safe.
+    """Values derived from snapshots, bounded in bytes. Thread-safe.
 
     Parameters
     ----------
     limit
-        Bytes.
+        Maximum bytes.
     """
 
     def __init__(self, limit: int) -> None:
@@ -34,7 +34,7 @@ class SizedLRUCache(Generic[V]):
         self._values: OrderedDict[tuple[SnapshotKey, Hashable], tuple[V, int]] = OrderedDict()
         self._loading: dict[tuple[SnapshotKey, Hashable], Future[V]] = {}
         self.hits = self.misses = 0
-        """Of :meth:`get` and :meth:`get_or_load`."""
+        """Hits and misses of :meth:`get` and :meth:`get_or_load`."""
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -60,14 +60,14 @@ class SizedLRUCache(Generic[V]):
         load: Callable[[], V],
         size: Callable[[V], int | None],
     ) -> V:
-        """Return an entry, or load it; other threads that need it meanwhile wait for the first.
+        """Return an entry, or load it; other threads that need it wait for the same load.
 
         Parameters
         ----------
         load
-            Makes the value. Its exceptions are raised in all waiting threads, and no entry is cached.
+            Loads the value. Its exceptions are raised in all waiting threads, and nothing is cached.
         size
-            Bytes of a value; None when it is not to be cached.
+            Returns the bytes of a value; None if it must not be cached.
         """
         cached = self.get(owner, name)
         if cached is not None:
@@ -95,7 +95,7 @@ class SizedLRUCache(Generic[V]):
                 del self._loading[key]
 
     def put(self, owner: SnapshotKey, name: Hashable, value: V, size: int) -> bool:
-        """Cache a value, and return whether it was cached; a value larger than the bound is not."""
+        """Cache a value and return whether it was cached; a value larger than the limit is not."""
         if size > self.limit:
             return False
         with self._lock:
@@ -106,14 +106,14 @@ class SizedLRUCache(Generic[V]):
         return True
 
     def make_room(self, size: int) -> None:
-        """Evict entries until some bytes, at most the bound, would fit."""
+        """Evict entries until `size` bytes, at most the limit, would fit."""
         with self._lock:
             self._evict(size)
 
-    def remove_if(self, is_past: Callable[[SnapshotKey, V], bool]) -> None:
+    def remove_if(self, is_stale: Callable[[SnapshotKey, V], bool]) -> None:
         """Drop the entries for which a predicate of snapshot and value is true."""
         with self._lock:
-            for key in [key for key, (value, _) in self._values.items() if is_past(key[0], value)]:
+            for key in [key for key, (value, _) in self._values.items() if is_stale(key[0], value)]:
                 self._remove(key)
 
     def _evict(self, size: int) -> None:
@@ -127,7 +127,7 @@ class SizedLRUCache(Generic[V]):
 
 _MEBIBYTE: Final = 2**20
 _CACHE_DIVISOR: Final = 4
-"""Default share of the memory for cached rows and bodies, as a divisor."""
+"""Divisor of the available memory that gives the default memory for caches."""
 _CONTROL_GROUP: Final = Path("/sys/fs/cgroup/memory.max")
 
 
@@ -139,13 +139,13 @@ _SHARES: Final = {
     "rebalances": (64, 24 * _MEBIBYTE),  # 300 weeks take some 50 kB
     "luck": (64, 16 * _MEBIBYTE),  # an answer takes some 12 kB
 }
-"""Cache -> divisor of the memory it may take, and its maximum bytes. The rest is for row tables."""
+"""Cache -> divisor of the cache memory that gives its limit, and its maximum bytes. The rest is for row tables."""
 ROWS: Final = "rows"
 
 
 def make_caches(memory: int) -> dict[str, SizedLRUCache[Any]]:
-    """Return the caches of a process by name, which together take so many bytes at most."""
-    limits = {name: min(memory // part, most or memory) for name, (part, most) in _SHARES.items()}
+    """Return the caches of a process by name, which together take at most `memory` bytes."""
+    limits = {name: min(memory // divisor, limit or memory) for name, (divisor, limit) in _SHARES.items()}
     limits[ROWS] = memory - sum(limits.values())
     return {name: SizedLRUCache(limit) for name, limit in limits.items()}
 

@@ -1,4 +1,4 @@
-"""The served snapshots: the catalogue, followed in the background."""
+"""The catalogue of served snapshots, refreshed in the background."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from serve.reader_lease import ReaderLease
 
 _log = structlog.get_logger("serve.catalog")
 _STALE_INTERVALS: Final = 10.0
-"""Intervals after which a catalogue without a refresh counts as no longer followed."""
+"""Refresh intervals after which a catalogue that was not refreshed is unhealthy."""
 _REST_FACTOR: Final = 2.0
 """Minimum pause after a refresh, in multiples of its duration: tens of thousands of alphas in a bucket take
 seconds to list, and answering comes first."""
@@ -41,11 +41,11 @@ class Catalog(Catalogue):
     storage
         The datasets root.
     seconds
-        Pause between two looks.
+        Seconds between two refreshes.
     list_seconds
         Seconds between two complete listings while no hint reports a moved pointer.
     changed
-        Called after a look when something else is served than before, or a snapshot is no longer requested by its id.
+        Called after a refresh if the served snapshots changed, or a snapshot is no longer requested by its id.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Catalog(Catalogue):
         """Snapshot requested by id -> time of the last request."""
 
     def start(self) -> None:
-        """Refresh once, then in the background; while the store is unavailable at the start, the catalogue is empty."""
+        """Refresh once, then in the background; if the store is unavailable at the start, the catalogue is empty."""
         self._poll()
         self._thread.start()
 
@@ -91,7 +91,7 @@ class Catalog(Catalogue):
         AlphaNotPublished
             When there is none.
         StorageUnavailable, SnapshotCorrupt
-            When nobody can know, as :meth:`require_known`.
+            When that is unknown, see :meth:`require_known`.
         """
         snapshot = self.resolve(alpha_id)
         if snapshot is None:
@@ -136,14 +136,14 @@ class Catalog(Catalogue):
         return self._storage.folder is not None
 
     def require_known(self, alpha_id: str | None = None) -> None:
-        """Raise while the catalogue is unknown, when no alpha can be called missing.
+        """Raise if the catalogue is unknown, because no alpha can then be reported as missing.
 
         Raises
         ------
         StorageUnavailable
-            When the catalogue was never read.
+            When the catalogue has never been read.
         SnapshotCorrupt
-            When the pointer of this very alpha cannot be read.
+            When the pointer of this alpha cannot be read.
         """
         if self.age == float("inf"):
             raise StorageUnavailable("the catalogue was not read yet")
@@ -160,9 +160,9 @@ class Catalog(Catalogue):
         while not self._stop.wait(self._pause):
             began = time.monotonic()
             self._poll()
-            spent = time.monotonic() - began
-            # The duration of a failed refresh is no measure, and the next one may succeed.
-            rest = min(spent * _REST_FACTOR, _MAX_REST_SECONDS) if self.followed else 0.0
+            duration = time.monotonic() - began
+            # The duration of a failed refresh says nothing about the next one, which may succeed.
+            rest = min(duration * _REST_FACTOR, _MAX_REST_SECONDS) if self.followed else 0.0
             self._pause = max(self._seconds, rest)
 
     def _poll(self) -> None:
@@ -195,23 +195,23 @@ class Catalog(Catalogue):
         return bool(idle)
 
     def refresh(self) -> bool:
-        """Read the pointers that changed, and return whether anything served did; refuse a root that is not there.
+        """Read the changed pointers and return whether a served snapshot changed; refuse a missing root.
 
         Raises
         ------
         StorageUnavailable
-            As of a catalogue, and when the folder of the root, or at first that of the pointers, is not there.
+            As for :class:`Catalogue`, and when the root's folder is missing or, at the first refresh, the folder of pointers.
         """
         if self._storage.missing:
             # An unmounted disk is not an empty catalogue.
             raise StorageUnavailable(f"{self._storage.base} is not there")
-        if self.age == float("inf") and self._lost():
+        if self.age == float("inf") and self._lacks_pointers():
             raise StorageUnavailable(
                 f"{self._storage.base} holds snapshots and no {CATALOG}/: restore that folder, or build the seals again"
             )
         return super().refresh()
 
-    def _lost(self) -> bool:
+    def _lacks_pointers(self) -> bool:
         """Whether a local root has published snapshots but no folder of pointers."""
         folder = self._storage.folder
         with reading(self._storage.address):

@@ -1,4 +1,4 @@
-"""The compute threads: a bounded queue before them, and a semaphore for each key."""
+"""The compute threads, with a bounded queue and a semaphore for each key."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Waiter(Protocol):
     left: bool
 
 
-ANSWERED: Final[ContextVar[Waiter | None]] = ContextVar("alpha_results_answered", default=None)
+CURRENT_REQUEST: Final[ContextVar[Waiter | None]] = ContextVar("alpha_results_answered", default=None)
 """The request of the current task."""
 
 
@@ -47,9 +47,9 @@ class _Key:
     Attributes
     ----------
     turns
-        As many as it may have answers computed at a time.
+        Limits the answers of the key that are computed at a time.
     calls, waiting
-        All its calls, and those of them that wait.
+        Number of its calls, and of those that wait.
     """
 
     turns: asyncio.Semaphore
@@ -66,11 +66,11 @@ class ComputeQueue:
     Parameters
     ----------
     threads
-        Answers of one key computed at a time; there is one thread more.
+        Maximum number of answers of one key computed at a time; there is one thread more.
     max_waiting
-        Calls that wait.
+        Maximum number of waiting calls.
     max_seconds
-        How long a call waits before it is refused.
+        Seconds that a call waits before it is refused.
     """
 
     def __init__(self, threads: int, max_waiting: int, max_seconds: float) -> None:
@@ -97,11 +97,11 @@ class ComputeQueue:
         Raises
         ------
         ApiError
-            ``overloaded``, with ``Retry-After``, when there is more to do than the threads can.
+            ``overloaded``, with ``Retry-After``, when the queue is full or the call has waited too long.
         CallerLeft
             When the caller left while the call waited.
         """
-        caller = ANSWERED.get()
+        caller = CURRENT_REQUEST.get()
         name = "" if caller is None else caller.key_id or caller.client or ""
         key = self._keys.get(name)
         if key is None:

@@ -2,7 +2,7 @@
 
 The first SIGTERM or SIGINT makes the service unready, closes the port after the drain delay and lets pending answers finish, for a
 bounded time; a second one ends the processes at once. uvicorn does so only for a second SIGINT of a single process: its supervisor
-ignores a second signal, and counts a Ctrl-C twice that a terminal sends to a group and a parent passes on.
+ignores a second signal, and counts a Ctrl-C twice if a terminal sends it to the process group and a parent passes it on.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _log = structlog.get_logger("serve.server")
 
 SAME_SECONDS: Final = 0.5
-"""Seconds within which a repeated signal is the same one: a terminal signals every process of a group, and parents pass it on."""
+"""Seconds within which a repeated signal counts as one: a terminal signals every process of a group, and parents pass it on."""
 CLOSING_SECONDS: Final = 15.0
 """Seconds to close connections and stores after the last request."""
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
@@ -48,7 +48,7 @@ Notify = Callable[[], None]
 
 
 class _Ending:
-    """Distinguishes the first signal from a second one, and times the drain delay.
+    """Tells a first signal from a second one, and times the drain delay.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ class Supervisor(Multiprocess):
 
     @property
     def ended_by(self) -> int | None:
-        """The signal that asked it to end; None if there was none."""
+        """The signal that ended it; None if there was none."""
         return self._ending.signal
 
     def _on_signal(self, number: int, _: FrameType | None) -> None:
@@ -165,10 +165,10 @@ class Supervisor(Multiprocess):
             super().handle_signals()
 
     def keep_subprocess_alive(self) -> None:
-        """Replace workers that ended or are silent for too long, and log how each ended.
+        """Replace workers that ended or were silent for too long, and log how each ended.
 
-        uvicorn's own method waits for the answer of one worker after the other. A worker that dies before it answered, or
-        is slow to start, would hold up signals and the replacement of the others for as long as a worker may be silent.
+        uvicorn's own method waits for the answer of one worker after another. A worker that dies before it answers, or
+        is slow to start, would delay signals and the replacement of the others by as long as a worker may be silent.
         """
         for place, worker in enumerate(self.processes):
             if self.should_exit.is_set():
@@ -196,7 +196,7 @@ class Supervisor(Multiprocess):
             )
 
     def _is_heard(self, worker: Process) -> bool:
-        """Ping a worker, without waiting; return whether it answered a ping of late."""
+        """Ping a worker without waiting; return whether it answered recently."""
         now = time.monotonic()
         heard = self._heard.setdefault(worker, now)
         with contextlib.suppress(OSError, EOFError, pickle.UnpicklingError):
@@ -207,7 +207,7 @@ class Supervisor(Multiprocess):
         return now - heard < self.config.timeout_worker_healthcheck
 
     def init_processes(self) -> None:
-        """Start the workers; they ignore Ctrl-C, because this process ends them, also while they load."""
+        """Start the workers; they ignore Ctrl-C, even while they load, because this process ends them."""
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # inherited by the processes that start now
         try:
             super().init_processes()
@@ -217,8 +217,8 @@ class Supervisor(Multiprocess):
     def terminate_all(self) -> None:
         """Signal every process to end, and close this process's copy of the port."""
         super().terminate_all()
-        for one in self.sockets:
-            one.close()
+        for listener in self.sockets:
+            listener.close()
 
 
 def bind(host: str, port: int) -> list[socket.socket]:
@@ -233,16 +233,16 @@ def bind(host: str, port: int) -> list[socket.socket]:
     try:
         infos = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, kind, protocol, _, address in dict.fromkeys(infos):
-            one = socket.socket(family, kind, protocol)
-            bound.append(one)
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener = socket.socket(family, kind, protocol)
+            bound.append(listener)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
-                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)  # IPv4 has a separate socket
-            one.bind(address)
-            one.set_inheritable(True)
+                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)  # IPv4 has a separate socket
+            listener.bind(address)
+            listener.set_inheritable(True)
     except OSError as error:
-        for one in bound:
-            one.close()
+        for listener in bound:
+            listener.close()
         if error.errno == errno.EADDRINUSE:
             fix = "another process listens there: end it, or give another --port"
         elif error.errno == errno.EACCES:
@@ -287,7 +287,7 @@ def serve_with_workers(
 
 
 def end_with_parent() -> None:
-    """Make this worker end as by SIGTERM when its parent dies: otherwise it would run on and hold the port."""
+    """End this worker with SIGTERM when its parent dies; otherwise it would keep running and hold the port."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_after, args=(parent.sentinel,), name="parent", daemon=True).start()
@@ -302,14 +302,14 @@ def _end_after(parent: int) -> None:
 def freeze_heap() -> None:
     """Exclude the objects that exist after start-up from garbage collection; most of them are permanent.
 
-    A full collection stops every answer for 50 ms, and for longer the larger the catalogue is. :func:`closing` takes it back.
+    A full collection pauses all answers for 50 ms, and longer with a larger catalogue. :func:`closing` undoes it.
     """
     gc.freeze()
 
 
 @contextlib.contextmanager
 def closing() -> Iterator[None]:
-    """Kill this process if the body takes too long, because of a hung thread."""
+    """Kill this process if the body takes too long, for instance because a thread hangs."""
     gc.unfreeze()  # otherwise extension modules report leaks at exit
     timer = threading.Timer(CLOSING_SECONDS, _give_up)
     timer.daemon = True
@@ -323,8 +323,8 @@ def closing() -> Iterator[None]:
 def _addresses(sockets: list[socket.socket]) -> list[str]:
     """Return the addresses of some sockets, with their actual ports."""
     addresses = []
-    for one in sockets:
-        host, port, *_ = one.getsockname()
+    for listener in sockets:
+        host, port, *_ = listener.getsockname()
         addresses.append(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
     return addresses
 

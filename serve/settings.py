@@ -20,7 +20,7 @@ def _declared(name: str) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The settings of the serving program, read once at start. The declaration of a field's name documents it."""
+    """The settings of the serving program, read once at start. Each field is documented by the declaration of its name."""
 
     datasets: str = _declared("datasets")
     cache: str | None = _declared("cache")
@@ -90,7 +90,7 @@ def resolve(environment: Mapping[str, str], flags: Mapping[str, Any] | None = No
 
 
 def variables(settings: Settings) -> dict[str, str]:
-    """Return the environment variables of these settings, for worker processes."""
+    """Return the settings as environment variables, for worker processes."""
     values = {entry: getattr(settings, entry.name) for entry in declared()}
     return {entry.variable: str(value) for entry, value in values.items() if value is not None}
 

@@ -43,14 +43,14 @@ class ServerState:
     Parameters
     ----------
     settings
-        Of the program.
+        Settings of the program.
     access_settings
-        Of keys, accounts and limits.
+        Settings of keys, accounts and limits.
 
     Raises
     ------
     SettingsError
-        When no file system answers to an address, a remote root has no cache, or the public endpoint is not a URL.
+        When no file system supports an address, a remote root has no cache, or a public endpoint is not a URL.
     """
 
     access: Authenticator
@@ -70,7 +70,7 @@ class ServerState:
         self.engine = Engine()
         self.caches = caches = make_caches(cache_bytes(settings.memory_bytes, settings.workers))
         self.bodies = caches["bodies"]
-        """Finished bodies, the least used of which make room for others."""
+        """Cache of encoded bodies."""
         rows = _folder(settings, settings.rows, "rows")
         folder = open_folder(rows, settings.rows_bytes, storage.identity) if settings.rows_bytes else None
         self.row_tables = RowTables(self.engine, caches[ROWS], self._is_read, folder)
@@ -177,12 +177,12 @@ def values(service: ServerState, in_flight: int) -> Iterator[tuple[str, tuple[st
 
 
 def open_datasets(settings: Settings) -> Storage:
-    """Open the datasets root, a remote one through its cache, since queries read only local files.
+    """Open the datasets root; a remote root through its cache, because queries read only local files.
 
     Raises
     ------
     SettingsError
-        When no file system answers to the address, or a remote root has no cache that can be used.
+        When no file system supports the address, or a remote root has no cache that can be used.
     """
     storage = open_storage(settings.datasets)
     if storage.folder is not None:

@@ -65,7 +65,7 @@ async def keys(service: ServerState, request: Request) -> Page:
 
 
 def inventory_row(key: KeyUse) -> dict[str, Any]:
-    """Show a key as inventories do, without its secret or digest."""
+    """Return the row of a key in a list of keys, without its secret or digest."""
     return {
         "key_id": key.rights.key_id,
         "display_prefix": key.display_prefix,
@@ -76,7 +76,7 @@ def inventory_row(key: KeyUse) -> dict[str, Any]:
 
 
 def key_terms(key: KeyUse) -> dict[str, Any]:
-    """Show the grants, usage and expiry of a key."""
+    """Return the grants, usage and expiry of a key."""
     rights, record = key.rights, key.rights.record
     expires_at = None if record.expires_at is None else stored_instant(record.expires_at)
     return {

@@ -99,7 +99,7 @@ def complete_description(sealed: Mapping[str, Any], alpha_id: str, *, raw: bool)
     Parameters
     ----------
     sealed
-        As the run wrote it: any key may be missing, at any depth, and others may be there.
+        The description as the run wrote it: keys may be missing at any depth, and undeclared ones present.
     alpha_id
         The alpha's address.
     raw
@@ -135,7 +135,7 @@ def _without_raw(value: Any) -> Any:
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
-    # The edition of the list also changes with alphas that the key may not see, so it must not enter a tag.
+    # The edition of the list also changes with alphas that the key may not see, so a tag must not depend on it.
     "catalog.alphas.list": PageEndpoint(alphas, source="alphas", tag_by_body=True),
     "research.screen": PageEndpoint(screen, source="alphas", tag_by_body=True),
     "catalog.alphas.get": Computed(description),

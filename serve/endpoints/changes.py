@@ -44,7 +44,7 @@ def _cursor(text: str | None) -> Cursor | None:
     if cursor is None:
         raise ApiError(
             "cursor_not_known",
-            "This cursor is none that this release can continue; list the alphas, and begin without `since`.",
+            "This release cannot continue from this cursor; list the alphas, and start without `since`.",
         )
     return cursor
 

@@ -118,7 +118,7 @@ async def stored_url(service: ServerState, file: TableFile) -> str | None:
     Returns
     -------
     str or None
-        None where the service answers itself: the root is a folder, the file is a view, or nobody can sign for now.
+        None if the service must send the file: the root is a folder, the file is a view, or the store cannot sign now.
     """
     signer, link = service.table_signer, file.link
     if signer is None or link.view != AS_BUILT:

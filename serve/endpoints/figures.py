@@ -1,4 +1,4 @@
-"""Research figures of a run: families made at publication; and luck, exposures and regimes of a window."""
+"""Research figures of a run: families computed at publication; and luck, exposures and regimes of a window."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from serve.pages.books import require_book
 from serve.state import ServerState
 
 METRICS: Final = "performance.metrics"
-"""The endpoint that serves the figures of the list."""
+"""The endpoint that serves the figures shown in the list of alphas."""
 _PRICES: Final = "benchmarks.daily"
 """The endpoint that serves the prices of benchmarks."""
 _LUCK_BYTES: Final = 12_000
@@ -54,7 +54,7 @@ def research(family: Family, _: ServerState, request: Request) -> Single:
 
 
 def _without_raw(family: Family, figures: dict[str, Any]) -> dict[str, Any]:
-    """Remove the members, and their reasons, that need raw-book access."""
+    """Remove the members that need raw-book access, and their withheld reasons."""
     closed = {field.name for field in family.payload.fields if field.raw}
     shown = {name: value for name, value in figures.items() if name not in closed}
     reasons = figures["withheld"].items()

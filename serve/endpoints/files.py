@@ -1,4 +1,4 @@
-"""Answers links to files: checks the signature, the key and its current rights, then sends the file in pieces."""
+"""Serves signed links to files: checks the signature, the key and its current rights, then sends the file in pieces."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from serve.state import ServerState
 TABLES: Final = ENDPOINTS["catalog.alphas.tables.download"]
 ARCHIVES: Final = ENDPOINTS["catalog.alphas.source.download"]
 PIECE: Final = 2**18
-"""Bytes of a file in memory per download: the next piece is read when most of this one was sent."""
+"""Bytes of a file in memory per download; the next piece is read once most of this one has been sent."""
 MAX_DOWNLOADS: Final = 32
 """Maximum concurrent downloads of a process; each takes a file descriptor."""
 MAX_DOWNLOADS_PER_KEY: Final = 16
@@ -51,7 +51,7 @@ class Files:
     Parameters
     ----------
     service
-        What keys and snapshots are looked up in.
+        Looks up keys and snapshots.
     """
 
     def __init__(self, service: ServerState) -> None:
@@ -93,7 +93,7 @@ class Files:
                 os.close(file.descriptor)
 
     def _require_bytes(self, key_id: str) -> None:
-        """Refuse a key whose links have sent the allowed bytes of an hour; only the call that signs a link is counted."""
+        """Refuse a key whose links have sent the bytes allowed per hour; the call limits count only the signing of a link."""
         now = time.monotonic()
         began, sent = self._sent.get(key_id, (now, 0))
         if now - began >= _HOUR_SECONDS:
@@ -101,19 +101,19 @@ class Files:
         elif sent >= self._service.settings.link_bytes_per_hour:
             raise ApiError(
                 "link_bytes_exceeded",
-                "The links of this key sent as many bytes within an hour as are allowed.",
+                "The links of this key have sent the bytes allowed within an hour.",
                 headers={"Retry-After": str(math.ceil(began + _HOUR_SECONDS - now))},
             )
 
-    def _note_bytes(self, key_id: str, size: int) -> None:
+    def _count_bytes(self, key_id: str, size: int) -> None:
         began, sent = self._sent.get(key_id, (time.monotonic(), 0))
         self._sent[key_id] = began, sent + size
 
     @contextmanager
     def _counted(self, key_id: str) -> Iterator[None]:
-        """Limit concurrent downloads to the available descriptors."""
+        """Count a download while it lasts; refuse it if too many are running."""
         if self._sending.total() >= MAX_DOWNLOADS or self._sending[key_id] >= MAX_DOWNLOADS_PER_KEY:
-            raise ApiError("upstream_unavailable", "As many files as are allowed are being sent; try again.")
+            raise ApiError("upstream_unavailable", "Too many files are being sent; try again.")
         self._sending[key_id] += 1
         try:
             yield
@@ -134,13 +134,13 @@ class Files:
         # A key with raw access may also use a link to a view without raw columns.
         views = (holder.expose_raw, False)
         files = (select_file(snapshot, link.table, link.book, raw=raw) for raw in views)
-        file = next((one for one in files if one is not None and one.link == link), None)
+        file = next((x for x in files if x is not None and x.link == link), None)
         if file is None:
             raise ApiError("link_invalid", "The key of this link may not read this file; ask for another.")
         try:
             facts, descriptor = open_file(self._service.table_views, file)
         except SnapshotCorrupt:
-            # gc may have removed it since the pointer was read last
+            # gc may have removed it since the pointer was last read
             snapshots.open_fresh(link.alpha, link.snapshot)
             raise
         return OpenFile(descriptor, facts.size, facts.sha256, link.filename, PARQUET_TYPE)
@@ -194,7 +194,7 @@ class Files:
                 raise OSError(f"{file.filename} became shorter while it was sent")
             first += len(piece)
             await send({"type": "http.response.body", "body": piece, "more_body": first < end})
-            self._note_bytes(key_id, len(piece))
+            self._count_bytes(key_id, len(piece))
 
 
 async def _start(send: Send, status: int, headers: Mapping[str, str]) -> None:
@@ -221,13 +221,13 @@ def wanted_range(header: str | None, size: int) -> tuple[int, int] | None:
     Returns
     -------
     tuple or None
-        None stands for the complete file: there is no range, it is not one of bytes, it is malformed, or there are
-        several, of which a server may ignore all.
+        None for the complete file: there is no range, its unit is not bytes, it is malformed, or there are several
+        ranges, all of which a server may ignore.
 
     Raises
     ------
     ApiError
-        ``range_not_satisfiable`` if it lies beyond the file.
+        ``range_not_satisfiable`` if it starts beyond the end of the file.
     """
     match = None if header is None else _RANGE.match(header)
     if match is None or match[1] == match[2] == "":

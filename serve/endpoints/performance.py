@@ -58,8 +58,8 @@ def answer_metrics(service: ServerState, snapshot: Snapshot, query: MetricsQuery
     Raises
     ------
     SnapshotCorrupt
-        When the manifest is gone or cannot be read, or none of the files can; of any other file the blocks made from it are
-        null, with a warning.
+        When the manifest or all files are missing or cannot be read. If only some files cannot be read, the blocks computed
+        from them are null, with a warning.
     """
     on_unreadable = partial(service.damage.note, snapshot.pointer)
     return assemble(read(snapshot.read, snapshot.manifest, on_unreadable), query)

@@ -41,14 +41,14 @@ from serve.state import ServerState
 
 SOURCE: Final = "published snapshots"
 _POLL_SECONDS: Final = 0.02
-"""Seconds between two checks whether all returns were read."""
-_READ_A_SECOND: Final = 1_000
+"""Seconds between two checks for whether all returns have been read."""
+_READ_PER_SECOND: Final = 1_000
 """Approximate number of alphas whose returns are read per second."""
 _MAX_RETRY_SECONDS: Final = 60
 
 
 def comparison_query(request: Request, by: str) -> ComparisonQuery:
-    """Return the comparison of a request; raises for a key that may not read its data."""
+    """Return the comparison that a request asks for; raises if the key may not read its data."""
     values = request.values
     query = ComparisonQuery(by, values["book"], Window(values["from"], values["to"]))
     request.caller.require_call(SERVED_BY[query.table][0], f"compare {by}")
@@ -109,21 +109,19 @@ class Waiting:
     store
         Reads the returns.
     is_ready
-        Whether the answer can be made.
-    what
-        What is being done, with places for the numbers of `alphas` and of those `read`.
+        Returns whether the answer can be computed.
+    message
+        Describes what is being done, with placeholders for the number of `alphas` and how many are `read`.
     """
 
     store: ReturnsStore
     is_ready: Callable[[], object]
-    what: str = (
-        "The returns of {alphas} alphas are being read, {read} so far; come back, or name a few with `among`."
-    )
+    message: str = "The returns of {alphas} alphas are being read, {read} so far; try again later, or name a few with `among`."
 
 
 async def once_ready(service: ServerState, request: Request, make: Callable[[], Answer | Waiting]) -> Answer:
-    """Compute an answer from the returns of all alphas, once they are read."""
-    # One turn of a compute thread, so that a quick answer does not wait for several turns.
+    """Compute an answer from the returns of all alphas once they have been read."""
+    # The check is part of the computation, so that a quick answer waits for a compute thread only once.
     answer = await service.compute(make)
     patience = time.monotonic() + service.neighbours.patience_seconds
     while isinstance(answer, Waiting) and time.monotonic() < patience:
@@ -159,14 +157,14 @@ def _not_ready(waiting: Waiting, runs: Allowed) -> ApiError:
     read, alphas = waiting.store.progress(runs)
     return ApiError(
         "neighbours_not_ready",
-        waiting.what.format(alphas=alphas, read=read),
+        waiting.message.format(alphas=alphas, read=read),
         {"read": read, "alphas": alphas},
-        {"Retry-After": str(min(_MAX_RETRY_SECONDS, 1 + (alphas - read) // _READ_A_SECOND))},
+        {"Retry-After": str(min(_MAX_RETRY_SECONDS, 1 + (alphas - read) // _READ_PER_SECOND))},
     )
 
 
 def _readable_runs(service: ServerState, request: Request) -> tuple[Snapshot, ...]:
-    """Return the others that a key may read; raises if they are too many to read their files for a request."""
+    """Return the other alphas that a key may read; raises if they are too many to read in one request."""
     caller, own = request.caller, request.snapshot.alpha_id
     names = [
         x.alpha_id
@@ -237,9 +235,7 @@ def contribution(service: ServerState, request: Request) -> Single:
     return Single(data, source=f"snapshot {snapshot.id}", meta=run_meta(snapshot), warnings=shortened(data))
 
 
-_COMPUTED: Final = (
-    "The correlations of {alphas} alphas are being computed, the returns of {read} were read; come back."
-)
+_COMPUTED: Final = "The correlations of {alphas} alphas are being computed, the returns of {read} have been read; try again later."
 
 
 async def catalogue_luck(service: ServerState, request: Request) -> Answer:
@@ -304,7 +300,7 @@ def _chosen_runs(catalog: Catalog, caller: Caller, names: Sequence[str]) -> tupl
     catalog : Catalog
         The served alphas.
     caller : Caller
-        Who asks.
+        The caller.
     names : sequence of str
         Ids of the alphas.
 

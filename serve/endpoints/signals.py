@@ -24,7 +24,7 @@ def window_query(request: Request, table: str, row: str, book: str | None = None
     table, row
         Names of the published table, and of the row model.
     book
-        Whose rows; None for a table that is not partitioned by book.
+        Book whose rows are requested; None for a table that is not partitioned by book.
     """
     snapshot, values = request.snapshot, request.values
     return PageQuery(

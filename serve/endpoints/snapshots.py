@@ -41,8 +41,8 @@ def _meta(served: Snapshot) -> dict[str, Any]:
 def _kept(pointer: Pointer) -> list[str]:
     """Return the ids that `snapshot=` accepts, newest first."""
     empty = empty_snapshot_ids(pointer)
-    kept = [one for one in {pointer.snapshot, *pointer.earlier} if is_kept(pointer, one) and one not in empty]
-    return sorted(kept, key=lambda one: (_published_at(pointer, one), one), reverse=True)
+    kept = [x for x in {pointer.snapshot, *pointer.earlier} if is_kept(pointer, x) and x not in empty]
+    return sorted(kept, key=lambda snapshot: (_published_at(pointer, snapshot), snapshot), reverse=True)
 
 
 def _published_at(pointer: Pointer, snapshot: str) -> str:
@@ -102,7 +102,7 @@ def comparison(service: ServerState, request: Request) -> Single:
 
 
 def _before(pointer: Pointer, snapshot: str) -> str:
-    """Return the snapshot published before another one; that one itself if none is kept."""
+    """Return the snapshot published before another; the other itself if no earlier one is kept."""
     kept = _kept(pointer)
     return next(iter(kept[kept.index(snapshot) + 1 :]), snapshot) if snapshot in kept else snapshot
 

@@ -1,4 +1,4 @@
-"""The outermost layer: an id for each request, its line in the log, and the bounds that hold before there is a route."""
+"""The outermost layer: request ids, log lines, and the checks that precede routing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import orjson
 import structlog
 
 from schemas.errors import ApiError
-from serve.compute import ANSWERED
+from serve.compute import CURRENT_REQUEST
 from serve.http.connections import Connections
 from serve.http.errors import failure_response
 from serve.http.params import refusal
@@ -25,29 +25,29 @@ _LOGGER: Final = "serve.access_log"
 _SEVERITY: Final = "info"
 _EVENT: Final = "request"
 
-_CALLERS_OWN: Final = re.compile(rb"[A-Za-z0-9._-]{1,128}\Z")
+_CALLER_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,128}\Z")
 _ID_BYTES: Final = 16
 _HOST: Final = re.compile(rb"[A-Za-z0-9._~!$&'()*+,;=:%\[\]-]*\Z")
-"""One host; two header lines of it are joined by a comma and a blank."""
+"""One host. Two Host lines, which are joined by a comma and a space, do not match."""
 
 _SECRET: Final = re.compile(r"(_[0-9A-Za-z]+_[0-9A-Za-z_-]{16})\.[0-9A-Za-z_-]{43}")
-"""A token in a path, where a caller put it by mistake."""
+"""A token that a caller put in a path by mistake."""
 _TRACEPARENT: Final = re.compile(rb"(?!ff)[0-9a-f]{2}-(?P<trace>[0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}\Z")
 
 Recorder: TypeAlias = Callable[[Mapping[str, Any]], None]
 
 
 class AccessLog:
-    """Gives every answer, whoever makes it, a request id and a log line.
+    """Gives every answer a request id and a log line, whichever layer produces it.
 
     Parameters
     ----------
     inner
         The application with the routes.
     records
-        Write a request's log line, and measure it.
+        Called with the fields of each log line, to write the line or measure the request.
     connections
-        Counts callers' connections.
+        Counts the open connections, and holds the limits.
     """
 
     def __init__(self, inner: Application, records: Sequence[Recorder], connections: Connections) -> None:
@@ -63,10 +63,10 @@ class AccessLog:
             await self._inner(scope, receive, send)
             return
         request = _begin(scope)
-        ANSWERED.set(request)
+        CURRENT_REQUEST.set(request)
         status = size = 0
 
-        async def send_noted(message: Message) -> None:
+        async def send_counted(message: Message) -> None:
             nonlocal status, size
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -80,15 +80,15 @@ class AccessLog:
         try:
             refused = self._refusal(scope, request)
             if refused is None:
-                await self._inner(scope, receive, send_noted)
+                await self._inner(scope, receive, send_counted)
             else:
-                await failure_response(refused, request)(scope, receive, send_noted)
+                await failure_response(refused, request)(scope, receive, send_counted)
         finally:
             self.in_flight -= 1
             self._line(scope, status, size, request)
 
     def _refusal(self, scope: Scope, request: Request) -> ApiError | None:
-        """Return what is wrong with the head of a request, whatever it asks for."""
+        """Return the error of an invalid request head, whatever it requests; None if the head is valid."""
         limits, raw_path, query = self.connections.limits, scope["raw_path"], scope["query_string"]
         if len(raw_path) + len(query) + bool(query) > limits.max_target_bytes:
             return ApiError(
@@ -128,13 +128,13 @@ class AccessLog:
 
 
 def _begin(scope: Scope) -> Request:
-    """Begin a request, and leave it in its scope, whose server wrote the names of headers in small letters."""
+    """Create the request of a scope and store it there; the server has already lower-cased the header names."""
     started, pairs, client = time.perf_counter(), scope["headers"], scope.get("client")
     headers = dict(pairs)
     if len(headers) < len(pairs):
         headers = by_name(pairs)
     given = headers.get(b"x-request-id")
-    own = given is not None and _CALLERS_OWN.match(given)
+    own = given is not None and _CALLER_ID.match(given)
     request = scope[SCOPE] = Request(
         given.decode("ascii") if own and given is not None else os.urandom(_ID_BYTES).hex(),
         headers,
@@ -146,16 +146,16 @@ def _begin(scope: Scope) -> Request:
 
 
 def _trace_id(request: Request) -> str | None:
-    """Return the trace that a request belongs to by its ``traceparent`` (W3C Trace Context); None without a valid one."""
+    """Return the trace id in ``traceparent`` (W3C Trace Context); None without a valid header."""
     given = _TRACEPARENT.match(request.headers.get(b"traceparent", b""))
     trace_id = None if given is None else given["trace"].decode("ascii")
     return None if trace_id == "0" * 32 else trace_id
 
 
 def _is_canonical(raw_path: bytes) -> bool:
-    """Whether a path is spelled as ours are: the router would take several spellings of each.
+    """Whether a path is in canonical form; the router would accept several spellings of each.
 
-    An encoded slash would move the borders between segments, and doubled or trailing ones would give a
+    An encoded slash would shift the boundaries between segments; doubled or trailing slashes would give a
     resource a second address.
     """
     doubled = b"//" in raw_path or (raw_path.endswith(b"/") and raw_path != b"/")
@@ -163,19 +163,19 @@ def _is_canonical(raw_path: bytes) -> bool:
 
 
 def recorder(level: str, *, console: bool) -> Recorder:
-    """Return what writes a request's line.
+    """Return the function that writes a request's log line.
 
     Parameters
     ----------
     level
         Least severe line written.
     console
-        Whether lines are for people; structlog writes those, as it does all others.
+        Whether to write console lines, with structlog like all other lines.
 
     Returns
     -------
     callable
-        Takes the fields of the line. As JSON it writes the line structlog would, in a fraction of the time.
+        Takes the fields of the line. It writes JSON as structlog would, in a fraction of the time.
     """
     if logging.getLevelNamesMapping()[level.upper()] > logging.INFO:
         return lambda _: None

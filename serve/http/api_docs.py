@@ -1,7 +1,7 @@
-"""The interface's own description, outside /v1: the OpenAPI document, an interactive page of it, and widgets of OpenBB Workspace.
+"""The documentation of the API, outside /v1: the OpenAPI document, an interactive page, and widgets for OpenBB Workspace.
 
-The page's files are those of Swagger UI from a package; its policy forbids other hosts and inline scripts. The pages need no key;
-Swagger UI sends the key that is typed into it, and forgets it when it is closed.
+The page's files come from a package of Swagger UI; its content security policy forbids other hosts and inline scripts. The pages
+need no key; Swagger UI sends the key that is typed into it, and forgets it when the page is closed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""Content security policy: calls to this host only, and images embedded in the style sheet."""
+"""Content security policy: only calls to this host, and images embedded in the style sheet."""
 _ASSETS: Final = Path(__file__).with_name("assets")
 
 PARTS: Final = (

@@ -17,18 +17,18 @@ from serve.settings import Settings
 _log = structlog.get_logger("serve.http.connections")
 
 DESCRIPTORS_FOR_FILES: Final = 96
-"""File descriptors that connections leave to data files, stores and logs."""
+"""File descriptors reserved for data files, stores and logs."""
 _NETWORK_BITS: Final = 64
 _LOG_SECONDS: Final = 10.0
 
 
 def fitted(settings: Settings, *, behind_proxies: bool) -> Settings:
-    """Return settings with no more connections than this process may have descriptors for.
+    """Return the settings, with no more connections than this process has file descriptors for.
 
     Parameters
     ----------
     behind_proxies
-        Whether connections come from the deployment's own proxies: then their addresses are not counted.
+        Whether connections come from the deployment's own proxies; if so, the limit per address does not apply.
     """
     fitting = max(1, descriptors() - DESCRIPTORS_FOR_FILES)
     if fitting < settings.max_connections:
@@ -40,7 +40,7 @@ def fitted(settings: Settings, *, behind_proxies: bool) -> Settings:
 
 
 class Connections:
-    """Counts the open connections of this process, in all and by address.
+    """Counts the open connections of this process, in total and by address.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Connections:
         return len(self._open)
 
     def admit(self, connection: Hashable, address: str | None) -> bool:
-        """Count a connection; False where the process or the address has as many as it may."""
+        """Count a connection; return False if the process or the address has reached its limit."""
         network = _network(address)
         limits = self.limits
         if (
@@ -91,7 +91,7 @@ class Connections:
 
 
 def _network(address: str | None) -> str:
-    """Return what counts as one address: of IPv6 the network that one caller is usually given."""
+    """Return the address that is counted; for IPv6, the network that one caller is usually assigned."""
     try:
         ip = ipaddress.ip_address(address or "")
     except ValueError:
@@ -104,13 +104,13 @@ def _network(address: str | None) -> str:
 
 
 def descriptors() -> int:
-    """Return how many file descriptors this process may have."""
+    """Return the maximum number of file descriptors of this process."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return 2**20 if soft == resource.RLIM_INFINITY else soft
 
 
 def allow_descriptors(connections: int) -> None:
-    """Raise this process's own limit of file descriptors, as far as it may, to what so many connections need."""
+    """Raise the soft limit of file descriptors, as far as the hard limit permits, to fit a number of connections."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = connections + DESCRIPTORS_FOR_FILES
     if soft == resource.RLIM_INFINITY or soft >= wanted:

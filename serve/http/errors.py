@@ -27,16 +27,16 @@ from serve.http.responses import Response
 _log = structlog.get_logger("serve.http.errors")
 
 _CALLER_LEFT: Final = "caller_left"
-"""Stands in the log for the code of a request whose caller hung up; its status, never sent, is the next line's."""
+"""Log code of a request whose caller disconnected; the status below is logged and never sent."""
 _CALLER_LEFT_STATUS: Final = 499
 _RETRY_SECONDS: Final = 2
-"""``Retry-After`` of a failure of unknown length."""
+"""``Retry-After`` of a failure of unknown duration."""
 
 
 def failure_response(error: BaseException, request: Request) -> Response:
-    """Turn an exception into the response of its request, and note the error code for the log line.
+    """Return the error response for an exception, and record the error code for the log line.
 
-    A 503 that may pass says when to come back.
+    A temporary 503 has a ``Retry-After`` header.
     """
     if isinstance(error, CallerLeft):
         request.code = _CALLER_LEFT
@@ -56,7 +56,7 @@ def failure_response(error: BaseException, request: Request) -> Response:
 
 
 def as_api_error(error: BaseException, request: Request) -> ApiError:
-    """Return the error a caller gets; whatever is not the caller's doing is logged."""
+    """Return the error that the caller gets; log any failure that is not the caller's fault."""
     if isinstance(error, ApiError):
         return error
     if isinstance(error, AlphaNotPublished):
@@ -91,5 +91,5 @@ def _no_alpha(request: Request) -> ApiError:
 
 
 def _is_short_of_descriptors(error: BaseException) -> bool:
-    """Whether a failure is due to too many open files, of the process or the machine, which passes by itself."""
+    """Whether a failure is due to too many open files in the process or on the machine, which is temporary."""
     return any(isinstance(x, OSError) and x.errno in {errno.EMFILE, errno.ENFILE} for x in causes(error))

@@ -1,4 +1,4 @@
-"""Endpoints as functions, the checks of every request in their one order, and the answer."""
+"""Endpoint functions, the checks of every request in a fixed order, and the response."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from schemas.errors import ApiError, SnapshotCorrupt
 from schemas.parameters import SNAPSHOT, SYMBOL_PATH, ParameterKind
 from schemas.warning_codes import by_member
 from serve.auth.allow_list import Mode
-from serve.compute import ANSWERED
+from serve.compute import CURRENT_REQUEST
 from serve.http.errors import failure_response
 from serve.http.params import parse, refusal
 from serve.http.request import ParsedQuery, Request
@@ -53,13 +53,13 @@ from serve.pages.query import PageResult
 from serve.state import ServerState
 
 _LISTS: Final = frozenset({"catalog.alphas.list", "research.screen"})
-"""The endpoints whose pages the catalogue determines."""
+"""Endpoints whose pages are determined by the catalogue, not by a snapshot."""
 _MAX_REQUESTS: Final = 4096
-"""Requests whose parameters are remembered: the same page is often requested again."""
+"""Maximum number of requests whose parsed parameters are cached: the same page is often requested again."""
 _MAX_REQUEST_BYTES: Final = 512
-"""Longest path values and query string that are remembered, in bytes, which bounds the memory of that."""
+"""Maximum bytes of the path values and query string of a cached request, which bounds the memory of the cache."""
 _MAX_QUERIES: Final = 8
-"""Queries remembered of one request, by snapshot and view of the key."""
+"""Maximum number of cached queries of one request, by snapshot and view of the key."""
 
 
 class PageEndpoint(NamedTuple):
@@ -70,11 +70,11 @@ class PageEndpoint(NamedTuple):
     query
         A pure function from a checked request to the hashable query.
     meta
-        Members of the page's meta besides those of every page of a run; it may replace some of those.
+        Returns members of the page's meta, which extend or replace those of every page of a run.
     source
-        The part of the service that answers the query.
+        Attribute of the service that answers the query.
     tag_by_body
-        Whether the page is tagged by its bytes, because its query tells of more than the caller sees.
+        Whether the entity tag is a digest of the page's bytes, because its query depends on more than the caller may see.
     """
 
     query: Callable[[Request], Any]
@@ -84,13 +84,13 @@ class PageEndpoint(NamedTuple):
 
 
 class Computed(NamedTuple):
-    """An endpoint whose answer is made by a function on a compute thread."""
+    """An endpoint whose answer a function computes on a compute thread."""
 
     answer: Callable[[ServerState, Request], Answer]
 
 
 class ComputedOnce(NamedTuple):
-    """As :class:`Computed`, of an object that follows from a snapshot, the parameters and the key's rights: it is cached as JSON."""
+    """A :class:`Computed` object that the snapshot, the parameters and the key's rights determine; it is cached as JSON."""
 
     answer: Callable[[ServerState, Request], Single]
 
@@ -107,11 +107,11 @@ class EndpointHandler:
     Parameters
     ----------
     service
-        The open parts of the process.
+        The open components of the process.
     endpoint
         The declaration.
     function
-        The endpoint's own part, called once every check before it has passed.
+        Answers a request that passed all checks.
     """
 
     def __init__(self, service: ServerState, endpoint: Endpoint, function: EndpointFunction) -> None:
@@ -121,12 +121,12 @@ class EndpointHandler:
         self._takes_snapshot = SNAPSHOT in endpoint.parameters
 
     def route(self) -> HTTPRouteHandler:
-        """Return the framework's handler of the endpoint's path; it takes OPTIONS too, which would be answered otherwise."""
+        """Return the framework's handler of the path; it takes OPTIONS only to refuse it, which the framework would answer."""
         path = re.sub(r"{(\w+)}", r"{\1:str}", self.endpoint.path)
 
         async def answer() -> Response:
-            # Without arguments: the framework would check one against its annotation for every request.
-            request = cast("Request", ANSWERED.get())
+            # No arguments: the framework would validate them for every request.
+            request = cast("Request", CURRENT_REQUEST.get())
             if request.scope["method"] != HttpMethod.GET:
                 raise MethodNotAllowedException
             request.endpoint = self.endpoint.id
@@ -143,14 +143,14 @@ class EndpointHandler:
         return route(path, http_method=methods, name=self.endpoint.id)(answer)
 
     async def _checked(self, request: Request) -> Response:
-        """Check a request and answer it. The order is part of the interface: what fails first is what is reported."""
+        """Check a request and answer it. The order is part of the interface: the first failure is reported."""
         if not self.endpoint.public:
             # Key, account, address, limits, endpoint.
             request.caller = caller = await self._service.access.authorize(
                 request.headers, request.client, self.endpoint, request
             )
             request.limit_headers, request.raw = caller.headers, caller.expose_raw
-        if self.endpoint.allow_list is not AllowListScope.NONE:  # before any other fact about it is revealed
+        if self.endpoint.allow_list is not AllowListScope.NONE:  # before revealing any fact about the alpha
             of_alphas = self.endpoint.allow_list is AllowListScope.ALPHAS
             allowed = request.caller.alphas if of_alphas else request.caller.runs
             if allowed.mode is not Mode.ALL:
@@ -160,7 +160,7 @@ class EndpointHandler:
             await self._resolve(request)
             return await self._answer(request)
         except SnapshotCorrupt:
-            if request.pinned:  # gc may have removed it since the pointer was read last
+            if request.pinned:  # gc may have removed it since the pointer was last read
                 open_fresh, snapshot = self._service.snapshots.open_fresh, request.snapshot
                 await self._service.compute(partial(open_fresh, snapshot.alpha_id, snapshot.id))
             raise
@@ -168,7 +168,7 @@ class EndpointHandler:
     # The checks
 
     async def _read_parameters(self, request: Request) -> None:
-        """Read the parameters; refuse all broken ones at once, an unknown benchmark and a missing book with them."""
+        """Read the parameters; report all invalid ones at once, and an unknown benchmark or missing book with them."""
         path, query_string = request.path, request.query_string
         try:
             if len(query_string) + sum(map(len, path.values())) > _MAX_REQUEST_BYTES:
@@ -187,18 +187,18 @@ class EndpointHandler:
             raise refused from None
 
     def _with_benchmark(self, request: Request, error: ApiError) -> ApiError:
-        """Return a refusal that names an unknown benchmark beside the broken parameters."""
+        """Return the error, extended by an unknown benchmark."""
         if SYMBOL_PATH not in self.endpoint.parameters or error.details is None:
             return error
-        also = self._service.market_data.refusal(request.path[SYMBOL_PATH.name])
-        if also is None or also.details is None:
+        unknown = self._service.market_data.refusal(request.path[SYMBOL_PATH.name])
+        if unknown is None or unknown.details is None:
             return error
-        listed = [*also.details["parameters"], *error.details["parameters"]]
+        listed = [*unknown.details["parameters"], *error.details["parameters"]]
         both = refusal(listed)
-        return ApiError(both.code, both.message, {**also.details, "parameters": listed})
+        return ApiError(both.code, both.message, {**unknown.details, "parameters": listed})
 
     async def _with_books(self, request: Request, error: ApiError) -> ApiError:
-        """Return a refusal that lists the books the key may read."""
+        """Return the error, extended by the books that the key may read."""
         snapshot = self._service.snapshots.resolve(request.path["alpha"])
         if snapshot is None:
             return error
@@ -220,7 +220,7 @@ class EndpointHandler:
                 snapshots.require_known()
 
     async def _pin(self, request: Request, wanted: str) -> None:
-        """Take the snapshot that the request names, in place of the one served."""
+        """Use the snapshot that the request names in place of the served one."""
         snapshots, served = self._service.snapshots, request.snapshot
         pinned = snapshots.pinned(served.alpha_id, wanted)
         if pinned is None:
@@ -250,7 +250,7 @@ class EndpointHandler:
         return await self._service.compute(respond)
 
     async def _computed_once(self, request: Request, function: ComputedOnce) -> Single:
-        """Return an object from the cache, or make it on a thread."""
+        """Return an object from the cache, or compute it on a thread."""
         service, snapshot, caller = self._service, request.snapshot, request.caller
         rights = (caller.callable_ids, caller.alphas, caller.runs, request.raw)
         name = (self.endpoint.id, snapshot.published_at, *request.values.items(), *rights)
@@ -259,7 +259,7 @@ class EndpointHandler:
             made = function.answer(service, request)
             content = orjson.dumps(made.data)
             made = replace(made, data=orjson.Fragment(content))
-            if all(x["code"] != BLOCK_ERROR for x in made.warnings):  # it may pass
+            if all(x["code"] != BLOCK_ERROR for x in made.warnings):  # the error may be temporary
                 service.bodies.put(snapshot.key, name, made, len(content) + OVERHEAD)
             return made
 
@@ -267,18 +267,18 @@ class EndpointHandler:
         return await service.compute(make) if known is None else known
 
     def _content(self, request: Request, answer: Answer) -> bytes:
-        """Assemble the body of an answer that is no cached page."""
+        """Assemble the body of an answer that is not a cached page."""
         if isinstance(answer, Page):
             return collection(answer.rows, request.values["limit"], request.values["offset"], answer.meta)
         if isinstance(answer, Bare):
             return orjson.dumps(answer.body)
         meta = {**answer.meta, **(by_member(answer.warnings) if answer.warnings else {})}
-        if not self.endpoint.shared:  # a shared cache may keep the answer, so it names no call
+        if not self.endpoint.shared:  # a shared cache may keep the answer, so it must not name a request
             meta |= {"request_id": request.id, "generated_at": instant(datetime.now(UTC))}
         return orjson.dumps({"data": answer.data, "meta": {**meta, "source": answer.source}})
 
     def _respond(self, request: Request, answer: Answer, content: bytes, coding: str) -> Response:
-        """Encode the body of an answer that is no cached page; a page is tagged by its bytes."""
+        """Encode the body of an answer that is not a cached page; the entity tag of a page is a digest of its bytes."""
         headers = request.limit_headers
         if isinstance(answer, Page):
             body = coded(content, coding, entity_tag(tag_of_body(content), coding))
@@ -291,7 +291,7 @@ class EndpointHandler:
         return Response(200, body.content, sent, shared=self.endpoint.shared)
 
     async def _page(self, request: Request, function: PageEndpoint) -> Response:
-        """Answer with a finished body, else with one made of rows in memory, else of what a thread reads."""
+        """Answer with a cached body, else build one from rows in memory, else from rows that a thread reads."""
         service, headers = self._service, request.limit_headers
         if_none_match = request.headers.get(b"if-none-match")
         coding = negotiate(request.headers.get(b"accept-encoding"))
@@ -313,16 +313,16 @@ class EndpointHandler:
         meta = {} if function.meta is None else function.meta(request, query, page)
         content = page_body(query, page, snapshot, meta)
         large = coding != IDENTITY and len(content) > IMMEDIATE_BYTES
-        kept = partial(
+        encode = partial(
             finish, service.bodies, query.snapshot, tag, coding, content, by_body=function.tag_by_body
         )
-        body = await service.compute(kept) if large else kept()
+        body = await service.compute(encode) if large else encode()
         return page_response(body, headers, if_none_match)
 
     def _query(self, request: Request, function: PageEndpoint) -> tuple[Any, str]:
-        """Return the query of a request, and the tag made of all that determines its page.
+        """Return the query of a request, and the tag derived from everything that determines its page.
 
-        Spellings of one request come to one query, and so share a tag.
+        Different spellings of a request give the same query, and so share a tag.
         """
         parsed, caller, build = request.parsed, request.caller, self._service.build
         view: tuple[object, ...]

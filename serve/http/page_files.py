@@ -1,4 +1,4 @@
-"""Files of pages outside /v1: they are the same for everybody, need no key, and contain no data."""
+"""Static files of pages outside /v1: they are the same for everybody, need no key, and contain no data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 from serve.http import request as requests
 from serve.http.responses import IDENTITY, coded, entity_tag, matches, matches_any, negotiate, tag_of_body
 
-_EVERY: Final = {
+_COMMON_HEADERS: Final = {
     "vary": "Accept-Encoding",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
@@ -22,7 +22,7 @@ _EVERY: Final = {
 
 
 class PageFile(NamedTuple):
-    """A file of a page: where it is, its type and what it holds, read at its first request."""
+    """A file of a page: its path, its media type, and a function that reads it at the first request."""
 
     path: str
     media_type: str
@@ -30,13 +30,13 @@ class PageFile(NamedTuple):
 
 
 def page_routes(files: Sequence[PageFile], headers: Mapping[str, str], *others: HTTPRouteHandler) -> Router:
-    """Return the routes of a page's files, with the headers given in every answer, and of other handlers."""
-    handlers = [_route(file, {**_EVERY, **headers}) for file in files]
+    """Return the routes of a page's files, whose answers all have `headers`, and of other handlers."""
+    handlers = [_route(file, {**_COMMON_HEADERS, **headers}) for file in files]
     return Router("/", route_handlers=[*handlers, *others], guards=[refuse_options])
 
 
 def refuse_options(request: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
-    """Refuse OPTIONS, which the framework would answer."""
+    """Refuse OPTIONS, which the framework would otherwise answer."""
     if request.scope.get("method") == HttpMethod.OPTIONS:
         raise MethodNotAllowedException
 
@@ -57,7 +57,7 @@ def _route(file: PageFile, headers: Mapping[str, str]) -> HTTPRouteHandler:
 
 @cache
 def _coded(file: PageFile, coding: str) -> tuple[bytes, str, str]:
-    """Return a file in a content coding, with its entity tag: a few files in a few codings are all there are."""
+    """Return a file in a content coding, with its entity tag; the cache is small, because files and codings are few."""
     plain = file.read()
     body = coded(plain, coding)
     return body.content, entity_tag(tag_of_body(plain), body.coding), body.coding

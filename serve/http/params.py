@@ -1,4 +1,4 @@
-"""Reads a request's parameters by their declarations, and reports every broken one at once."""
+"""Reads the parameters of a request by their declarations, and reports all invalid ones at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NUMBER: Final = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
 _BOOLEANS: Final = {"1": True, "true": True, "0": False, "false": False}
 _CASELESS: Final = frozenset({"direction"})
-"""Choices whose letter case does not count; the others are the exact words of a vocabulary."""
+"""Parameters whose choices are case-insensitive; other choices are the exact words of a vocabulary."""
 
 _PATTERNS: Final = {
     parameter: re.compile(parameter.pattern)
@@ -29,22 +29,22 @@ _PATTERNS: Final = {
     for parameter in endpoint.query
     if parameter.kind in (ParameterKind.ALPHAS, ParameterKind.WEIGHTS)
 }
-"""List of alphas or weights -> its declared pattern."""
+"""Parameter that lists alphas or weights -> its declared pattern."""
 
 ParameterReader = Callable[[Parameter, str], Any]
-"""Reads a parameter's text; None, or Broken with the reason, when it breaks the rule."""
+"""Parses a parameter's text; returns None, or raises Broken with the reason, if the text breaks the rule."""
 Values = Mapping[str, Any]
-"""Parameter name -> value, defaults filled in. Every declared parameter that is not forbidden is there."""
+"""Parameter name -> value, defaults filled in. Every declared parameter that is not forbidden is present."""
 
 
 _MAX_NAMES: Final = 16
-"""Unknown names listed one by one; a query string may hold tens of thousands."""
+"""Maximum number of unknown names listed one by one; a query string may hold tens of thousands."""
 _MAX_NAME_CHARACTERS: Final = 24
-"""Characters shown of one, more than any declared name has: whoever puts a key there must not find it in the answer."""
+"""Maximum characters shown of an unknown name, more than any declared name has: a key put there must not appear in the answer."""
 
 
 class Broken(ValueError):
-    """A text that does not keep its parameter's rule."""
+    """A text breaks the rule of its parameter."""
 
 
 def parse(endpoint: Endpoint, path: Mapping[str, str], query_string: bytes) -> Values:
@@ -53,11 +53,11 @@ def parse(endpoint: Endpoint, path: Mapping[str, str], query_string: bytes) -> V
     Parameters
     ----------
     endpoint
-        Whose declarations hold.
+        Declares the parameters.
     path
-        Text of the path's placeholders, decoded.
+        Values of the path's placeholders, decoded.
     query_string
-        As received. Bytes that are not UTF-8 become replacement characters, which no rule accepts and no name holds.
+        As received. Bytes that are not UTF-8 become replacement characters, which no rule accepts and no name contains.
 
     Returns
     -------
@@ -67,8 +67,8 @@ def parse(endpoint: Endpoint, path: Mapping[str, str], query_string: bytes) -> V
     Raises
     ------
     ApiError
-        ``bad_request`` whose details list every parameter that breaks a rule, with the rule, and every name that the
-        endpoint does not know, with the nearest one it does.
+        ``bad_request`` whose details list every parameter that breaks a rule, with the rule, and every unknown name, with
+        the nearest known one.
     """
     given: dict[str, list[str]] = {}
     for name, text in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True, errors="replace"):
@@ -113,19 +113,19 @@ def unknown(endpoint: Endpoint, given: Iterable[str]) -> list[dict[str, str]]:
     Returns
     -------
     list of dict
-        ``name`` and ``constraint``, and ``nearest`` where an accepted name is like it. At most 16: the last
-        then stands for the others too.
+        ``name`` and ``constraint``, and ``nearest`` if an accepted name is similar. At most 16 entries, the last of
+        which also counts the rest.
     """
     declared = {x.name for x in endpoint.parameters if not x.in_path}
-    strange = [name for name in given if name not in declared]
-    if not strange:
+    rejected = [name for name in given if name not in declared]
+    if not rejected:
         return []
     accepted = [
         x.name for x in endpoint.parameters if x.name in declared and x.kind is not ParameterKind.FORBIDDEN
     ]
-    entries = [_entry(name, accepted) for name in strange[:_MAX_NAMES]]
-    if len(strange) > _MAX_NAMES:
-        entries[-1]["constraint"] += f"; {len(strange) - _MAX_NAMES} more are not either"
+    entries = [_entry(name, accepted) for name in rejected[:_MAX_NAMES]]
+    if len(rejected) > _MAX_NAMES:
+        entries[-1]["constraint"] += f"; {len(rejected) - _MAX_NAMES} more are not either"
     return entries
 
 
@@ -140,7 +140,7 @@ def _entry(name: str, accepted: list[str]) -> dict[str, str]:
 
 
 def refusal(broken: Sequence[Mapping[str, str]]) -> ApiError:
-    """Return the one 400 that names every broken parameter."""
+    """Return one ``bad_request`` that names every invalid parameter."""
     names = ", ".join(dict.fromkeys(entry["name"] or "one without a name" for entry in broken))
     plural = "s" if len(broken) > 1 else ""
     return ApiError("bad_request", f"Invalid parameter{plural}: {names}.", {"parameters": list(broken)})
@@ -198,7 +198,7 @@ def _names(parameter: Parameter, text: str) -> tuple[str, ...] | None:
 
 
 def _tickers(_: Parameter, text: str) -> tuple[str, ...] | None:
-    # Sorted and without repeats, so that two ways to ask the same question have one ETag.
+    # Sorted and unique, so that equivalent requests have the same ETag.
     return tuple(sorted({name.strip() for name in text.split(",")})) if re.fullmatch(TICKERS, text) else None
 
 

@@ -1,4 +1,4 @@
-"""A request as it passes the checks, from its head to its log line; and the shapes of ASGI, as loosely typed as the protocol is."""
+"""The state of a request, from its head to its log line; and the types of ASGI, which are as loose as the protocol."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 SCOPE: Final = "alpha_results.request"
-"""Where a scope has its request."""
+"""Key of the request in an ASGI scope."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuery:
-    """The parameters of a request that keep every rule, whoever sends it. Shared between requests.
+    """The valid parameters of a request, whoever sends it. Shared between requests.
 
     Attributes
     ----------
     values
-        By name, read; never to be changed.
+        Parsed values by name; must not be modified.
     queries
         The page's query and its tag, by snapshot and view of the key.
     """
@@ -41,38 +41,38 @@ class ParsedQuery:
 
 @dataclass(slots=True)
 class Request:
-    """Filled in check by check; what a check fills in cannot be read before it.
+    """A request, filled in check by check; a field cannot be read before the check that sets it.
 
     Attributes
     ----------
     id
         The caller's own ``X-Request-Id`` when it was well formed, else a new one.
     headers
-        By name in small letters.
+        By name in lower case.
     client
-        Address of the other end of the connection; None when it has none.
+        Peer address of the connection; None when it has none.
     path, query_string
-        Text of the path's placeholders, decoded, and what follows the question mark, as received.
+        Values of the path's placeholders, decoded; and the query string as received.
     endpoint, key_id, code
-        Registry id, key and error code once known: what the log line says.
+        Registry id, key and error code, once known, for the log line.
     scope
-        Of the server.
+        ASGI scope.
     started
-        When it was begun, by the performance counter.
+        Start time by the performance counter, in seconds.
     shared
-        Whether the answer may be cached by others, so that it must not name the request.
+        Whether shared caches may keep the answer, which then must not name the request.
     left
-        Whether the connection was cut before the answer was there; who only stops sending may still read.
+        Whether the connection was lost before the answer was ready; a caller that only stops sending may still read.
     pinned
-        Whether `snapshot` is another than the one served.
+        Whether `snapshot` differs from the served one.
     raw
         Whether the key sees the unconditioned signal and its books.
     limit_headers
-        What is sent with any answer, errors included: the state of the caller's limits.
+        Headers of every answer, errors included: the state of the caller's limits.
     caller
-        The authorised caller; every endpoint but the public one has one.
+        The authorised caller; set on all endpoints that are not public.
     parsed, values
-        Its parameters; and typed, with defaults filled in.
+        Its parsed parameters, and their typed values with defaults filled in.
     snapshot
         The one snapshot this request sees, on the endpoints of an alpha.
     listing
@@ -107,7 +107,7 @@ class Request:
 
 
 def by_name(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
-    """Return headers by their names in small letters; several lines of one name are joined, as HTTP reads them."""
+    """Return headers by lower-case name; lines of the same name are joined by commas, as HTTP prescribes."""
     joined: dict[bytes, bytes] = {}
     for spelled, value in headers:
         name = spelled.lower()

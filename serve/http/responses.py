@@ -30,23 +30,23 @@ T = TypeVar("T")
 PRIVATE: Final = "private, no-cache"
 """Answers depend on the key, and must be revalidated each time, which the entity tag makes cheap."""
 _MAX_SYMBOLS: Final = 10
-"""Unknown symbols named one by one."""
+"""Maximum number of unknown symbols named one by one."""
 IDENTITY: Final = "identity"
 CODINGS: Final = ("zstd", "gzip")
-"""In order of cost, which decides between equally preferred codings."""
+"""In ascending order of cost, which decides between equally preferred codings."""
 MIN_ENCODED_BYTES: Final = 1024
 """Smaller bodies are not compressed: the saving would be less than a packet."""
 IMMEDIATE_BYTES: Final = 1 << 18
-"""Bodies up to this size are compressed on the thread that made them: a change to a compute thread costs about as much."""
+"""Bodies up to this size are compressed on the current thread: switching to a compute thread costs about as much."""
 OVERHEAD: Final = 400
 """Memory of an entry besides its body, in bytes."""
 _LEVEL: Final = 1
 """Compression level of both codings."""
 _GZIP: Final = 31
-"""Deflate with the header of gzip, by the numbers of zlib."""
+"""zlib's window size with a gzip header."""
 _QVALUE: Final = re.compile(r"(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)\Z")
 _compressors: Final = threading.local()
-"""One of zstd for each thread: making one takes longer than compressing a few rows."""
+"""One zstd compressor per thread: creating one takes longer than compressing a few rows."""
 
 
 # Answers of endpoints
@@ -54,14 +54,14 @@ _compressors: Final = threading.local()
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of a collection that is made anew for each request.
+    """A page of a collection that is built for each request.
 
     Attributes
     ----------
     rows
         The page.
     meta
-        The same in two calls for the same page: the body has an entity tag.
+        Equal for equal requests, because the body has an entity tag.
     """
 
     rows: Rows
@@ -75,7 +75,7 @@ class Page:
         meta: Mapping[str, Any],
         row: Callable[[T], Mapping[str, Any]],
     ) -> Self:
-        """Return the page of a list by the limit and the offset of a request; `row` shows an item as an object."""
+        """Return a page of a list by the limit and the offset of a request; `row` converts an item to an object."""
         rows = [row(item) for item in items[values["offset"] : values["offset"] + values["limit"]]]
         return cls(Rows.of(rows, len(items)), meta)
 
@@ -89,7 +89,7 @@ class Single:
     data
         The object, or its JSON.
     source
-        Where its content was read.
+        Origin of the data, for ``meta.source``.
     cache_control
         The header; by default the answer is private to the key.
     """
@@ -104,14 +104,14 @@ class Single:
     def of_run(
         cls, snapshot: Snapshot, data: Mapping[str, Any], warnings: tuple[Mapping[str, str], ...] = ()
     ) -> Self:
-        """Return figures of a run, whose meta names the run, the snapshot and the alpha as its seal does."""
+        """Return figures of a run; the meta names the run, the snapshot and the alpha id of its seal."""
         meta = {**run_meta(snapshot), "source_alpha_id": snapshot.manifest.source_alpha_id}
         return cls(data, f"snapshot {snapshot.id}", meta, warnings)
 
 
 @dataclass(frozen=True, slots=True)
 class Bare:
-    """An object without an envelope, which nobody may cache."""
+    """An object without an envelope, which must not be cached."""
 
     body: Mapping[str, Any]
 
@@ -128,9 +128,9 @@ def collection(rows: Rows, limit: int, offset: int, meta: Mapping[str, Any]) -> 
     Parameters
     ----------
     limit, offset
-        As applied.
+        Limit and offset of the page.
     meta
-        Determined by the snapshot and the request alone: the body has an ETag.
+        Determined by the snapshot and the request alone, because the body has an ETag.
     """
     pagination = {
         "limit": limit,
@@ -149,11 +149,11 @@ def page_body(query: Any, page: PageResult, snapshot: Snapshot | None, meta: Map
     Parameters
     ----------
     query
-        Of it the limit and the offset.
+        Has the limit and the offset.
     snapshot
         None for the list of alphas, whose meta names no run.
     meta
-        Members besides those of every page of a run.
+        Members that extend or replace those of every page of a run.
     """
     if snapshot is not None:
         meta = {**run_meta(snapshot), **meta}
@@ -166,12 +166,12 @@ def page_body(query: Any, page: PageResult, snapshot: Snapshot | None, meta: Map
 
 
 def run_meta(snapshot: Snapshot, alpha_id: str | None = None) -> dict[str, Any]:
-    """Return what the meta of every answer about a run says.
+    """Return the members that the meta of every answer about a run has.
 
     Parameters
     ----------
     alpha_id
-        The label it gives to the source; by default that of the seal.
+        Value of ``alpha_id``; by default the alpha id of the seal.
     """
     return {
         "run": snapshot.alpha_id,
@@ -188,7 +188,7 @@ def kind_missing(kind: str) -> dict[str, str]:
 
 
 def unknown_symbols(unknown: Sequence[UnknownSymbol]) -> dict[str, str]:
-    """Return the notice that names symbols the run never had: they are more often misspelt than meant."""
+    """Return the notice that names symbols the run never had, most of which are misspelt."""
     named = [
         x.requested if x.nearest is None else f"{x.requested} (did you mean {x.nearest}?)"
         for x in unknown[:_MAX_SYMBOLS]
@@ -213,11 +213,11 @@ class Body:
     Attributes
     ----------
     content
-        As it is sent.
+        Bytes as sent.
     coding
-        The content coding it has in the end; a small body stays as it is, whatever was negotiated.
+        Content coding applied; a small body is not compressed, whatever was negotiated.
     etag
-        Its entity tag as it is sent; empty for what has none.
+        Entity tag as sent; empty if the body has none.
     """
 
     content: bytes
@@ -226,14 +226,14 @@ class Body:
 
     @property
     def bytes(self) -> int:
-        """Memory taken."""
+        """Memory in bytes."""
         return len(self.content) + OVERHEAD
 
 
 def finish(
     bodies: SizedLRUCache[Body], owner: SnapshotKey, tag: str, coding: str, content: bytes, *, by_body: bool
 ) -> Body:
-    """Encode the body of a page and cache it; `tag`, of its query, is its entity tag unless it is tagged `by_body`."""
+    """Encode and cache the body of a page; its entity tag is the query's `tag`, or with `by_body` a digest of the body."""
     opaque = tag_of_body(content) if by_body else tag
     body = coded(content, coding, entity_tag(opaque, coding))
     bodies.put(owner, (tag, coding), body, body.bytes)
@@ -246,9 +246,9 @@ def tag_of_body(body: bytes) -> str:
 
 
 def entity_tag(tag: str, coding: str) -> str:
-    """Return the ``ETag`` header: each content coding is a representation of its own, with a tag of its own.
+    """Return the ``ETag`` header; each content coding is a separate representation with its own tag.
 
-    Only that of the plain body is strong: another release of a compressor makes other bytes of it.
+    Only the tag of the uncompressed body is strong, because another release of a compressor may produce other bytes.
     """
     return f'"{tag}-{coding}"' if coding == IDENTITY else f'W/"{tag}-{coding}"'
 
@@ -257,12 +257,12 @@ def coded(content: bytes, coding: str, etag: str = "") -> Body:
     """Apply a negotiated coding to a body."""
     if coding == IDENTITY or len(content) < MIN_ENCODED_BYTES:
         return Body(content, IDENTITY, etag)
-    # A copy: what an encoder returns keeps all the memory that it reserved.
+    # A copy: the encoder's result keeps all the memory that the encoder reserved.
     return Body(bytes(memoryview(encode(content, coding))), coding, etag)
 
 
 def encode(body: bytes, coding: str) -> bytes:
-    """Apply a coding other than identity: of gzip the outcome is one member, of zstd one frame."""
+    """Apply a coding other than identity; the result is one gzip member or one zstd frame."""
     if coding == "gzip":
         return isal_zlib.compress(body, _LEVEL, _GZIP)
     if not hasattr(_compressors, "zstd"):
@@ -323,11 +323,11 @@ class Response:
     Parameters
     ----------
     status, body
-        As they are sent.
+        Status and body as sent.
     headers
-        Besides those that follow from the body.
+        Headers besides content type and length.
     shared
-        Whether a shared cache may keep it: then it must not name the call that fetched it.
+        Whether shared caches may keep it; it then must not name the request.
     """
 
     __slots__ = ("body", "headers", "shared", "status")
@@ -339,7 +339,7 @@ class Response:
         self.shared = shared
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
-        """Hand it to the server."""
+        """Send the response."""
         scope[SCOPE].shared = self.shared
         headers = [(_encoded(name), value.encode("latin-1")) for name, value in self.headers.items()]
         if self.status != 304:
@@ -352,13 +352,13 @@ class Response:
 
 
 def not_modified(etag: str, headers: Mapping[str, str]) -> Response:
-    """Return the 304 of a page the caller has already."""
+    """Return the 304 for a page that the caller already has."""
     sent = {**headers, "etag": etag, "cache-control": PRIVATE, "vary": "Accept-Encoding"}
     return Response(304, b"", sent)
 
 
 def page_response(body: Body, headers: Mapping[str, str], if_none_match: bytes | None) -> Response:
-    """Return the response that carries a page's finished body, or the 304 for a caller who has it already."""
+    """Return the response with a page's encoded body, or the 304 for a caller that already has it."""
     if if_none_match is not None and (matches(if_none_match, body.etag) or matches_any(if_none_match)):
         return not_modified(body.etag, headers)
     sent = {**headers, "vary": "Accept-Encoding", "cache-control": PRIVATE, "etag": body.etag}
@@ -370,7 +370,7 @@ def page_response(body: Body, headers: Mapping[str, str], if_none_match: bytes |
 def matches(if_none_match: bytes | None, etag: str) -> bool:
     """Whether an ``If-None-Match`` header names this entity tag, weakly compared; ``*`` does not count.
 
-    ``*`` matches any existing answer, which is only known once it is made; see :func:`matches_any`.
+    ``*`` matches any existing answer, which is only known once it is computed; see :func:`matches_any`.
     """
     if if_none_match is None:
         return False

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from serve.observability.metrics import Instruments
 
 _SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""Environment variable of `prometheus_client`: a process started with it keeps its values in files of that folder."""
+"""Environment variable of `prometheus_client`: a process started with it keeps its values in files in that folder."""
 
 
 def make_instruments(settings: Settings) -> Instruments | None:
@@ -31,24 +31,24 @@ def make_instruments(settings: Settings) -> Instruments | None:
 
 @contextmanager
 def exported(settings: Settings, *, workers: bool) -> Iterator[tuple[Instruments | None, Callable[[], None]]]:
-    """Serve the metrics port, for this process or for the workers that it starts meanwhile.
+    """Serve the metrics port, for this process or for the workers that it starts.
 
     Parameters
     ----------
     settings
         Its host and port.
     workers
-        Whether the requests are answered by worker processes, whose values are put together here.
+        Whether worker processes answer the requests; their values are combined here.
 
     Yields
     ------
     tuple
-        The instruments of this process, None where workers or nobody measure; and what to call once no connections are wanted.
+        The instruments of this process, None with workers or without a port; and a function to call when draining starts.
 
     Raises
     ------
     SettingsError
-        When the port cannot be taken.
+        When the port cannot be bound.
     """
     os.environ.pop(_SHARED_FOLDER, None)
     if settings.metrics_port is None:

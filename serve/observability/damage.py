@@ -22,7 +22,7 @@ _log = structlog.get_logger("serve.observability.damage")
 _UNDECODABLE_SECONDS: Final = 300.0
 """Seconds that a snapshot counts as damaged after its files could not be decoded although their digests are intact."""
 _MAX_CHECKED: Final = 50
-"""Damaged snapshots that are checked again at a time."""
+"""Maximum number of damaged snapshots checked again at a time."""
 
 
 class Damaged(NamedTuple):
@@ -35,7 +35,7 @@ class Damaged(NamedTuple):
     reason
         For operators; it may name files.
     until
-        Before this moment of the monotonic clock intact files do not end it.
+        Monotonic time before which intact files do not clear the damage.
     """
 
     snapshot: str
@@ -53,7 +53,7 @@ class Damage:
     storage
         The datasets root. On a local one a disk that fails is damage too; an unavailable remote store is not.
     snapshots
-        What is served: damage of earlier snapshots is reported to whoever requests them, and not counted.
+        The served snapshots; damage of earlier snapshots is reported to their callers, but not counted.
     """
 
     def __init__(self, storage: Storage, snapshots: Catalog) -> None:
@@ -96,7 +96,7 @@ class Damage:
             snapshot = self._snapshots.resolve(alpha_id)
             if snapshot is None or time.monotonic() < damaged.until or not self._intact(snapshot):
                 continue
-            # A failure during the verification is not refuted by it.
+            # The verification does not refute a failure that was recorded meanwhile.
             if self._damaged.get(alpha_id) is damaged and self._snapshots.followed:
                 self._forget([alpha_id])
 

@@ -60,11 +60,11 @@ class Components:
     access
         Its stores of keys and counts are queried; the other components report their last check or call.
     snapshots, damage
-        What is served, and what of it failed a check.
+        The served snapshots, and those that failed a check.
     cache
-        Of a remote root.
+        Cache of a remote root; None for a local root.
     optional
-        Name -> part.
+        Name -> component.
     """
 
     def __init__(
@@ -106,9 +106,9 @@ class Components:
         states["snapshots"] = State.DEGRADED if self._damage.alphas else State.OK
         if self._cache is not None:
             states["cache"] = State.DEGRADED if self._cache.refuses else State.OK
-        for name, part in self._optional.items():
-            if part.configured:
-                states[name] = State.OK if part.healthy else State.DEGRADED
+        for name, component in self._optional.items():
+            if component.configured:
+                states[name] = State.OK if component.healthy else State.DEGRADED
         return MappingProxyType(states)
 
     @property
@@ -118,7 +118,7 @@ class Components:
 
     @property
     def healthy(self) -> bool:
-        """Whether all components are well."""
+        """Whether all components are OK."""
         return all(state is State.OK for state in self.states.values())
 
     def _catalogue(self) -> State:

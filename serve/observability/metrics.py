@@ -32,7 +32,7 @@ class Declared(NamedTuple):
     Attributes
     ----------
     aggregation
-        How the values of several workers are put together; a counter is their sum, that of ended workers included.
+        How the values of several workers are combined; counters are summed, including those of ended workers.
     """
 
     help: str
@@ -44,28 +44,28 @@ SAMPLED: Final[dict[str, Declared]] = {
     "requests_in_flight": Declared("Requests being answered.", aggregation="livesum"),
     "compute_waiting": Declared("Answers that wait for a compute thread.", aggregation="livesum"),
     "compute_running": Declared("Answers being computed.", aggregation="livesum"),
-    "compute_refused": Declared("Answers that were not computed, by the reason.", ("reason",), "total"),
-    "event_loop_lag_seconds": Declared("How late the event loop lately came to what was due."),
-    "memory_cache_reads": Declared("Look-ups in a cache in memory.", ("cache", "result"), "total"),
-    "memory_cache_bytes": Declared("Memory a cache takes.", ("cache",), "livesum"),
-    "memory_cache_limit_bytes": Declared("Memory a cache may take.", ("cache",), "livesum"),
+    "compute_refused": Declared("Answers that were not computed, by reason.", ("reason",), "total"),
+    "event_loop_lag_seconds": Declared("Delay of the event loop at the last sample."),
+    "memory_cache_reads": Declared("Look-ups in a memory cache.", ("cache", "result"), "total"),
+    "memory_cache_bytes": Declared("Memory used by a cache.", ("cache",), "livesum"),
+    "memory_cache_limit_bytes": Declared("Maximum memory of a cache.", ("cache",), "livesum"),
     "catalogue_age_seconds": Declared("Seconds since the catalogue was last refreshed."),
     "catalogue_alphas": Declared("Alphas served."),
     "catalogue_unreadable": Declared("Alphas whose pointer cannot be read."),
     "snapshots_damaged": Declared("Alphas served whose manifest or files failed a check."),
-    "component_state": Declared("2 is well, 1 degraded, 0 down.", ("component",), "livemin"),
+    "component_state": Declared("2 is OK, 1 degraded, 0 down.", ("component",), "livemin"),
     "rendered_rows_reads": Declared(
-        "Tables read from the folder of rendered rows, or made.", ("result",), "total"
+        "Tables opened from the folder of rendered rows, or built.", ("result",), "total"
     ),
-    "rendered_rows_evictions": Declared("Tables removed from it to make room.", (), "total"),
-    "rendered_rows_bytes": Declared("Bytes of that folder."),
-    "rendered_rows_limit_bytes": Declared("Bytes it may take."),
+    "rendered_rows_evictions": Declared("Tables evicted from the folder of rendered rows.", (), "total"),
+    "rendered_rows_bytes": Declared("Bytes in the folder of rendered rows."),
+    "rendered_rows_limit_bytes": Declared("Maximum bytes in the folder of rendered rows."),
     "cache_reads": Declared("Files read through the cache of a remote root.", ("result",), "total"),
-    "cache_fetched_bytes": Declared("Bytes copied into it.", (), "total"),
-    "cache_evictions": Declared("Copies removed to make room.", (), "total"),
-    "cache_evicted_bytes": Declared("Bytes of those copies.", (), "total"),
-    "cache_used_bytes": Declared("Bytes it holds."),
-    "cache_limit_bytes": Declared("Bytes it may hold."),
+    "cache_fetched_bytes": Declared("Bytes copied into the cache of a remote root.", (), "total"),
+    "cache_evictions": Declared("Copies evicted from the cache of a remote root.", (), "total"),
+    "cache_evicted_bytes": Declared("Bytes of the evicted copies.", (), "total"),
+    "cache_used_bytes": Declared("Bytes in the cache of a remote root."),
+    "cache_limit_bytes": Declared("Maximum bytes in the cache of a remote root."),
     "sampled_timestamp_seconds": Declared("When a process was last sampled.", aggregation="livemin"),
     "build_info": Declared("Always 1; the label is the build.", ("version",)),
 }
@@ -97,7 +97,7 @@ class Instruments:
             buckets=BUCKETS,
             **self._options,
         )
-        self._errors = Counter("errors", "Error answers by their code.", ["code"], **self._options)
+        self._errors = Counter("errors", "Error answers by code.", ["code"], **self._options)
         self._sampled: dict[str, Counter | Gauge] = {}
         self._counted: dict[tuple[str, tuple[str, ...]], float] = {}
 
@@ -110,7 +110,7 @@ class Instruments:
             self._errors.labels(fields["code"]).inc()
 
     def set(self, name: str, labels: tuple[str, ...], value: float) -> None:
-        """Set a declared metric; a counter rises to the value."""
+        """Set a declared metric; a counter is incremented to the value."""
         declared = SAMPLED[name]
         metric = self._sampled.get(name)
         if metric is None:
@@ -133,7 +133,7 @@ class Instruments:
             child.set(value)
 
     def sample(self, values: Iterable[Value], lag: float = 0.0) -> None:
-        """Set every metric that is sampled."""
+        """Set all sampled metrics."""
         for name, labels, value in values:
             self.set(name, labels, value)
         self.set("event_loop_lag_seconds", (), lag)
@@ -146,7 +146,7 @@ class Instruments:
         def sample(lag: float = 0.0) -> None:
             try:
                 self.sample(values(), lag)
-            except Exception:  # noqa: BLE001 - an error of the sampling must not stop the service
+            except Exception:  # noqa: BLE001 - a sampling error must not stop the service
                 _log.exception("sampling_failed")
 
         async def sample_periodically() -> None:

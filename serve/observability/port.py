@@ -28,7 +28,7 @@ _log = structlog.get_logger("serve.observability")
 SILENCE_SECONDS: Final = 30.0
 """Seconds without a sample after which a process counts as stuck; it samples itself every second."""
 _REQUEST_SECONDS: Final = 10.0
-"""Seconds that a caller may be silent."""
+"""Seconds after which a silent caller is disconnected."""
 
 
 class MetricsPort:
@@ -37,14 +37,14 @@ class MetricsPort:
     Parameters
     ----------
     host, port
-        Where it listens; port 0 takes a free one.
+        Address to listen on; port 0 takes a free port.
     registry
-        The metrics, of one process or put together of several.
+        Metrics of one process, or combined from several.
 
     Raises
     ------
     SettingsError
-        When it cannot listen there.
+        When it cannot listen on this address.
     """
 
     def __init__(self, host: str, port: int, registry: CollectorRegistry) -> None:
@@ -82,7 +82,7 @@ class MetricsPort:
         self._draining = True
 
     def ready(self) -> tuple[int, dict[str, Any]]:
-        """Return whether calls with a key are answered, and the state of each component, as status and body."""
+        """Return HTTP status and body: whether calls with a key are answered, and the state of each component."""
         values, states = self._values()
         if self._draining:
             status = "draining"
@@ -105,7 +105,7 @@ class MetricsPort:
         return (200 if status in {"ok", "degraded"} else 503), body
 
     def live(self) -> tuple[int, dict[str, Any]]:
-        """Return whether every serving process still responds; a starting or ending process does."""
+        """Return HTTP status and body: whether every serving process still responds, as starting and ending ones do."""
         silence = _silence(self._values()[0])
         stuck = silence > SILENCE_SECONDS and not self._draining
         return (503 if stuck else 200), {

@@ -1,8 +1,8 @@
 """Effective number of independent alphas in a catalogue, from the correlations of all pairs.
 
 The squared correlations are summed once per allow-list of runs, in the thread that reads the returns. When the catalogue
-changes, those of the alphas that changed are taken off and added. The sum over all alphas is stored beside the returns, so that every
-process has it after a restart.
+changes, only the pairs of the changed alphas are subtracted and added. The sum over all alphas is stored beside the returns, so
+that every process has it after a restart.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from serve.research.returns_matrix import Key, Searchable
 
 _ROWS_AT_ONCE: Final = 512
 """Rows of a block, so that the product of two blocks fits a core's cache."""
-_MOST: Final = 16
-"""Maximum number of allow-lists with sums."""
+_MAX_SUMS: Final = 16
+"""Maximum number of allow-lists whose sums are kept."""
 _STORED: Final = "pairs.json"
 """File with the sum over all alphas and a digest of their keys."""
 
@@ -40,7 +40,7 @@ class Pairs(NamedTuple):
     total : float
         Sum of the adjusted squared correlations (:func:`datasets.figures.false_discoveries.squared_correlations`).
     measured : int
-        Number of pairs with one.
+        Number of pairs with a correlation.
     """
 
     total: float = 0.0
@@ -87,7 +87,7 @@ class EffectiveNumbers:
         self._sums: dict[Allowed, _Sum | None] = {}
 
     def of(self, allowed: Allowed) -> float | Unavailable | None:
-        """Return the effective number as of the last update.
+        """Return the effective number at the last update.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class EffectiveNumbers:
         float, Unavailable or None
             None if the next update will compute it.
         """
-        if allowed not in self._sums and len(self._sums) >= _MOST:
+        if allowed not in self._sums and len(self._sums) >= _MAX_SUMS:
             self._sums.pop(next(iter(self._sums)), None)
         known = self._sums.setdefault(allowed, None)
         return None if known is None else known.number
@@ -107,14 +107,14 @@ class EffectiveNumbers:
     def update(
         self, searchable: Searchable, stopped: Callable[[], bool], folder: Path, *, writes: bool
     ) -> None:
-        """Update all numbers to the searchable returns, unless the service ends.
+        """Update all numbers to the searchable returns, unless the service is stopping.
 
         Parameters
         ----------
         searchable : Searchable
             The returns.
         stopped : Callable[[], bool]
-            Whether the service ends.
+            Returns whether the service is stopping.
         folder : pathlib.Path
             Folder in which the sum over all alphas is stored.
         writes : bool
@@ -133,12 +133,12 @@ class EffectiveNumbers:
             if allowed in self._sums:
                 self._sums[allowed] = _Sum(searchable, rows, pairs)
             if allowed == ALL and writes and stored is None:
-                with suppress(OSError):  # it is added up again after a restart
+                with suppress(OSError):  # it is computed again after a restart
                     _store_pairs(folder, rows, pairs)
 
 
 def _stored_pairs(folder: Path, keys: Iterable[Key]) -> Pairs | None:
-    """Read the sum over the pairs of some runs; None where the file is missing, damaged or of other runs."""
+    """Read the sum over the pairs of some runs; None if the file is missing, damaged or about other runs."""
     try:
         stored = orjson.loads((folder / _STORED).read_bytes())
         return Pairs(**stored["pairs"]) if stored["runs"] == _digest(keys) else None
@@ -195,7 +195,7 @@ class _Returns:
     Parameters
     ----------
     searchable
-        At least one row.
+        Searchable returns, with at least one row.
     """
 
     def __init__(self, searchable: Searchable) -> None:

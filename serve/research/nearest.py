@@ -1,7 +1,7 @@
-"""Exact search of the runs with the most or least similar returns among thousands.
+"""Exact search for the runs with the most or least similar returns among thousands.
 
-Every correlation is first estimated by matrix products in single precision, with an error bound. Only rows whose rank the bound leaves
-open, and rows without an estimate, are computed in double precision.
+Every correlation is first estimated by matrix products in single precision, with an error bound. Only rows whose rank the bound
+leaves open, and rows without an estimate, are then computed in double precision.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Nearest:
     page : sequence of Neighbour
         The neighbours of the page, in order.
     compared : int
-        How many there are on all pages.
+        Number of neighbours on all pages.
     excluded : dict of str to int
         Reason -> number of runs that are not compared.
     span : tuple of str or None, length 2
@@ -55,11 +55,11 @@ class Estimate(NamedTuple):
     Attributes
     ----------
     correlation : float64, shape (n_rows,)
-        To within `error`; 0 where that is infinite.
+        Within `error` of the exact value; 0 where `error` is infinite.
     error : float64, shape (n_rows,)
-        Infinite for rows without an estimate, which may not even have a correlation.
+        Infinite for rows without an estimate, whose correlation may not exist.
     observations : int64, shape (n_rows,)
-        Common sessions, exactly.
+        Exact number of common sessions.
     """
 
     correlation: Floats
@@ -94,7 +94,7 @@ def search(
     Returns
     -------
     Nearest
-        Correlations in double precision, as of :func:`correlate`.
+        Correlations in double precision, as computed by :func:`correlate`.
     """
     result = Nearest()
     score_of = ORDERS[order]
@@ -182,7 +182,7 @@ def estimate(series: DailyReturns, matrix: ReturnsMatrix) -> Estimate:
     rounding = 2.0 * (high - low + 8) * _SINGLE
     share, shares = np.sqrt(squares / variance), np.sqrt(lengths / variances)
     error = 2.0 * rounding * shares * (share + shares)
-    # With a smaller deviation a series may be constant within rounding, which only its values show.
+    # Below this deviation a series may be constant within rounding, which only its values can show.
     least, least_others = (
         4.0 * ROUNDING * np.maximum(1.0, largest) for largest in (np.abs(own).max(), matrix.rows["largest"])
     )

@@ -29,7 +29,7 @@ from serve.research.returns_matrix import LACKING, NOT_READ, UNREADABLE
 from serve.research.store import ReturnsStore
 
 PATIENCE_SECONDS: Final = 10.0
-"""Seconds that a request waits for the first reading, in which about ten thousand ledgers are read."""
+"""Seconds that a request waits until all returns have been read once; about ten thousand ledgers are read in this time."""
 REASONS: Final = (NOT_READ, UNREADABLE, NO_DATA, TOO_FEW, NO_VARIATION)
 
 
@@ -48,11 +48,11 @@ class ReturnsStores:
     Parameters
     ----------
     catalog
-        What is served.
+        The served alphas.
     folder
-        Where returns are between restarts, see :class:`ReturnsStore`.
+        Folder that keeps returns across restarts, see :class:`ReturnsStore`.
     identity
-        Of the datasets root.
+        Identity of the datasets root.
     """
 
     def __init__(self, catalog: Catalog, folder: Path, identity: str) -> None:
@@ -64,11 +64,11 @@ class ReturnsStores:
 
     @property
     def patience_seconds(self) -> float:
-        """Seconds that a request waits for the first reading."""
+        """Seconds that a request waits until all returns have been read once."""
         return PATIENCE_SECONDS
 
     def of(self, book: str) -> ReturnsStore:
-        """Return the store of a book that some run has; raises StorageUnavailable while the service ends."""
+        """Return the store of a book that some run has; raises StorageUnavailable if the service is stopping."""
         with self._lock:
             if self._closed:
                 raise StorageUnavailable("the service is ending")
@@ -111,7 +111,7 @@ def among_all(
     Raises
     ------
     SnapshotCorrupt, StorageUnavailable
-        When its own cannot be read.
+        When the alpha's own returns cannot be read.
     """
     searchable = store.searchable
     # The store has the alpha's own returns, unless its snapshot is new or not served; then its ledger is read.
@@ -122,10 +122,10 @@ def among_all(
     if place is not None:
         others[place] = False
     rows = searchable.row[others]
-    wanted = np.zeros(searchable.rows, np.bool_)
-    wanted[rows[rows >= 0]] = True
+    compared = np.zeros(searchable.rows, np.bool_)
+    compared[rows[rows >= 0]] = True
     nearest = search(
-        own, searchable.matrices, wanted, order=order.name, limit=order.limit, offset=order.offset
+        own, searchable.matrices, compared, order=order.name, limit=order.limit, offset=order.offset
     )
     nearest.excluded |= {reason: int(np.count_nonzero(rows == code)) for reason, code in LACKING.items()}
     nearest.span = own.span

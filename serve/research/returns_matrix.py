@@ -3,15 +3,15 @@
 ::
 
     <folder>/<SHA-256 of index.json>/
-        days.npy         int32    days since 1970-01-01, ascending: one a column
+        days.npy         int32    days since 1970-01-01, ascending, one per column
         values.npy       float64  returns; 0 where the run has no session
-        scaled.npy       float32  returns less their mean, over their deviation; 0 where the run has no session
-        calendars.npy    uint8    which columns are sessions, a bit each; most runs share a calendar with many others
-        rows.npy                  of each row its calendar, its deviation and its largest return
+        scaled.npy       float32  returns minus their mean, divided by their deviation; 0 where the run has no session
+        calendars.npy    uint8    whether each column is a session, one bit each; most runs share a calendar with many others
+        rows.npy                  calendar, deviation and largest absolute return of each row
         index.json                address and snapshot of each row, and the SHA-256 of every file
 
-A folder is written under another name, renamed when it is complete, and never changed. Parts of a row without sessions are holes in
-the file: they take no room on the disk, nor in memory before they are read.
+A folder is written under another name, renamed when it is complete, and never changed. Parts of a row without sessions are holes
+in the file: they use no disk space, and no memory until they are read.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _ROW: Final = np.dtype([("calendar", np.int32), ("deviation", np.float64), ("lar
 NOT_READ: Final = "not_read"
 UNREADABLE: Final = "unreadable"
 LACKING: Final = {NOT_READ: -1, UNREADABLE: -2, NO_DATA: -3}
-"""Reason code of an alpha without a row, in place of its row number."""
+"""Reason -> code that replaces the row number of an alpha without a row."""
 UNFINISHED: Final = ".part"
 """Suffix of a folder that is being written."""
 
@@ -67,11 +67,11 @@ class ReturnsMatrix:
     values : float64, shape (n_rows, n_days)
         Return of each session; 0 where there is none.
     scaled : float32, shape (n_rows, n_days)
-        The same less the row's mean, over its deviation; 0 where there is no session, and where a row does not vary.
+        `values` minus the row's mean, divided by its deviation; 0 where there is no session, and where a row does not vary.
     calendars : bool, shape (n_calendars, n_days)
         Which days are sessions.
     rows : structured, shape (n_rows,)
-        Of each row its `calendar`, the `deviation` that `scaled` was divided by, and its `largest` absolute return.
+        `calendar` of each row, the `deviation` that `scaled` was divided by, and its `largest` absolute return.
     """
 
     keys: Sequence[Key]
@@ -112,7 +112,7 @@ class ReturnsMatrix:
         Returns
         -------
         ReturnsMatrix
-            A row per series, in their order.
+            One row per series, in their order.
         """
         days = np.unique(np.concatenate([x.days for x in series.values()]))
         shape = (len(series), days.size)
@@ -131,7 +131,7 @@ class ReturnsMatrix:
         return cls(tuple(series), days, values, scaled, _unpacked(packed, days.size), rows)
 
     def save(self, parent: Path) -> Path:
-        """Write the arrays to a new folder that is named by its content.
+        """Write the arrays to a new folder that is named after a digest of its content.
 
         Parameters
         ----------
@@ -210,7 +210,7 @@ class Searchable:
         Returns
         -------
         DailyReturns or None
-            None if those of this very snapshot are not in a matrix.
+            None if no matrix holds the returns of this snapshot.
         """
         place = self.listing.places.get(snapshot.alpha_id)
         row = -1 if place is None else int(self.row[place])
@@ -229,7 +229,7 @@ def load(folder: Path) -> ReturnsMatrix:
     Parameters
     ----------
     folder : pathlib.Path
-        As of :meth:`ReturnsMatrix.save`.
+        Folder written by :meth:`ReturnsMatrix.save`.
 
     Returns
     -------

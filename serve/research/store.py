@@ -1,8 +1,8 @@
-"""Daily returns of one book of all served runs, kept current for the search of neighbours.
+"""Daily returns of one book for all served runs, kept current for the neighbour search.
 
-A thread follows the catalogue and reads from the ledgers what is missing. Returns lie in matrices of about a thousand runs in a
-folder that all processes of the machine map; one of them writes. Up to 64 runs published since are in a small matrix in the
-memory of each process.
+A thread follows the catalogue and reads missing returns from the ledgers. Returns are stored in matrices of about a thousand
+runs, in a folder that all processes of the machine map and one of them writes. Each process keeps up to 64 newer runs in a small
+matrix in memory.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class ReturnsStore:
         Returns
         -------
         read, served : int
-            Those whose returns have been read, and all of them.
+            Number of alphas whose returns have been read, and number of all.
         """
         pointers = [x for x in self._listing().pointers if allowed.allows(x.alpha_id)]
         known = self._known()
@@ -159,7 +159,7 @@ class ReturnsStore:
         self._wake.set()
 
     def close(self) -> None:
-        """End the thread after the current ledgers."""
+        """Stop the thread after the ledgers that it is reading."""
         self._stopped = True
         self._wake.set()
         self._thread.join()
@@ -256,7 +256,7 @@ class ReturnsStore:
             try:
                 saved[path] = load(path)
             except MatrixDamaged as error:
-                if path.exists():  # otherwise it was merged into another meanwhile
+                if path.exists():  # otherwise another process merged it
                     _log.warning("daily_returns_damaged", book=self._book, reason=str(error))
                 if remove_damaged:
                     shutil.rmtree(path, ignore_errors=True)

@@ -24,7 +24,7 @@ from schemas.errors import AlphaNotPublished, ApiError, SnapshotNotKept
 from schemas.objects.downloads import TABLE_LIFETIME
 from schemas.tables import PUBLISHED_TABLES
 from serve.auth.caller import Caller
-from serve.compute import ANSWERED
+from serve.compute import CURRENT_REQUEST
 from serve.downloads.files import FileFacts, TableFile, list_files, read_facts
 from serve.endpoints.downloads import signed_url, stored_url
 from serve.http.errors import as_api_error
@@ -254,7 +254,7 @@ class Sharing:
 
 
 def _request_record() -> Answered:
-    return cast("Answered", ANSWERED.get())
+    return cast("Answered", CURRENT_REQUEST.get())
 
 
 def _files(snapshot: Snapshot, request: Answered) -> list[TableFile]:

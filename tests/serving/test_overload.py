@@ -22,7 +22,7 @@ from uvicorn.server import ServerState as ServerCounts
 
 from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
-from serve.compute import ANSWERED, FULL, LEFT, WAITED, CallerLeft, ComputeQueue
+from serve.compute import CURRENT_REQUEST, FULL, LEFT, WAITED, CallerLeft, ComputeQueue
 from serve.http import request as requests
 from serve.http.access_log import AccessLog
 from serve.http.connections import Connections
@@ -67,7 +67,7 @@ def call(queue: ComputeQueue, key: str, work: Callable[[], Any]) -> asyncio.Task
 
 def call_for(queue: ComputeQueue, request: Request, work: Callable[[], Any]) -> asyncio.Task[Any]:
     context = copy_context()
-    context.run(ANSWERED.set, request)
+    context.run(CURRENT_REQUEST.set, request)
     return asyncio.create_task(queue.run(work), context=context)
 
 
