@@ -46,7 +46,7 @@ class Emitted(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.name.startswith(("httpx", "httpcore")):
-            return  # a client of the tests, which may put a token into an address on purpose
+            return  # a test client, which may put a token into an address on purpose
         self.lines.append(self.format(record))
 
 

@@ -45,12 +45,12 @@ class Oracle:
     def decide(
         self, now: int, wall: int, rate: RateLimit, *, charge: bool, seen: int | None = None
     ) -> LimitStatus:
-        """Answer at `now`; `seen` is the time of a clock that is behind and is waited for."""
+        """Answer at `now`; `seen` is the time of a clock that lags, whose delay is waited for."""
         seen = now if seen is None else seen
         full = self._full(now, wall, rate) if charge else []
         waits = {window: self._opening(window, now, wall, rate) - seen for window in full if window != QUOTA}
         if QUOTA in full:
-            # What a clock that was ahead left in the next month is not foreseen.
+            # Counts that a fast clock left in the next month are not modelled.
             waits[QUOTA] = next_month(wall) - wall
         if charge and not full:
             self.calls.append(now)

@@ -44,7 +44,7 @@ PEER = "10.0.0.1"
 @pytest.mark.parametrize(
     ("hops", "forwarded", "seen"),
     [
-        # Without proxies of one's own the header is whatever the caller wrote.
+        # Without trusted proxies, the header is whatever the caller sent.
         (0, ["203.0.113.7"], PEER),
         (0, [], PEER),
         (1, ["203.0.113.7"], "203.0.113.7"),
@@ -52,7 +52,7 @@ PEER = "10.0.0.1"
         (1, ["6.6.6.6", "203.0.113.7"], "203.0.113.7"),
         (2, ["6.6.6.6, 203.0.113.7, 10.0.0.2"], "203.0.113.7"),
         (2, ["6.6.6.6,5.5.5.5", "203.0.113.7", "10.0.0.2"], "203.0.113.7"),
-        # Fewer hops than configured: the outermost there is.
+        # Fewer hops than configured: the outermost one counts.
         (2, ["203.0.113.7"], "203.0.113.7"),
         (1, [], PEER),
     ],

@@ -61,7 +61,7 @@ async def test_a_key_granted_all_endpoints_has_exactly_its_accounts_ceiling(
     assert await allowed() == account.to_json()["ceiling"]["endpoints"]
     if ceiling is None:
         assert await allowed() == {"mode": "list", "ids": list(META_IDS)}
-    # Whatever an operator opens later, the key may call too.
+    # The key may also call endpoints that an operator opens later.
     await administration.accounts.change("new@example.org", ceiling_endpoints="meta.me,performance.metrics")
     assert await allowed() == {"mode": "list", "ids": ["meta.me", "performance.metrics"]}
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from schemas.endpoints import META_IDS
 from serve.auth.allow_list import ALL, DEFAULT_ALPHAS, DEFAULT_CEILING, AllowList, Mode, clamp
 
-# Few letters, so that prefixes meet.
+# Few letters, so that prefixes coincide.
 names = st.text("ab_", max_size=5)
 lists = (
     st.just(ALL)

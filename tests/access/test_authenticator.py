@@ -184,7 +184,7 @@ async def test_administrative_routes_are_closed_to_others_whatever_their_allow_l
 async def test_checks_run_in_the_documented_order(
     access: Authenticator, administration: Administration, expire: Expire
 ) -> None:
-    # A key that breaks every rule shows them one by one as they are put right, the first ones first.
+    # A key that breaks every rule gets the error of each in turn, in the order of checks, as they are fixed.
     token = await issue(
         administration,
         endpoints="meta.me",
@@ -192,7 +192,7 @@ async def test_checks_run_in_the_documented_order(
         rate="per_second=1000,per_minute=1,per_day=9",
         expires="2999-01-01",
     )
-    await access.authorize(bearer(token), "198.51.100.1", ME)  # the minute is used up now
+    await access.authorize(bearer(token), "198.51.100.1", ME)  # this exhausts the minute
     await administration.accounts.deactivate(OWNER)
     await administration.keys.suspend(key_id(token))
     await expire(token, 1)
@@ -209,7 +209,7 @@ async def test_checks_run_in_the_documented_order(
     assert (await refusal(access, token, SCORES, "198.51.100.1")).code == "endpoint_not_allowed"
     await administration.keys.change(key_id(token), endpoints="signals.scores")
     caller = await access.authorize(bearer(token), "198.51.100.1", SCORES)
-    # Counted were the first call, the one refused for its endpoint and this one.
+    # Counted: the first call, the one refused for its endpoint, and this one.
     assert caller.usage.used[1:] == (3, 3, 3)
 
 

@@ -140,7 +140,7 @@ async def test_a_rebooted_machine_trusts_its_wall_clock(tmp_path: Path) -> None:
         assert await times(take, 1) == 0
         machine.wait(10 * SECOND_US)
         assert await times(take, 70) == 60
-    # Started with a clock that is behind: no time counts as passed, and no more than a minute is to be waited.
+    # Restarted with a slow clock: no time counts as passed, and the wait is at most a minute.
     machine.reboot()
     machine.set_clock(-HOUR_US)
     async with counting(tmp_path, machine) as take:
@@ -234,7 +234,7 @@ def test_a_redis_clock_one_day_ahead_for_two_seconds_blocks_no_caller(
     server = Server(redis_client)
     assert server.times(60) == 60
     server.set_ahead = DAY_US
-    assert server.times(60) == 60  # what passed and what was set cannot be distinguished
+    assert server.times(60) == 60  # elapsed time and a changed clock cannot be distinguished
     server.now += 2 * SECOND_US
     server.set_ahead = 0
     assert server.times(1) == 0

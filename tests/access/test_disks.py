@@ -98,7 +98,7 @@ def test_on_a_read_only_disk_keys_are_listed_and_served_and_changes_are_refused(
         base,
     ):
         assert outcome_of(base, token) == "admitted"
-        # Mounted writable again, the next call sees what was done.
+        # Once the disk is writable again, the next call sees the change.
         deployment.mount("rw")
         deployment.run("keys", "suspend", key)
         assert outcome_of(base, token) == "key_suspended"
@@ -114,7 +114,7 @@ def test_a_crashed_stores_journal_is_read_on_a_read_only_disk_or_the_command_fai
     key, _ = deployment.issue()
     store = StoreLocation.parse(f"{deployment.root}.access.sqlite3").path
     assert store is not None
-    # The process ends without closing the file: the revocation is in the log beside it.
+    # The process ends without closing the file, so the revocation is only in the write-ahead log.
     crash = "import sqlite3, os, sys; sqlite3.connect(sys.argv[1], isolation_level=None).execute(sys.argv[2]); os._exit(0)"
     change = "UPDATE access_keys SET status = 'revoked'"
     subprocess.run(["python3", "-c", crash, str(store), change], check=True)

@@ -15,7 +15,7 @@ from serve.auth.limits.rules import MONTH, CallLog, LimitStatus, Month, RateLimi
 from tests.access.oracle import DAY_US, EPOCH, START, OfOneClock, Oracle, month_of, next_month, operations
 
 OPERATIONS = 100_000
-# The script, with the time as two more keys.
+# The script, with the time passed as two more keys.
 SCRIPT_WITH_CLOCK = SCRIPT.replace("redis.call('TIME')", "{KEYS[3], KEYS[4]}")
 
 

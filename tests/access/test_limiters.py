@@ -134,7 +134,7 @@ async def test_counts_survive_a_restart(tmp_path: Path, clock: Clock) -> None:
         (await second.status([("b", WIDE)]))[0],
     ]
     assert before.used == (7, 7, 7, 7)
-    # The limit counts on where it stopped.
+    # Counts continue where they stopped.
     narrow = RateLimit((10, 10, 8, None))
     assert (await second.hit("a", narrow)).refused is None
     assert (await second.hit("a", narrow)).refused is WINDOW["day"]
@@ -188,7 +188,7 @@ def test_a_killed_process_loses_only_unwritten_calls(tmp_path: Path) -> None:
     journal.close()
     (month_count,) = journalled.months.values()
     assert 0 < month_count == len(journalled.times)
-    # The last admission may have been written and not reported any more.
+    # The last admission may have been written but not reported.
     assert month_count <= max(result) + 1
 
 
@@ -270,9 +270,9 @@ async def test_a_killed_redis_admits_no_call_and_recovers_by_itself(
     me = ENDPOINTS["meta.me"]
     try:
         for _ in range(2):
-            # Several connections are open when the server goes.
+            # Several connections are open when the server stops.
             callers = await asyncio.gather(*[access.authorize(headers, None, me) for _ in range(8)])
-            # A server that lost its data counts from 0, and only calls that it admitted itself.
+            # A server that lost its data counts from 0, and only the calls that it admitted since.
             assert max(caller.usage.used[MONTH] for caller in callers) == 8
             own_redis.kill()
             for _ in range(3):
@@ -305,7 +305,7 @@ async def test_an_unanswered_limiter_call_is_not_retried(own_redis: RedisServer)
     await limiter.hit("a", WIDE)
     with own_redis.hanging(), pytest.raises(StorageUnavailable):
         await limiter.hit("a", WIDE)
-    # The silent server may have counted the attempt when it woke; twice it must not.
+    # The hung server may have counted the attempt when it resumed, but never twice.
     assert (await limiter.hit("a", WIDE)).used[3] <= 3
     await limiter.close()
 
@@ -316,7 +316,7 @@ async def test_concurrent_calls_are_counted_separately(own_redis: RedisServer) -
     keys = "abab" * 2
     takes = [asyncio.create_task(limiter.hit(key, three)) for key in keys]
     await asyncio.sleep(0)
-    takes[0].cancel()  # a caller who leaves: the others hear of their calls all the same
+    takes[0].cancel()  # one caller disconnects; the others still get their results
     result = await asyncio.gather(*takes, return_exceptions=True)
     assert isinstance(result[0], asyncio.CancelledError)
     refused = [
@@ -328,7 +328,7 @@ async def test_concurrent_calls_are_counted_separately(own_redis: RedisServer) -
     assert [window for key, window in refused if key == "a"] == [None, None, WINDOW["minute"]]
     with redis.Redis.from_url(own_redis.url) as client:
         client.script_flush()
-    # No script ran for these before it was loaded again, so none is counted twice.
+    # The script did not run for these calls before it was reloaded, so none is counted twice.
     again = await asyncio.gather(*[limiter.hit(key, WIDE) for key in "cdc"])
     assert [status.used[3] for status in again] == [1, 1, 2]
     await limiter.close()

@@ -70,7 +70,7 @@ async def test_no_output_contains_a_secret(
     await administration.keys.revoke(issued.record.id)
     await attempt(issued.token, "203.0.113.7", "meta.me")
     with monkeypatch.context() as patch:
-        # A store that breaks in the middle of a call.
+        # A store that fails in the middle of a call.
         patch.setattr(type(access._store), "key_or_another", _broken)  # noqa: SLF001 - a fault from outside
         with pytest.raises(RuntimeError) as broken:
             await attempt(issued.token, "203.0.113.7", "meta.me")

@@ -46,7 +46,7 @@ async def test_a_connection_refused_by_postgresql_is_a_settings_error(
     postgres: PostgresServer,
 ) -> None:
     base, _, options = postgres.url().partition("?")
-    assert options  # a socket's folder, which names no host
+    assert options  # the folder of a socket, which has no host name
     missing = await refusal(f"{base.rpartition('/')[0]}/no_such_database?{options}")
     assert isinstance(missing, SettingsError)
     assert "no such database" in str(missing)

@@ -91,7 +91,7 @@ def test_a_secret_verifies_only_against_its_own_digest() -> None:
     digest, made_with = digests.make(token)
     assert digests.verify(token, digest, made_with)
     assert not digests.verify(Token(token.key_id, other.secret), digest, made_with)
-    # A digest moved to another key's row fits neither secret.
+    # A digest moved to another key's row matches neither secret.
     assert not digests.verify(Token(other.key_id, token.secret), digest, made_with)
     assert not digests.verify(other, digest, made_with)
     assert not digests.verify(token, *digests.of_nobody)

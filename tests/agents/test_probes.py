@@ -55,7 +55,7 @@ def call(api: ContractApp, tool: str, arguments: Any, key: str = "testing") -> d
 def test_a_malformed_message_is_a_protocol_error(api: ContractApp, content: bytes) -> None:
     answer = post(api, content)
     assert answer.status_code < 500, answer.text
-    assert answer.status_code == 202 or "error" in answer.json()  # 202: taken for a notification
+    assert answer.status_code == 202 or "error" in answer.json()  # 202, as for a notification
     assert "Traceback" not in answer.text
 
 

@@ -36,7 +36,7 @@ def test_each_result_is_yielded_as_soon_as_it_is_known(
     seals = [seal(f"Test_{number}") for number in range(5)]
     results = []
     for result in build_many(seals, tmp_path / "root", cancellation=cancellation):
-        cancellation.finish()  # builds that have not started do not start
+        cancellation.finish()  # builds that have not started never start
         results.append(result)
     first, last = results[0], results[-1]
     assert (first.outcome, first.error, first.exit_code) == ("built", None, 0)
@@ -103,7 +103,8 @@ def test_an_undelivered_archive_is_retryable_although_the_run_is_served(tmp_path
 def test_closing_the_iterator_ends_running_builds_and_leaves_no_process(tmp_path: Path, seal: Seal) -> None:
     before = set(children(os.getpid()))
     small, large = seal("Test_small"), seal("Test_large", weeks=300, names=300)
-    results = build_many([small, large], tmp_path / "root", jobs=1)  # two at a time may end in either order
+    # two concurrent builds may end in either order
+    results = build_many([small, large], tmp_path / "root", jobs=1)
     assert next(results).alpha_id == "Test_small"
     results.close()
     eventually(lambda: set(children(os.getpid())) <= before, "the end of the builds")

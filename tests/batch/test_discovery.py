@@ -29,7 +29,7 @@ def test_finished_seals_are_discovered_at_any_depth(tmp_path: Path, seal: Seal) 
     first, second = seal("Test_a", "x/y"), seal("Test_b", "x")
     unfinished = seal("Test_c", "z")
     (unfinished / "seal.json").rename(unfinished / "seal.json.part")
-    # What a run seals as its own source is no seal.
+    # A seal inside the sealed source of a run is not a seal to build.
     copied = first / "source" / "example" / "seal.json"
     copied.parent.mkdir()
     copied.write_text((second / "seal.json").read_text())
@@ -54,7 +54,7 @@ def test_a_manifest_is_read_again_only_when_it_changed(tmp_path: Path, seal: Sea
     manifest = made / "seal.json"
     status = manifest.stat()
     text = manifest.read_text()
-    # The same size and time: whoever reads it would see another digest.
+    # The same size and time, so only reading it would show another digest.
     os.utime(manifest, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert seals.scan()[0] is before
     manifest.write_text(text.replace("Test_a", "Test_x"))

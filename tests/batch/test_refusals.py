@@ -68,7 +68,7 @@ def test_a_seal_from_the_future_is_refused_and_hides_no_other(tmp_path: Path, se
     assert outcomes(result) == {"v2": "refused", "v1": "built"}
     (refused,) = [entry for entry in result.json["seals"] if entry["outcome"] == "refused"]
     assert [violation["rule"] for violation in refused["violations"]] == ["seal.clock"]
-    # It is right tomorrow, so that it is not remembered.
+    # It will be valid tomorrow, so the refusal is not remembered.
     assert outcomes(cron(tmp_path)) == {"v2": "refused", "v1": "unchanged"}
 
 

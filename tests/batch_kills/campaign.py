@@ -33,7 +33,7 @@ Line = dict[str, Any]
 
 
 def make_seals(folder: Path, number: int) -> list[str]:
-    """Write one small run under many names; its files are shared, its manifests and so its digests differ."""
+    """Write one small run under many names; the files are shared, only the manifests and their digests differ."""
     template = make_seal(folder / "template", weeks=14, raw=False, source=False)
     manifest = json.loads((template / "seal.json").read_text())
     names = [f"Test_{place:05d}" for place in range(number)]
@@ -72,7 +72,7 @@ class Batch:
         return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
 
     def of_seals(self) -> dict[str, Line]:
-        """Return the line of each seal; two of one seal are a fault."""
+        """Return the line of each seal; fail if a seal has two."""
         results = [line for line in self.lines() if "seal" in line]
         by_name = {Path(line["seal"]).name: line for line in results}
         assert len(by_name) == len(results), "a seal is reported twice"
@@ -107,9 +107,9 @@ class Campaign:
     root
         A folder or a bucket.
     number
-        Of seals.
+        Number of seals.
     seed
-        Of the moments and of what is killed.
+        Seed of the kill times and victims.
     """
 
     def __init__(self, folder: Path, root: str, number: int, seed: int) -> None:
@@ -125,7 +125,7 @@ class Campaign:
         return Batch(self._folder, self._root, *options)
 
     def served(self) -> dict[str, str]:
-        """Return the snapshot that is served of each alpha."""
+        """Return the served snapshot of each alpha."""
         catalogue = Catalogue(open_storage(self._root))
         catalogue.refresh()
         assert not catalogue.broken
@@ -137,7 +137,7 @@ class Campaign:
         batch.until(lambda: batch.count("built") >= self._part, lambda: self._kill_one(batch, kills))
         batch.process.kill()
         batch.end()
-        # Builds end with their batch; one may have moved its pointer without being reported.
+        # Builds end with their batch; one may have moved its pointer without a report.
         self._note("kill -9 of builds and of the batch", batch, kills)
 
     def kill_builds_and_end_the_batch(self) -> None:
@@ -203,7 +203,7 @@ class Campaign:
         self._note("a store that goes away", batch, Counter(store=1))
 
     def finish(self) -> None:
-        """Run undisturbed: builds what is left; run again: builds none."""
+        """Run undisturbed, which builds the remaining seals; run again, which builds none."""
         before = self.served()
         batch = self.begin("--jobs", "2")
         assert batch.end() == 0, batch.complaints()
@@ -227,7 +227,7 @@ class Campaign:
             assert f"snapshot={snapshot}" in folders
             left += len(folders) - 1
         # A build killed between its last file and the pointer leaves a snapshot that is served nowhere; the next one may
-        # differ from it, for notices compare a run with those that are served by then.
+        # differ from it, since notices compare a run with the runs that are served by then.
         assert left <= self._kills, "one snapshot each, but for builds that were killed"
         if storage.folder is not None:
             assert not list((storage.folder / ".staging").glob("build-*")), "what the killed left is swept"
@@ -249,7 +249,7 @@ class Campaign:
         return lines
 
     def _note(self, what: str, batch: Batch, kills: Counter[str]) -> None:
-        self._kills += sum(kills.values()) + 2  # builds at work end with their batch
+        self._kills += sum(kills.values()) + 2  # running builds end with their batch
         lines, served = batch.of_seals(), self.served()
         for name, line in lines.items():
             if line["outcome"] in {"built", "unchanged"}:
@@ -262,13 +262,13 @@ class Campaign:
 
     def _kill_one(self, batch: Batch, kills: Counter[str]) -> None:
         at_work = builds(batch.process.pid)
-        # In a bucket a build takes long: without a bound each would be killed, and killed again.
+        # In a bucket a build is slow: without a bound every attempt would be killed.
         if at_work and kills["build"] < self._part and self._random.random() < 0.04:
             self._kill(self._random.choice(at_work), kills, "build")
 
     @staticmethod
     def _kill(pid: int, kills: Counter[str], what: str) -> None:
-        with contextlib.suppress(ProcessLookupError):  # it was quicker
+        with contextlib.suppress(ProcessLookupError):  # it ended before the kill
             os.kill(pid, signal.SIGKILL)
             kills[what] += 1
 

@@ -40,7 +40,7 @@ def test_batches_over_a_folder_survive_kills_signals_full_disks_and_a_lost_clust
         dask.worker("third")
 
     campaign.lose_the_cluster(dask.address, kill_a_worker, lambda: dask.scheduler.send_signal(signal.SIGKILL))
-    dask.end()  # builds that its workers were at
+    dask.end()  # builds that its workers were running
     campaign.finish()
     print_report(campaign)
 

@@ -19,7 +19,7 @@ MODULES = [file or module for file, module in COMMAND.findall((REPOSITORY / "jus
 
 @pytest.mark.parametrize("module", MODULES)
 def test_a_benchmark_prints_its_help_without_the_peers(module: str) -> None:
-    # A module that is None cannot be imported, wherever the suite runs.
+    # A module set to None cannot be imported, in any environment.
     code = (
         "import runpy, sys\n"
         "sys.modules |= dict.fromkeys(['fastapi', 'starlette', 'chdb', 'datasette'])\n"

@@ -36,7 +36,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         root, "--explorer", variables={"ALPHA_RESULTS_MARKET_DATA": str(prices)}, log=folder / "log"
     ) as (_, base):
         made = Site(base, root, issued(root))
-        # Until then a section that compares says that it waits, and the browser's console that it was refused.
+        # Until then, sections with comparisons show that they wait, and the browser's console logs the 503.
         eventually(lambda: "data" in made.send(f"alphas/{contract_app.FULL}/neighbours"))
         yield made
 

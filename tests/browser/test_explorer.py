@@ -194,7 +194,7 @@ def test_a_chart_is_downloaded_as_an_image(visit: Visit, tmp_path: Path) -> None
 
 
 def test_withheld_figures_show_their_reason(visit: Visit) -> None:
-    visit.refusals = (404,)  # it sealed no description
+    visit.refusals = (404,)  # the run sealed no description
     page = visit.open(f"/alphas/{PLAIN}")
     metrics = visit.site.send(f"alphas/{PLAIN}/metrics?panel=1")
     withheld = {
@@ -433,7 +433,7 @@ def test_a_key_without_grants_sees_the_apis_refusals(context: BrowserContext, si
         refused = page.locator(f"#{section} .refused")
         expect(refused).to_contain_text("endpoint_not_allowed")
         expect(refused).to_contain_text(endpoint)
-    expect(page.locator("h1")).not_to_have_text(FULL)  # its description may be read
+    expect(page.locator("h1")).not_to_have_text(FULL)  # the key may read the description
 
 
 def test_a_forbidden_run_is_requested_only_once(visit: Visit) -> None:
@@ -442,7 +442,7 @@ def test_a_forbidden_run_is_requested_only_once(visit: Visit) -> None:
     expect(page.locator("#banner")).to_contain_text(
         "run_not_allowed This key may not read that alpha's data."
     )
-    expect(page.locator("#banner button")).to_have_count(0)  # trying again does not help
+    expect(page.locator("#banner button")).to_have_count(0)  # a retry does not help
     assert page.locator(".refused").count() == 0
     expect(page.locator("#equity")).to_contain_text("Not loaded: run_not_allowed")
     assert len([call for call in visit.calls if call.startswith(f"alphas/{FULL}/")]) <= 6, visit.calls
@@ -733,7 +733,7 @@ def test_at_the_rate_limit_the_page_shows_the_wait_and_continues(visit: Visit) -
 def test_an_alphas_summary_is_written_in_sentences(visit: Visit) -> None:
     curve = visit.site.send(f"alphas/{FULL}/equity-curve?limit=5000")["data"]
     growth = np.exp(np.cumsum(np.random.default_rng(4).normal(0, 0.01, len(curve))))
-    # The market data here end before the run begins.
+    # These market data end before the run begins.
     prices = [
         {"date": row["date"], "cumulative_return": grown - 1}
         for row, grown in zip(curve, growth, strict=True)

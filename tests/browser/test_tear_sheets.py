@@ -82,7 +82,7 @@ def test_every_chart_of_a_complete_run_is_drawn(context: BrowserContext, folder:
     ]  # fmt: skip
     # It lost money, so no record is long enough and its P&L has no shares; no factors were named; all else is there.
     withheld = page.locator(".withheld")
-    # The track record, on returns and on excess returns, and the first of them once more on the second page.
+    # The track record on returns and on excess returns; the former is repeated on the second page.
     assert page.locator("[data-luck*=minimum_track_record] .withheld").count() == 2
     texts = withheld.all_inner_texts()
     assert sum("no length is enough" in text for text in texts) == 3

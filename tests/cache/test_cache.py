@@ -170,13 +170,13 @@ def test_a_modified_copy_is_fetched_again_at_once(remote: Remote, cache: Cache) 
 
 
 def test_a_copy_is_digested_once(remote: Remote, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(caching, "_FRESH_SECONDS", 0.0)  # its use is written down every time
+    monkeypatch.setattr(caching, "_FRESH_SECONDS", 0.0)  # every use is recorded
     snapshot = remote.snapshot(cache)
     path = Path(snapshot.file("decisions"))
     written = path.stat().st_mtime_ns
     monkeypatch.setattr(
         FileDigests, "_compute", None
-    )  # what was digested when it was copied is not read again
+    )  # a copy that was digested while copying is not read again
     for _ in range(3):
         used = path.stat().st_atime_ns
         snapshot.file("decisions")
@@ -269,7 +269,7 @@ def test_the_cache_stays_within_its_bound_and_evicts_the_least_recently_used(
             assert digest(path.read_bytes()) == entry.sha256
             assert cached_bytes(cache) <= bound
             os.utime(path, (time.time() - 1000, time.time() - 1000))
-            snapshot.file("weekly_signal")  # in use all the time
+            snapshot.file("weekly_signal")  # constantly in use
     assert first.is_file()
     assert 1 < len(copies(cache)) < len(entries)
 
@@ -309,7 +309,7 @@ def test_a_copy_that_fails_beside_others_leaves_the_cache_within_its_bound(
     failing = threading.Thread(target=fail)
     failing.start()
     assert began.wait(60)
-    copied("a", 70)  # measures the folder, in which the other copy is not yet
+    copied("a", 70)  # measures the folder before the other copy is in it
     goes_on.set()
     failing.join()
     assert (cache.used, cached_bytes(cache)) == (70, 70)
@@ -333,9 +333,7 @@ def test_a_clock_step_neither_stops_eviction_nor_evicts_recent_copies(remote: Re
     cache = Cache(tmp_path / "cache", bound)
     snapshot = remote.snapshot(cache)
     old = Path(snapshot.file("decisions"))
-    os.utime(
-        old, (time.time() + 86_400, time.time() + 86_400)
-    )  # written before the clock was set back by a day
+    os.utime(old, (time.time() + 86_400, time.time() + 86_400))  # written before the clock was set back a day
     now = Path(snapshot.file("positions", "long_short"))
     assert now.is_file()
     for table in TABLES[1:]:

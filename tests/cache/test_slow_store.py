@@ -1,4 +1,4 @@
-"""A store that sends a few bytes at a time keeps within every read timeout; the complete answer has its own."""
+"""A store that trickles bytes stays within every read timeout, so the complete answer has its own limit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_store_that_sends_a_file_too_slowly_counts_as_unavailable(
     with slow_line(remote.url.replace("web://", "http://")) as line:
         remote.url = line.endpoint.replace("http://", "web://")
         snapshot = remote.snapshot(cache)
-        assert snapshot.manifest.snapshot == snapshot.id  # the small documents are here
+        assert snapshot.manifest.snapshot == snapshot.id  # the small documents are already cached
         with line.slow(0.1, 8), pytest.raises(StorageUnavailable, match="did not answer"):
             snapshot.file("decisions")
         assert not copies(cache)

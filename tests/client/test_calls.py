@@ -138,7 +138,7 @@ def test_permanent_errors_are_not_retried(waits: list[float], status: int, code:
 
 def test_the_client_waits_for_a_real_keys_limits(service: Service) -> None:
     recorder = Recorder()
-    with Client(service.address, service.keys["second"], transport=recorder) as client:  # one call a second
+    with Client(service.address, service.keys["second"], transport=recorder) as client:  # one call per second
         for _ in range(2):
             client.me()
     assert recorder.statuses.count(200) == 2
@@ -266,7 +266,7 @@ def test_the_key_appears_in_no_repr_error_or_log(service: Service, caplog: pytes
         with pytest.raises(AlphaResultsClientError) as caught:
             call()
         result = traceback.TracebackException.from_exception(caught.value, capture_locals=with_locals)
-        # What the test itself knows is not the client's to hide.
+        # The test's own variables hold the key; the client need not hide these.
         result.stack[:] = [frame for frame in result.stack if frame.filename != __file__]
         shown.extend(["".join(result.format()), repr(caught.value)])
 

@@ -120,7 +120,7 @@ def test_both_clients_have_the_same_methods() -> None:
 
 
 def resolved(schema: dict[str, Any]) -> dict[str, Any]:
-    if "anyOf" in schema:  # an object, or null
+    if "anyOf" in schema:  # an object or null
         (schema,) = (variant for variant in schema["anyOf"] if variant.get("type") != "null")
     while "$ref" in schema:
         schema = DOCUMENT["components"]["schemas"][schema["$ref"].rpartition("/")[2]]

@@ -113,7 +113,7 @@ def test_pandas_and_polars_frames_are_equal(service: Service, endpoint: str) -> 
     }
     for name in actual.columns:
         if name.startswith("usage."):
-            continue  # the calls of this test are counted meanwhile
+            continue  # this test's own calls are counted meanwhile
         values = [None if not isinstance(x, list) and pd.isna(x) else x for x in actual[name]]
         values = [x.date() if declared[name] == "date" and x is not None else x for x in values]
         assert values == expected[name].to_list(), name

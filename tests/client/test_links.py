@@ -211,7 +211,7 @@ def test_a_broken_download_resumes(service: Service, *, etag: bool) -> None:
         expected = client[FULL].trades("long_short")
     whole_etag = f'"{link["sha256"]}"'
     tampering = TamperingTransport(change)
-    # Each time more of it comes, so no attempt counts as one in vain.
+    # Each attempt makes progress, so none counts as a failed retry.
     retries = 1 if etag else 6
     with Client(service.address, service.keys["raw"], transport=tampering, retries=retries) as client:
         assert_frame_equal(client[FULL].trades("long_short"), expected)

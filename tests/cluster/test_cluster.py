@@ -46,7 +46,7 @@ def test_a_worker_killed_mid_build_is_retried_and_the_run_published_once(
     assert root["Test_a"].id == entry["snapshot"]
     snapshots = list((tmp_path / "root/alphas/alpha_id=Test_a").glob("snapshot=*"))
     assert [path.name for path in snapshots] == [f"snapshot={entry['snapshot']}"]
-    # One refused run among others is reported as it is at home.
+    # A refused run among others is reported as in a local batch.
     (seal("Test_b") / "pnl.parquet").unlink()
     result = build(tmp_path / "root", "--from", str(tmp_path / "seals"), "--cluster", dask.address, "--json")
     assert (result.exit_code, result.outcomes()) == (1, {"Test_a": "unchanged", "Test_b": "refused"})
@@ -86,7 +86,7 @@ def test_the_three_commands_of_the_documents_build_on_a_cluster(tmp_path: Path, 
         "ALPHA_RESULTS_SEALS": str(tmp_path / "seals"),
         "DASK_DISTRIBUTED__DASHBOARD__LINK": "",
         "TMPDIR": str(tmp_path),
-        "UV_NO_SYNC": "1",  # the environment of the tests is what it is
+        "UV_NO_SYNC": "1",  # keeps the environment of the tests as it is
         "UV_OFFLINE": "1",
     }
     started: list[subprocess.Popen[str]] = []
@@ -175,7 +175,7 @@ def test_a_lost_scheduler_ends_the_batch_with_its_report(
         "--from", str(tmp_path / "seals"), "--cluster", dask.address, "--cluster-seconds", "3", "--json"
     )
     eventually(lambda: children(worker.pid), "a build")
-    # Whatever the machine is at, the build is not done before its scheduler is gone.
+    # On any machine, the build is not done before its scheduler ends.
     worker.send_signal(signal.SIGSTOP)
     dask.scheduler.send_signal(number)
     output, complaints = batch.communicate(timeout=180)
@@ -204,7 +204,7 @@ def test_a_signal_ends_a_batch_without_workers(
     batch = program(
         "--from", str(tmp_path / "seals"), "--cluster", dask.address, "--cluster-seconds", "3600", "--json"
     )
-    # The connection is there once its handlers are: before, a signal ends the command as any other.
+    # The signal handlers are installed once it is connected; before, a signal ends it like any command.
     eventually(lambda: "Receive client connection" in (tmp_path / "scheduler.log").read_text(), "the client")
     eventually(lambda: catches(batch.pid, signal.SIGTERM), "the handlers")
     for number in signals:

@@ -83,7 +83,7 @@ def older_libraries() -> Path:
     folder = CACHE / "-".join(OLDER).replace("==", "-")
     CACHE.mkdir(exist_ok=True)
     with (CACHE / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # several processes of one run of the suite
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one test run may have several processes
         if (folder / ".complete").exists():
             return folder
         if uv is None:

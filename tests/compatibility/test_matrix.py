@@ -128,7 +128,7 @@ class Mixed:
         for snapshot, files in list(self._named.items()):
             now = self._files(snapshot)
             if snapshot != pointer.snapshot and not now:
-                del self._named[snapshot]  # gc removed all of it
+                del self._named[snapshot]  # gc removed it completely
             else:
                 assert now == files, f"files of {snapshot} changed"
 

@@ -26,11 +26,11 @@ class Case:
     path
         Placeholder -> value. ``{week}`` stands for a week that was traded, ``{key}`` for the id of a key.
     query
-        Parameters without which there is no answer.
+        Required parameters.
     window
-        The member of a row its day is read from, where the endpoint takes a window.
+        Member of a row that holds its day, if the endpoint takes a window.
     order
-        Members by which rows are ordered by default, ascending.
+        Members that determine the default order of rows, ascending.
     """
 
     path: Mapping[str, str] = field(default_factory=dict)

@@ -56,7 +56,7 @@ def test_a_book_the_key_may_not_see_is_indistinguishable_from_a_missing_one(
         hidden = api.get(endpoint, {**query, "book": book}, **arguments)
         assert hidden.content == none.content
         assert set(hidden.headers) == set(none.headers)
-        # The same book answers a key with raw-book access, so it is there to be hidden.
+        # A key with raw-book access gets this book, so it exists and is hidden from others.
         shown = api.get(endpoint, {**query, "book": book}, **arguments_of(api, endpoint))
         assert shown.status_code == 200
 

@@ -30,9 +30,9 @@ from tests.support.contract_app import ABSENT, FULL, HIDDEN, NOWHERE, PLAIN, UND
 from tests.support.processes import REPOSITORY
 
 NAMED_ELSEWHERE = {
-    # It takes a store that answers, and no longer has the object.
+    # Needs a store that answers but no longer has the object.
     "source_object_missing": "tests/s3/test_source_downloads.py",
-    # It takes more calls than the threads can do.
+    # Needs more calls than the threads can handle.
     "overloaded": "tests/serving/test_overload.py",
 }
 """Error code -> the suite that gets it, where that takes more than a process."""
@@ -141,7 +141,7 @@ def with_key(key: str | None) -> Provocation:
 
 def beyond_limit(key: str) -> Provocation:
     def provoke(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
-        # Whether the one call of the envelope was made before or not: after it, the next is one too many.
+        # Whether or not the only allowed call was already made, the call after this one exceeds the limit.
         for attempt in itertools.count():
             response = with_key(key)(_, api, endpoint)
             if response.status_code == 429 or attempt == 3:

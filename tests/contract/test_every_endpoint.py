@@ -20,7 +20,7 @@ def test_every_endpoint_is_served_and_has_a_case() -> None:
         endpoint = ENDPOINTS[name]
         assert set(case.path) == {p.name for p in endpoint.parameters if p.in_path}
         assert set(case.query) == {p.name for p in endpoint.query if p.required}
-        # The window of the neighbours is of what is compared: its rows are of no day.
+        # The window of neighbours applies to the compared returns; its rows have no day.
         of_days = endpoint in COLLECTIONS and name != "research.neighbours"
         assert (case.window is not None) == (of_days and "from" in {p.name for p in endpoint.query})
 
@@ -62,7 +62,7 @@ def test_a_page_contains_neither_time_nor_request_id(api: ContractApp, endpoint:
     first = api.get(endpoint, query, **arguments)
     again = api.get(endpoint, query, **arguments)
     assert {"request_id", "generated_at"}.isdisjoint(first.json()["meta"])
-    if endpoint.id != "meta.keys":  # its rows count the calls, this one too
+    if endpoint.id != "meta.keys":  # its rows count calls, including this one
         assert first.content == again.content
         assert first.headers["etag"] == again.headers["etag"]
 

@@ -23,7 +23,7 @@ def remaining_day(api: ContractApp, *, path: str = "/v1/me") -> int:
 def test_every_counted_answer_has_rate_limit_headers(api: ContractApp, endpoint: Endpoint) -> None:
     arguments = {**arguments_of(api, endpoint), "key": "counted"}
     query = CASES[endpoint.id].query
-    # An answer that a shared cache may keep has no headers about the call; its refusal has.
+    # An answer that a shared cache may store has no headers about the call; a refusal of it does.
     answered = [] if endpoint.shared else [query]
     for changed in (*answered, {**query, "limit": "0", "from": "x", "symbol": ""}):
         headers = api.get(endpoint, changed, **arguments).headers
@@ -84,7 +84,7 @@ def test_usage_matches_the_headers(api: ContractApp) -> None:
     ("key", "code"), [("minute", "rate_limit_minute"), ("day", "rate_limit_day"), ("month", "quota_exceeded")]
 )
 def test_a_call_beyond_the_limit_is_refused_and_not_counted(api: ContractApp, key: str, code: str) -> None:
-    for _ in range(2):  # one call is in the envelope, whoever made it
+    for _ in range(2):  # the limit allows one call, whoever makes it
         response = api.get("meta.me", key=key)
     for _ in range(3):
         response = api.get("meta.me", key=key)

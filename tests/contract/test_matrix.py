@@ -39,9 +39,9 @@ class Condition:
     key
         Name of a key in that state; None for a call without one. ``{endpoint}`` stands for the endpoint's id.
     code
-        Of the refusal; empty where the call is answered.
+        Error code of the refusal; empty if the call is answered.
     alpha
-        The requested alpha, for an endpoint of one.
+        The requested alpha, for an endpoint of an alpha.
     """
 
     key: str | None
@@ -116,7 +116,7 @@ class Deployment:
         bearer = {} if key is None else {"authorization": f"Bearer {self.tokens[key]}"}
         sent = {**bearer, **{name.replace("_", "-"): value for name, value in headers.items()}}
         response = self.client.get(line, headers=sent)
-        del response.headers["date"]  # the server's, not the program's
+        del response.headers["date"]  # a header of the server, not of the program
         check(endpoint, response)
         return response
 
@@ -137,7 +137,7 @@ def deployment(root: Path, prices: Path, keys: Keys, folder: Path) -> Iterator[D
 def expected_code(endpoint: Endpoint, condition: Condition) -> str:
     if condition.code == "{allow_list}":
         return OF_THE_LIST[endpoint.allow_list] or (
-            # Its list of alphas does not matter here: the alpha exists or does not.
+            # The key's list of alphas is irrelevant here: the alpha exists or does not.
             "alpha_not_found" if condition.alpha == ABSENT and "alpha" in CASES[endpoint.id].path else ""
         )
     return condition.code or NOT_GIVEN.get(endpoint.id, "")
@@ -186,7 +186,7 @@ def test_the_allow_lists_of_alphas_and_runs_guard_their_own_endpoints(
             else NOT_GIVEN.get(endpoint.id, "")
         )
         if closed is AllowListScope.RUNS and any(p.kind is ParameterKind.ALPHAS for p in endpoint.query):
-            code = "run_not_allowed"  # of those it names
+            code = "run_not_allowed"  # of the alphas in its query
         if code:
             assert response.json()["error"]["code"] == code
         else:

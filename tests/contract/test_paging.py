@@ -63,7 +63,7 @@ def test_a_page_past_the_end_is_empty_with_the_total(api: ContractApp, endpoint:
         assert "warnings" not in page["meta"], "rows are there, only not on this page"
 
 
-# The meta of changes says where the page ends.
+# The meta of changes holds the cursor of the page's end.
 @every(e for e in COLLECTIONS if e.id != "research.changes")
 def test_meta_is_the_same_on_every_page(api: ContractApp, endpoint: Endpoint) -> None:
     arguments, query = arguments_of(api, endpoint), CASES[endpoint.id].query

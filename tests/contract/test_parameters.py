@@ -209,7 +209,8 @@ def test_the_name_nearest_to_a_misspelt_one_is_reported(api: ContractApp, endpoi
                 continue
             error = api.refused(endpoint, {**CASES[endpoint.id].query, near: "1"}, **arguments)
             (entry,) = error["details"]["parameters"]
-            if len(parameter.name) > 2 or near == parameter.name.upper():  # two letters are like too many
+            # two letters resemble too many names
+            if len(parameter.name) > 2 or near == parameter.name.upper():
                 assert entry["nearest"] == parameter.name, near
                 assert f"`{parameter.name}`" in entry["constraint"]
 

@@ -137,7 +137,7 @@ def test_a_date_without_rebalance_is_not_found_and_its_neighbours_named(api: Con
 
 
 def test_a_description_has_every_documented_key_and_may_be_missing(api: ContractApp) -> None:
-    # That every key is there is what the document says of it, and every answer is checked against that.
+    # Every answer is checked against the document, which requires every key.
     body = api.ok("catalog.alphas.get", alpha=FULL)
     assert body["data"]["algo_id"] == body["data"]["alpha_id"] == FULL
     assert body["meta"]["alpha_id"] == FULL
@@ -215,16 +215,16 @@ def test_raw_figures_are_served_like_others(api: ContractApp) -> None:
         (shown[0]["ic_deciles"], shown[1]["ic_deciles"]),
         *((entry, shown[1]["rank_ic"]["raw"][name]) for name, entry in shown[0]["rank_ic"]["raw"].items()),
     ):
-        # The figures are for everybody; the names of the column and of the records are not.
+        # Everybody may see the figures, but not the names of the column and of the records.
         for name in ("score_field", "source"):
             if name in with_access:
                 assert with_access.pop(name).startswith("raw_")
                 assert without.pop(name) is None
-    # The half-life would give the signal back from the scores.
+    # With the half-life the signal could be reconstructed from the scores.
     smoothing, smoothing_with_access = (data.pop("signal_processing") for data in shown)
     assert smoothing_with_access["smoothing_half_life_weeks"] is not None
     assert smoothing == {**smoothing_with_access, "smoothing_half_life_weeks": None, "detail": None}
-    # What fills prove depends on the books that a key sees.
+    # The share proven by fills depends on the books that the key may see.
     proven, proven_by_all = (data["checked"].pop("forward_returns_proven") for data in shown)
     assert 0 < proven <= proven_by_all
     assert shown[0] == shown[1]

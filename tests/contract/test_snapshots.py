@@ -57,7 +57,8 @@ def moved(
     place = tmp_path_factory.mktemp("moved")
     root = place / "published"
     build_seal(str(make_seal(place / "one", alpha_id=FULL)), root)
-    for number, other in enumerate((PLAIN, UNDECIDED)):  # what it is compared with stays as it is
+    # the alphas that it is compared with, which do not change
+    for number, other in enumerate((PLAIN, UNDECIDED)):
         build_seal(str(make_seal(place / other, alpha_id=other, seed=number + 3)), root)
     program = replace(contract_app.settings(root, prices), refresh_seconds=0.1)
     with contract_app.opened(program, contract_app.access_settings(folder, "limits-moved"), keys) as api:
@@ -75,7 +76,7 @@ def shown(response: httpx.Response) -> Any:
     body = response.json()
     for name in ("request_id", "generated_at"):
         body["meta"].pop(name, None)
-    if "expires_at" in body["data"]:  # of an address that was signed for the call
+    if "expires_at" in body["data"]:  # part of an address signed for this call
         del body["data"]["url"], body["data"]["expires_at"]
     return body
 
@@ -179,7 +180,7 @@ def test_a_snapshot_removed_by_gc_is_not_found_before_the_next_refresh(
         error = other.refused("signals.scores", {"snapshot": moved.first, "limit": "7"}, alpha=FULL)
         assert error["code"] == "snapshot_not_found"
         assert error["details"] == {"current": listed(other)}
-    # One that has the rows in memory answers from there until it looks at the catalogue again.
+    # A server with the rows in memory answers from them until it refreshes the catalogue.
     query = {"snapshot": moved.first, "limit": "7"}
     eventually(
         lambda: moved.api.get("signals.scores", query, alpha=FULL).status_code != 200,

@@ -143,9 +143,9 @@ def test_a_server_out_of_file_descriptors_says_503_and_recovers(server_root: Pat
             for path in ("metrics", "scores", "portfolio", "rebalances")
         ]
         with server.connect() as wire:
-            assert request_status(wire, f"{SCORES}?limit=1") == 200  # what is loaded by a first answer is
+            assert request_status(wire, f"{SCORES}?limit=1") == 200  # the first answer loads everything else
             before = resource.prlimit(process.pid, resource.RLIMIT_NOFILE)
-            # Fewer than are open: one that is closed meanwhile leaves no room for another.
+            # Fewer than are open, so that closing one leaves no room for another.
             few = len(list(Path(f"/proc/{process.pid}/fd").iterdir())) // 2
             resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (few, before[1]))
             try:

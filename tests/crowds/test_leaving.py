@@ -43,7 +43,7 @@ def test_disconnecting_callers_cause_no_errors(server_root: Path, token: str) ->
             reset(port, requested[: len(requested) - n % 2])
             reset(metrics_port, b"" if n % 2 else b"GET /metr")
         with socket.create_connection(("127.0.0.1", metrics_port), PATIENCE) as idle:
-            assert idle.recv(1) == b""  # closed without a word after a while
+            assert idle.recv(1) == b""  # closed without an answer after a while
         assert plain_http.get(f"{base}/v1/health", timeout=PATIENCE).status_code == 200
         assert plain_http.get(f"http://127.0.0.1:{metrics_port}/live", timeout=PATIENCE).status_code == 200
     assert [line for line in lines(log) if line["level"] in {"warning", "error", "critical"}] == []

@@ -16,12 +16,12 @@ from tests.support.waiting import PATIENCE, eventually
 
 CALLERS = 64
 CALLS = 600
-"""Calls before, between and after what is done to the deployment."""
+"""Calls before, between and after the faults of the deployment."""
 PER_SECOND, PER_DAY = 5, 400
 A_DAY = 1_000_000
 AWAY = "503 upstream_unavailable"
 CUT = {"RemoteDisconnected", "ConnectionResetError", "BrokenPipeError", "IncompleteRead"}
-"""How a call ends whose worker is killed."""
+"""Outcomes of a call whose worker is killed."""
 ANSWERED = {
     "each second": {"200", "429 rate_limit_second"},
     "each day": {"200", "429 rate_limit_day"},
@@ -77,13 +77,13 @@ def test_limits_are_exact_and_refused_calls_are_not_charged(tmp_path: Path) -> N
         for kind, how in ended.items():
             assert set(how) <= ANSWERED[kind] | CUT | {AWAY}, kind
             assert tally.outcomes("a worker is replaced", kind) <= ANSWERED[kind] | CUT, kind
-        # Both faults keep the windows, so no call is excluded.
+        # Both faults preserve the windows, so no call is excluded.
         assert tally.overshoot(second.token, PER_SECOND) == 0
         unknown = sum(n for how, n in ended["each second"].items() if how in CUT | {AWAY})
         allowed = ended["each second"]["200"]
         assert allowed + 1 <= charged(deployment, second) <= allowed + 1 + unknown
         assert ended["each second"]["429 rate_limit_second"] > unknown, "a charge for these would show"
-        # Whether a call that was cut off had been allowed is unknown.
+        # It is unknown whether a call that was cut off had been allowed.
         unknown = sum(n for how, n in ended["each day"].items() if how in CUT | {AWAY})
         assert PER_DAY - unknown <= ended["each day"]["200"] <= PER_DAY
 

@@ -63,7 +63,7 @@ def come_to_rest(pid: int) -> None:
     def rests() -> bool:
         before = ticks()
         time.sleep(1)
-        return ticks() - before < 10  # it samples itself, and looks at its stores
+        return ticks() - before < 10  # the process still samples itself and checks its stores
 
     eventually(rests, "a second in which the server was at rest")
 
@@ -112,13 +112,11 @@ def hoarding(base: str, sent: bytes, connections: int) -> Iterator[None]:
 def test_a_connection_takes_bounded_memory(server: tuple[int, str, bytes], name: str) -> None:
     pid, base, token = server
     sent = SENT[name].replace(TOKEN, token)
-    with hoarding(base, sent, 8):  # what the first ones cost once and for all
+    with hoarding(base, sent, 8):  # excludes one-time costs of the first connections
         pass
     come_to_rest(pid)
     before = resident(pid)
-    os.kill(
-        pid, signal.SIGSTOP
-    )  # so that everything is there to be read when it goes on, as on a busy machine
+    os.kill(pid, signal.SIGSTOP)  # so that all data are waiting when it continues, as on a busy machine
     with hoarding(base, sent, CONNECTIONS):
         os.kill(pid, signal.SIGCONT)
         time.sleep(1)

@@ -22,9 +22,9 @@ from tests.support.waiting import eventually
 RUN = "/v1/alphas/Test_hand"
 WALKERS = 16
 REPUBLICATIONS = 300
-"""At most: it goes on until every walker was overtaken by one."""
+"""Maximum number of republications; they end when each walker was overtaken by one."""
 SLEEP = 0.05
-"""Between two pages, so that a walk of 20 pages sees a republication."""
+"""Seconds between two pages, so that a walk of 20 pages sees a republication."""
 BASE = {(str(r["date"]), r["symbol"]): r["score"] for r in published.decisions().to_dicts()}
 
 
@@ -37,7 +37,7 @@ def publish(root: Path, drift: int) -> str:
 def drifts(rows: list[dict[str, Any]]) -> set[int]:
     """Return the builds the rows come from; scores differ by the build's number."""
     known = ((row["score"], BASE[row["date"], row["symbol"]]) for row in rows)
-    return {round(score - base) for score, base in known if base}  # neither null nor 0, which does not drift
+    return {round(score - base) for score, base in known if base}  # neither null nor 0, which would not drift
 
 
 type_walk = list[tuple[str, list[dict[str, Any]]]]
@@ -196,7 +196,7 @@ def test_an_old_snapshot_stays_cached_while_it_is_requested(
         newer = serve_next(1)
         assert is_read_from_memory(first), "a change of the catalogue leaves what a walker reads"
         serve_next(2)
-        serve_next(3)  # by now what the change before dropped is gone
+        serve_next(3)  # by now, data dropped by the previous change are gone
         assert is_read_from_memory(first)
         assert not is_read_from_memory(newer), "nobody named it"
         monkeypatch.setattr("serve.catalog._PIN_SECONDS", 0.0)

@@ -1,7 +1,7 @@
 """Full, read-only, limited or failing disks: every failed write is named, and served data stay served.
 
-As root the tests mount a small disk of their own and fill it to the last page; without it they are bound by the
-largest size of a file instead, which the operating system enforces just as well, though only on larger files.
+As root the tests mount a small disk and fill it to the last page. Otherwise they limit the size of files, which the operating
+system enforces in the same way, though only for larger files.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def test_a_build_on_a_full_disk_fails_with_the_files_name(
     before = disk.free
     new = build_seal(str(next_seal), history.root).snapshot
     needed = before - disk.free
-    # As it was: the same build again takes the same room.
+    # Undo the build: the same build needs the same space again.
     history.run("rollback", ALPHA)
     history.run("gc", "--keep", "3", "--grace", "0s")
     shutil.rmtree(next(history.root.glob(f"{ALPHAS}/*/snapshot={new}")))
@@ -145,7 +145,7 @@ def test_a_build_on_a_full_disk_fails_with_the_files_name(
     else:
         pytest.fail("there was room enough, yet nothing was published")
     assert {MANIFEST, f"{ALPHA}.json"} <= named
-    # The files before the manifest are written side by side: which of them finds the disk full is chance.
+    # The files before the manifest are written concurrently, so any of them may hit the full disk.
     assert named & {"part-0.parquet", "description.json"}
     served_whole(history.root, new)
 
@@ -242,9 +242,9 @@ def test_a_cache_on_a_full_disk_keeps_serving_its_copies(disk: Disk, remote: Rem
             StorageUnavailable, match=r"cache/\.filling/.* cannot be written: no space is left"
         ):
             snapshot.file(table)
-    # A document that could be read is answered with, though it cannot be cached.
+    # A document that could be read is used although it cannot be cached.
     assert remote.snapshot(cache).description() is not None
-    os.utime(copied, (0, 0))  # used long ago, so that its use is to be written down
+    os.utime(copied, (0, 0))  # last used long ago, so that a new use would be recorded
     assert Path(snapshot.file("decisions")).read_bytes() == content
     assert not list((cache.folder / ".filling").iterdir())
     assert cache.refuses
@@ -303,7 +303,7 @@ def test_an_unreadable_file_is_named(built: History, tmp_path: Path) -> None:
     shutil.copytree(built.root, history.root)
     table = history.place(MANIFEST)
     table.unlink()
-    # The first page of a process' own memory: reading it is a fault of the hardware's kind, on any Linux.
+    # The first page of a process's memory: reading it fails like faulty hardware, on any Linux.
     table.symlink_to("/proc/self/mem")
     result = history.run("verify")
     assert result.exit_code == StorageUnavailable.exit_code

@@ -59,7 +59,7 @@ def description_of_many_bytes(seal: Path) -> None:
 
 def sparse_table(seal: Path) -> None:
     with (seal / "pnl.parquet").open("r+b") as file:
-        file.truncate(2**43)  # eight tebibytes that take no room
+        file.truncate(2**43)  # a sparse file of eight tebibytes
 
 
 def endless_table(seal: Path) -> None:
@@ -249,7 +249,7 @@ def run(*arguments: str) -> Any:
 def test_hostile_seals_do_not_affect_good_ones(tmp_path: Path, apart: str) -> None:
     seals = tmp_path / "seals"
     small = partial(make_seal, seals, weeks=14, raw=False)
-    # A build has the checks of the check: what is left to see there is that the batch goes on.
+    # A build runs the same checks as `check`, so it remains to assert that the batch continues.
     hostile = dict(HOSTILE if apart == "check" else list(HOSTILE.items())[::3])
     for place, spoil in enumerate(hostile):
         spoil(small(alpha_id=f"bad_{place:02}_{spoil.__name__}"))
@@ -276,7 +276,7 @@ def test_deep_folders_and_nested_seals_hide_no_other_seals(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     seals = tmp_path / "seals"
-    # Deeper than what removes the test's folder can follow.
+    # Too deep for the code that removes the test's folder.
     request.addfinalizer(lambda: subprocess.run(["rm", "-rf", seals / "aaa"], check=True))
     small = partial(make_seal, weeks=14, raw=False)
     small(seals, alpha_id="aaa")

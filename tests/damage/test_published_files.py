@@ -40,7 +40,7 @@ BESIDE: Final = "Test_beside"
 RUN: Final = f"/v1/alphas/{ALPHA}"
 FLIPS_OF_A_FILE: Final = 6
 SOON: Final = 60.0
-"""Seconds to wait for what a background thread finds out on a loaded machine."""
+"""Seconds to wait for results of a background thread on a loaded machine."""
 SAME_ID: Final = {"x-request-id": "the-same"}
 NO_FILES: Final = {
     "performance.metrics.doc",
@@ -133,7 +133,7 @@ def require_right_or_withheld(path: str, intact: tuple[int, bytes], now: tuple[i
     status, body = now
     document = json.loads(body)
     if status == 200 and path.startswith(f"{RUN}/metrics"):
-        # Of the metrics a part is withheld with its reason, and every figure that is there is the right one.
+        # Parts of the metrics may be withheld with a reason; every figure that is served must be right.
         assert any(x["code"] == "block_error" for x in document["meta"]["warnings"])
         known = dict(figures(json.loads(intact[1])["data"]))
         assert dict(figures(document["data"])).items() <= known.items()
@@ -171,7 +171,7 @@ def test_a_flipped_bit_never_changes_an_answer(root: Path, capfd: pytest.Capture
                 spoilt = [requested for requested in concerned if now[requested] != full[requested]]
                 refused += bool(spoilt)
                 if place == 0:
-                    # No file can be read that begins otherwise: what was answered all the same is not read from it.
+                    # A file with a damaged first byte cannot be read, so unchanged answers do not depend on it.
                     concerned = spoilt
         assert refused > len(files) / 2, "most files are of some use"
         assert answers(api, token, paths) == full, "what was mended is answered again"
@@ -501,7 +501,7 @@ def test_the_entity_tag_of_the_alpha_list_depends_only_on_what_the_caller_sees(t
             results = [api.get(f"/v1/alphas{query}", token) for token in (everything, mine)]
             return results[0].headers["etag"], results[1].headers["etag"]
 
-        for _ in range(3):  # made, remembered, and sent as it is
+        for _ in range(3):  # computed once, cached, and sent unchanged
             before = tags(), tags("?limit=1")
         publish("Test_more")
         eventually(lambda: tags()[0] != before[0][0])

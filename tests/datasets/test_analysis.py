@@ -38,7 +38,8 @@ ONE, OTHER = "Test_one", "Test_other"
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("it's [1] root*")  # to be quoted in SQL, and no pattern to Polars
+    # must be quoted in SQL, and must not act as a pattern in Polars
+    folder = tmp_path_factory.mktemp("it's [1] root*")
     build_seal(str(make_seal(folder, alpha_id=ONE)), folder / "published")
     build_seal(
         str(

@@ -71,7 +71,7 @@ def test_snapshots_announced_or_removed_by_gc_are_not_opened(history: History) -
     with pytest.raises(SnapshotNotKept):
         pins.open(ALPHA, history.snapshots[1])
     history.run("gc", "--keep", "1", "--grace", "0s")
-    with pytest.raises(SnapshotNotKept):  # before the next look at the catalogue
+    with pytest.raises(SnapshotNotKept):  # before the next refresh of the catalogue
         pins.open(ALPHA, history.snapshots[0])
     catalogue.refresh()
     with pytest.raises(SnapshotNotKept):

@@ -1,9 +1,9 @@
 """Runs the image's steps in a clean root file system without a container engine.
 
-``python -m tests.deploy.image ROOT SCRIPT``, in a mount namespace of its own (``unshare --mount``). What the base image brings stands
-in from this machine, read-only: its programs, its libraries and its Python. The environment comes from uv's cache, if it
-has it. Everything else is as the Dockerfile says: its stages, copies, commands, variables, user, entry point. Then a shell script
-runs in it with the root read-only but for `/state`, `/tmp` and `/published`.
+Run ``python -m tests.deploy.image ROOT SCRIPT`` in its own mount namespace (``unshare --mount``). This machine's programs, libraries
+and Python, mounted read-only, stand in for the base image. Packages come from uv's cache if it has them. Everything else is as in the
+Dockerfile: stages, copies, commands, variables, user, entry point. Then a shell script runs with a root that is read-only except for
+`/state`, `/tmp` and `/published`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Stage:
         self.variables = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"}
         root.mkdir(parents=True)
         for place in (*_BASE, *shared):
-            self.bind(place, write=place == shared[-1])  # uv's cache, which it locks
+            self.bind(place, write=place == shared[-1])  # uv's cache must be writable, since uv locks it
         for name in _LINKS:
             if Path("/", name).is_symlink():
                 (root / name).symlink_to(Path("/", name).readlink())
@@ -130,7 +130,7 @@ class Stage:
         origin = next((word.partition("=")[2] for word in words if word.startswith("--from=")), None)
         into = self.root / self.folder.removeprefix("/") / target
         for source in sources:
-            if origin is not None:  # moved, and no longer requested there
+            if origin is not None:  # a rename suffices: the other stage no longer needs it
                 (others[origin].root / source.removeprefix("/")).rename(into)
                 continue
             result = REPOSITORY / source

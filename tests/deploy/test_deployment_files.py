@@ -192,7 +192,7 @@ def test_the_image_copies_existing_files_and_starts_an_existing_command() -> Non
     assert re.search(r"^USER 10001:10001$", text, re.MULTILINE)
     entrypoint = DEPLOY / "entrypoint"
     assert os.access(entrypoint, os.X_OK)
-    # What is left out of the image's context is all but what the file copies.
+    # .dockerignore excludes everything that the Dockerfile does not copy.
     included = set(re.findall(r"^!(\S+)$", (DEPLOY / "Dockerfile.dockerignore").read_text(), re.MULTILINE))
     copied = {
         source
@@ -218,7 +218,7 @@ def test_the_service_manager_accepts_the_units(unit: Path, tmp_path: Path) -> No
     checker = shutil.which("systemd-analyze")
     if checker is None:
         pytest.skip("systemd-analyze, of Debian's package systemd, is not installed")
-    # The one thing that differs here is where the project lies.
+    # Only the location of the project differs here.
     text = unit.read_text().replace("/opt/alpha-results/.venv/bin/python", sys.executable)
     copy = tmp_path / unit.name
     copy.write_text(text)

@@ -1,7 +1,7 @@
 """The first deployment of docs/operations.md, in an empty folder instead of an empty machine.
 
-What needs a machine of one's own is stood in for: paths lie below a folder, packages and the user are taken to be there, and
-what `systemctl` is told to run is run as the units say, without their confinement. nginx and TLS are real.
+A separate machine is simulated: paths are below a folder, packages and the user are assumed to exist, and the commands of units
+that `systemctl` starts run without the confinement of the units. nginx and TLS are real.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.support.processes import REPOSITORY, environment
 DOCUMENT = REPOSITORY / "docs" / "operations.md"
 NAME = "alphas.example.org"
 _ABSENT = ("apt-get", "useradd", "systemctl", "uv", "pip")
-"""Commands that are not run: what they bring is here."""
+"""Commands that are not run, because their results are already present."""
 
 
 def steps() -> list[str]:
@@ -131,7 +131,7 @@ def test_the_printed_steps_serve_an_alpha_behind_tls(tmp_path: Path) -> None:
     ignored = shutil.ignore_patterns(".git", ".venv", ".bench", ".demo", "__pycache__", "tests")
     shutil.copytree(REPOSITORY, tmp_path / "opt/alpha-results", ignore=ignored)
     (tmp_path / "opt/alpha-results/.venv").symlink_to(sys.prefix)
-    # The environment is that of the tests; what is this project's own is compiled as printed.
+    # The environment is that of the tests; this project's own modules are compiled as printed.
     install, own = program.split("--project /opt/alpha-results\n")
     assert "uv sync" in install
     assert "--compile-bytecode" in install, "the units may not write beside the libraries"

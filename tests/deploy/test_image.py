@@ -54,7 +54,7 @@ def test_the_image_built_in_a_clean_root_publishes_and_serves(
             capture_output=True, text=True, check=False,
         )  # fmt: skip
     finally:
-        shutil.rmtree(tmp_path / "root")  # its mounts ended with their namespace
+        shutil.rmtree(tmp_path / "root")  # its mounts ended with the namespace
     assert done.returncode == 0, done.stdout + done.stderr
     assert "user 10001" in done.stdout
     assert "sim_lowvol: published snapshot" in done.stdout

@@ -86,7 +86,7 @@ def test_root_and_keys_are_restored_from_a_copy_made_during_builds(machine: Mach
     copied = rows(root)
     between = COPY.index("find ")
     machine.run(COPY[:between])
-    publish(machine, "Test_a", 3, day=2)  # its pointer was copied before, its files are copied after
+    publish(machine, "Test_a", 3, day=2)  # the backup copied its pointer before, and copies its files after
     publish(machine, "Test_c", 4)
     machine.run(COPY[between:])
     for lost in (

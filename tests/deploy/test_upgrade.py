@@ -1,6 +1,6 @@
 """Upgrade and downgrade as printed in docs/operations.md, while another node serves.
 
-What needs a machine of one's own is stood in for: paths lie below a folder, and `systemctl` starts and ends what the units name.
+A separate machine is simulated: paths are below a folder, and `systemctl` starts and ends the programs of the units.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ systemctl() {
 
 
 def steps() -> list[str]:
-    """Return the commands of the section: of the store, of a machine, and of the builders."""
+    """Return the commands of the section: for the store, for a machine, and for the builders."""
     text = DOCUMENT.read_text()
     section = text[text.index("\n## Upgrades") :]
     section = section[: section.index("\n## ", 5)]
@@ -164,7 +164,7 @@ def test_machines_are_upgraded_and_downgraded_one_by_one_while_both_publish(
             both_list(name)
         assert listed(machine.port, token) == listed(other, token)
         machine.run(builders)
-        # And back: the builder first, then the node.
+        # Downgrade: the builder first, then the node.
         machine.run(exchange.replace("-new", "-old"))
         build(old, "Test_after")
         both_list("Test_after")

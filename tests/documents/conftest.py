@@ -31,7 +31,7 @@ def readers_environment(elsewhere: Path) -> Iterator[dict[str, str]]:
     """Run the demo from another folder and return its shell environment."""
     log, progress = elsewhere / "demo.log", elsewhere / "demo.err"
     clean = {name: value for name, value in os.environ.items() if not name.startswith("ALPHA_RESULTS_")}
-    # What the shell of a reader has who did no more than start the demo: the line brings `python` and `alpha-results`.
+    # The environment of a reader who only started the demo: its line adds `python` and `alpha-results`.
     clean.pop("VIRTUAL_ENV", None)
     own = str(Path(sys.executable).parent)
     clean["PATH"] = os.pathsep.join(part for part in clean["PATH"].split(os.pathsep) if part != own)

@@ -14,10 +14,10 @@ _CALL = re.compile(r"^\$ (.*(?:\\\n.*)*)\n?((?:(?!\$ ).*\n?)*)", re.MULTILINE)
 _MACHINE = re.compile(
     r"\b(?:systemctl|apt-get|useradd|runuser|pg_dump|psql)\b|(?<![\w$.}/])/(?:opt|etc|srv|var)/"
 )
-"""What changes the machine itself: never run from a page."""
+"""Commands that change the machine itself: never run from a page."""
 
 MARK = "\x1e"
-"""Stands between the outputs of two steps."""
+"""Separator between the outputs of two steps."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def steps(parts: list[Block]) -> list[Step]:
     results: list[Step] = []
     for block in parts:
         if block.language == "mermaid":
-            continue  # a diagram, which the site draws: tests/documents/test_site.py
+            continue  # a diagram, rendered by the site: tests/documents/test_site.py
         if _MACHINE.search(block.text):
             raise ValueError(
                 f"{block.page}, line {block.line}: a block that changes the machine is not run. Name it in "
@@ -113,7 +113,7 @@ def matches(printed: str, answer: str) -> bool:
 def own_commands(block: Block) -> list[list[str]]:
     """Return the words of each of this project's commands in a block, after `python -m` or `alpha-results`.
 
-    `alpha-results import` is the seal writer's, whose commands no group of ours knows.
+    `alpha-results import` belongs to the seal writer, whose commands are in none of this project's command groups.
     """
     text = block.text.replace("$ ", "")
     text = re.sub(r"\\\n\s*", " ", text)

@@ -24,7 +24,7 @@ def test_the_blocks_of_a_page_run_as_printed(
     readers_environment: dict[str, str], tmp_path: Path, page: str
 ) -> None:
     parts = steps(run_of(page))
-    (tmp_path / "seals").symlink_to(readers_environment["SEALS"])  # where a page says `--from seals`
+    (tmp_path / "seals").symlink_to(readers_environment["SEALS"])  # for pages with `--from seals`
     text = script(parts).replace("8001", str(free_port()))
     answers = shell(text, tmp_path, readers_environment).split(MARK)
     assert len(answers) == len(parts) + 1

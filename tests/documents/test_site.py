@@ -23,9 +23,9 @@ FETCHING = {
     "video": "src",
     "object": "data",
 }
-"""Elements that a browser fetches something for, and the attribute that says what."""
+"""Elements for which a browser fetches a resource -> the attribute with its address."""
 NOT_FETCHED = {"canonical", "next", "prev", "alternate"}
-"""Relations of a `link` that are read and not fetched."""
+"""Relations of a `link` that browsers do not fetch."""
 
 
 class Page(HTMLParser):

@@ -104,7 +104,7 @@ def test_disconnecting_callers_free_their_connections(
 ) -> None:
     parts = urlsplit(link(server))
     full = int(httpx.head(parts.geturl()).headers["content-length"])
-    for _ in range(40):  # more than may be sent at a time: each gives its place back
+    for _ in range(40):  # more than may be sent concurrently: each frees its slot
         with socket.create_connection((parts.hostname or "", parts.port or 0)) as gone:
             gone.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             gone.sendall(f"GET {parts.path}?{parts.query} HTTP/1.1\r\nHost: x\r\n\r\n".encode())

@@ -140,7 +140,7 @@ def unnamed_files() -> set[str]:
     """Return this process's open unlinked files."""
     held = set()
     for descriptor in Path("/proc/self/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):  # that of the listing itself
+        with contextlib.suppress(FileNotFoundError):  # the descriptor of the listing itself
             held.add(str(descriptor.readlink()))
     return {name for name in held if name.endswith(" (deleted)")}
 
@@ -373,7 +373,7 @@ def test_a_replaced_snapshot_is_downloadable_until_removed(tmp_path: Path) -> No
         assert [fetched(api, link["url"]).content for link in links] == first
         pinned = api.json(f"{LIST}/decisions/download?snapshot={old}", token)["data"]
         assert pinned["sha256"] == links[0]["sha256"] != signed(api, token, "decisions")["sha256"]
-        # What gc does: the pointer forgets the snapshot, and its folder goes.
+        # As gc does: remove the snapshot from the pointer, then delete its folder.
         pointer = root / "catalog" / f"{FULL}.json"
         pointer.write_text(pointer.read_text().replace(old, "0" * 20))
         assert pointer.exists()

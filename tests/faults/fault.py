@@ -15,7 +15,7 @@ from tests.support.waiting import eventually
 
 CALLERS: Final = 6
 CALLS: Final = 150
-"""Calls that must end within a fault before it is over."""
+"""Number of calls that must end during a fault before it is removed."""
 OK: Final = "200"
 AWAY: Final = "503 upstream_unavailable"
 
@@ -26,13 +26,13 @@ class Fault(NamedTuple):
     Attributes
     ----------
     inject
-        Takes a part away for the length of a block.
+        Takes a component away for the length of a block.
     may
-        How calls end meanwhile, by their kind; a kind that is not named is answered as before.
+        Kind of call -> permitted outcomes meanwhile; other kinds are answered as before.
     seen
-        A kind and an outcome that must be seen, or the fault was none.
+        A kind and an outcome that must occur; otherwise the fault had no effect.
     calls
-        Calls that must end within the fault: few where each of them waits.
+        Number of calls that must end during the fault: few if each of them waits.
     """
 
     inject: Callable[[Deployment], AbstractContextManager[object]]
@@ -60,7 +60,7 @@ def inject_under_load(deployment: Deployment, name: str, fault: Fault, calls: Se
                 kind, how = fault.seen
                 eventually(lambda: tally.count("injecting", how, kind) > 0, f"{kind} answered with {how}")
             noticed = time.monotonic() - begun
-            time.sleep(0.5)  # calls that were sent before it end
+            time.sleep(0.5)  # calls sent before the fault end
             load.phase = "fault"
             eventually(lambda: tally.count("fault") >= fault.calls, "calls that end during the fault")
             load.phase = "recovering"

@@ -1,7 +1,7 @@
 """Object store and disks are stopped, hung, slowed, filled and closed under load.
 
-What was copied to this machine is answered as before, what needs the store or the disk is refused with its code, and nobody is
-let in who was not.
+Calls that need only local copies are answered as before, calls that need the store or the disk are refused with its code, and
+nobody is admitted who was refused before.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class Parts:
     cache: SmallDisk
     rows: SmallDisk
     requests: int = 0
-    """Number of the alpha that is not copied yet; before the first fault, of one that is."""
+    """Number of an alpha without local copies; before the first fault, of one with copies."""
 
     def need_the_store(self) -> None:
-        """Request an alpha that is neither in memory nor on this machine's disk."""
+        """Request an alpha that is neither in memory nor in the local cache."""
         self.requests += 1
 
 
@@ -104,7 +104,7 @@ FAULTS: dict[
     "the object store hangs": (lambda parts: parts.gateway.hanging(), NEEDED, ("fresh", AWAY)),
     "the object store refuses": (lambda parts: parts.gateway.refusing(), NEEDED, ("fresh", AWAY)),
     "the object store is slow": (lambda parts: parts.line.slow(0.3), {}, ("fresh", OK)),
-    # Answers come a few bytes at a time, and so never: what waits for each piece alone waits for ever.
+    # Answers trickle in a few bytes at a time, so a timeout per read would never expire.
     "the object store trickles": (lambda parts: parts.line.slow(1.0, 8), NEEDED, ("fresh", AWAY)),
     "the disk of the cache is full": (lambda parts: parts.cache.full(), NEEDED, ("fresh", AWAY)),
     "the disk of the cache is read-only": (lambda parts: parts.cache.read_only(), NEEDED, ("fresh", AWAY)),

@@ -1,7 +1,7 @@
 """Every dependency of the service is stopped, hung, slowed, filled and restored under load.
 
-What needs the part is refused with its code, what does not is answered as before, nobody is let in who was not, and after
-the fault everything is answered again without a restart.
+Calls that need the component are refused with its code, and all others are answered as before. Nobody is admitted who was
+refused before. After the fault everything is answered again without a restart.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def rows_gone(deployment: Deployment) -> Iterator[None]:
     rows, moved = deployment.folder / "rows", deployment.folder / "rows.moved"
 
     def taken() -> bool:
-        # Workers write into it meanwhile, and make it again: the folder is moved away until the file was there first.
+        # Workers recreate the folder meanwhile, so it is moved away until the file takes its place.
         if rows.exists():
             rows.rename(moved)
             shutil.rmtree(moved)

@@ -24,9 +24,9 @@ class Served:
     url
         Its address.
     tokens
-        By view an answer may be made for.
+        View that answers depend on -> key.
     places
-        Placeholder or parameter -> texts that name something there.
+        Placeholder or parameter -> existing names.
     """
 
     url: str
@@ -44,7 +44,7 @@ def served(folder: Path) -> Iterator[Served]:
 
 
 VIEWS: Final = ("raw", "reader", "administrator", "testing")
-"""Keys that between them see everything an answer can show or keep back."""
+"""Keys that together see everything that an answer may show or omit."""
 
 
 LISTS: Final = tuple(
@@ -56,7 +56,7 @@ LISTS: Final = tuple(
         (contract_app.FULL, contract_app.HIDDEN),
     )
 )
-"""Lists of alphas that are there."""
+"""Lists of existing alphas."""
 
 
 def _places(url: str, keys: contract_app.Keys) -> dict[str, tuple[str, ...]]:

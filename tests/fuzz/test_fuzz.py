@@ -1,6 +1,6 @@
 """Schemathesis against a running server: every answer conforms to the OpenAPI document.
 
-``FUZZ_CASES`` says how many cases are made for each endpoint. A few are always the same ones; ``just fuzz`` makes 200
+``FUZZ_CASES`` is the number of cases per endpoint. A small number always gives the same cases; ``just fuzz`` generates 200
 new ones each time.
 """
 
@@ -48,11 +48,11 @@ NOT_HELD: Final = {
     # The interface answers 404 to other methods, not 405.
     "unsupported_method",
     "allow_header_conformance",
-    # Checked by `refusals_have_a_reason`, which knows the rules that span two parameters.
+    # Replaced by `refusals_have_a_reason`, which knows the rules across two parameters.
     "positive_data_acceptance",
-    # Checked by `accepted_requests_keep_every_rule`, which knows what two spellings of one value are.
+    # Replaced by `accepted_requests_keep_every_rule`, which knows equivalent spellings of a value.
     "negative_data_rejection",
-    # Checked by `nothing_fails`, which knows what this server has not been given.
+    # Replaced by `nothing_fails`, which knows what this server lacks.
     "not_a_server_error",
 }
 """Checks of the library that are replaced or do not fit."""
@@ -87,7 +87,7 @@ def refusals_have_a_reason(_: CheckContext, response: Response, case: Case[Any])
         return
     error = response.json()["error"]
     if [x["name"] for x in error["details"].get("parameters", ())] == ["weights"]:
-        return  # how many there are is compared with `alphas`
+        return  # their number is compared with `alphas`
     crossed = any(_is_crossed(case.query or {}, name) for name in case.query or {})
     assert error["code"] == "unknown_book" or crossed or "available" in error["details"], response.text
 
@@ -135,7 +135,7 @@ def keeps_rule(parameter: Parameter, text: str) -> bool:
 
 
 PLACES: Final[dict[str, tuple[str, ...]]] = {}
-"""Placeholder or parameter -> texts that name something there; filled when the server runs."""
+"""Placeholder or parameter -> existing names; filled when the server runs."""
 NAMED: Final = ("alpha", "alphas", "among", "date", "key_id", "book", "from", "to", "symbol", "snapshot")
 
 
@@ -145,7 +145,7 @@ EXAMPLES: Final = {
     for parameter in path["get"]["parameters"]
     if "example" in parameter
 }
-"""Placeholder -> the document's example of it, which the library puts into the cases it does not make at random."""
+"""Placeholder -> its example in the document, which the library uses in cases that are not random."""
 
 
 def endpoint_of(case: Case[Any]) -> Endpoint:
@@ -166,7 +166,7 @@ def flatmap_case(_: HookContext, case: Case[Any]) -> st.SearchStrategy[Case[Any]
     def put(chosen: dict[str, Any]) -> Case[Any]:
         for place, (part, name) in enumerate(known):
             part[name] = chosen[str(place)]
-        # One that is there is the alpha's own: another's is as little there as a random text.
+        # An existing one must belong to the alpha: another alpha's is as unknown as a random text.
         own = PLACES.get(f"snapshot of {case.path_parameters.get('alpha')}")
         if own and case.query.get("snapshot") in PLACES["snapshot"]:
             case.query["snapshot"] = own[0]
@@ -198,11 +198,11 @@ def test_answers_conform_to_the_openapi_document(
         if value == EXAMPLES.get(name):
             case.path_parameters[name] = _texts(case, name)[0]
     views = ("administrator",) if endpoint_of(case).admin else tuple(server.tokens)
-    # The path, the query and the headers decide whose key is sent, so that a case is repeated by the same one.
+    # Path, query and headers determine the key that is sent, so that a repeated case uses the same key.
     made = repr((case.formatted_path, case.query, sorted((case.headers or {}).items())))
     view = views[zlib.crc32(made.encode("utf-8", "backslashreplace")) % len(views)]
     headers = {"Authorization": f"Bearer {server.tokens[view]}"}
-    # The library's own alias of a check leaves out the classes it has made of some.
+    # The library's alias of all checks leaves out those that it implements as classes.
     left_out = cast(list[Any], CHECKS.get_by_names(sorted(NOT_HELD)))
     case.call_and_validate(base_url=server.url, session=session, headers=headers, excluded_checks=left_out)
 

@@ -58,7 +58,7 @@ def test_a_rollback_is_remembered_after_its_snapshot_is_removed(history: History
 def test_a_live_readers_lease_is_honoured_and_a_stale_one_is_not(history: History) -> None:
     storage = open_storage(history.root)
     now = datetime.now(UTC)
-    # A reader that has not looked at the catalogue for an hour, yet is alive.
+    # A live reader that has not refreshed its catalogue for an hour.
     write_lease(storage, "node/1", now - timedelta(hours=1), now)
     history.run("gc", *ALL)
     assert history.there() == set(history.snapshots)

@@ -164,7 +164,7 @@ def test_every_broken_row_rule_is_detected(
     try:
         build_seal(str(seal), tmp_path / "root")
     except (KindNotPublished, RuntimeWarning, pl.exceptions.SchemaError):
-        # No file or path can hold it, so it is never published: there is nothing to verify.
+        # It cannot be part of a file or path, so it is never published and cannot be verified.
         assert broken.rule in {"table.finite", "table.null", "table.bound"}
         return
     assert _faults(History(tmp_path / "root", (), ()))

@@ -61,7 +61,7 @@ def environment(requirement: str) -> Path:
     python = folder / "bin" / "python"
     CACHE.mkdir(exist_ok=True)
     with (CACHE / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # several processes of one run of the suite
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one test run may have several processes
         if not (folder / ".complete").exists():
             shutil.rmtree(folder, ignore_errors=True)
             subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, str(folder)], check=True)

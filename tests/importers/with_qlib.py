@@ -55,7 +55,7 @@ def record(predictions: Any) -> Any:
         },
         "backtest": {
             "start_time": CLOSE.index[5],
-            "end_time": CLOSE.index[-2],  # qlib needs a day after it
+            "end_time": CLOSE.index[-2],  # qlib needs a day after the last one
             "account": ACCOUNT,
             "benchmark": pd.Series(0.0, CLOSE.index),
             "exchange_kwargs": {

@@ -9,7 +9,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-warnings.simplefilter("ignore")  # those of the libraries, of one another
+warnings.simplefilter("ignore")  # warnings of the libraries about each other
 
 import numpy as np  # noqa: E402 -- as below
 import pandas as pd  # noqa: E402 -- as below
@@ -18,13 +18,13 @@ from skfolio import measures  # noqa: E402 -- as above
 
 CLOSES = pd.read_parquet(Path(sys.argv[1]) / "closes.parquet").set_index("date")
 RETURNS = CLOSES.pct_change().iloc[1:102]
-"""101, so that the quantiles of 1 % and 5 % fall on observations, and a quantile is the same by every definition."""
+"""With 101 observations, the quantiles of 1 % and 5 % fall on observations, so every definition of a quantile agrees."""
 
 
 def of_quantstats(returns: Any) -> dict[str, Any]:
     """Return its figures under this project's names.
 
-    Its value at risk is that of a normal distribution, and so is its CVaR unless it is told "historical".
+    Its value at risk assumes a normal distribution, and so does its CVaR unless "historical" is passed.
     """
     details = qs.drawdown_details(qs.to_drawdown_series(returns)).sort_values("max drawdown")
     return {
@@ -47,9 +47,9 @@ def of_quantstats(returns: Any) -> dict[str, Any]:
 def of_skfolio(returns: Any) -> dict[str, Any]:
     """Return its figures under this project's names.
 
-    Its losses are positive. Its CVaR is the mean of exactly 5 % of the observations, a fraction of the last one among them, and here
-    of the whole observations up to the quantile: six and two of 101, whose share it is asked for. Skewness and kurtosis are not
-    adjusted for the size of the sample, and its deviations are unless told "biased".
+    Its losses are positive. Its CVaR is the mean of exactly 5 % of the observations, including a fraction of the last one; ours
+    uses complete observations up to the quantile, six and two of 101, so their share is requested. Its skewness and kurtosis are not
+    adjusted for sample size; its deviations are, unless "biased" is passed.
     """
     n = len(returns)
     downside = measures.semi_deviation(returns, min_acceptable_return=0.0, biased=True)
@@ -63,7 +63,7 @@ def of_skfolio(returns: Any) -> dict[str, Any]:
         "cvar_99": -measures.cvar(returns, 1 - 2 / n),
         "skewness": measures.skew(returns) * math.sqrt(n * (n - 1)) / (n - 2),
         "kurtosis": ((n + 1) * excess + 6) * (n - 1) / (n - 2) / (n - 3) + 3.0,
-        # It has no peak before the first return: a return of 0 is one.
+        # skfolio has no peak before the first return, so a return of 0 is prepended.
         "max_drawdown_pct": 100
         * measures.max_drawdown(measures.get_drawdowns(np.append(0.0, returns), compounded=True)),
     }

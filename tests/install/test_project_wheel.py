@@ -28,7 +28,7 @@ VERSION = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"][
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    # The source distribution, and the wheel that is made from it.
+    # The source distribution, and the wheel built from it.
     build = ["uv", "build", "--quiet", "--out-dir", str(folder), str(REPOSITORY)]
     done = subprocess.run(build, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,6 +1,6 @@
 """Builds, publications, collections and cache fills killed at random moments, while readers read everything served.
 
-Workers and readers are processes of their own (``tests/kills/killed.py``).
+Workers and readers are separate processes (``tests/kills/killed.py``).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tests.support.seals import make_seal
 
 ALPHA = "Test_killed"
 GRACE = 3
-"""Seconds that gc keeps replaced snapshots: the longest that a reader may take from the pointer to the last byte."""
+"""Seconds that gc keeps replaced snapshots, which is also the longest time a reader may take from the pointer to the last byte."""
 ATTEMPTS = 10
 
 
@@ -118,7 +118,7 @@ class Worker:
     def end(self, number: signal.Signals | None = None) -> list[str]:
         """Send a signal, if any, wait for the child's end, and return its output."""
         if number is not None:
-            with contextlib.suppress(ProcessLookupError):  # it was quicker
+            with contextlib.suppress(ProcessLookupError):  # it ended before the kill
                 os.kill(self._pid, number)
         output = list(iter(self._line, "ended"))
         complaints = self._complaints.read_text()
@@ -153,7 +153,7 @@ class Campaign:
 
     def __init__(self, root: str, folder: Path, *, cached: bool, seed: int) -> None:
         self._root = root
-        # Their interpreters start while seals are made and the first is built.
+        # Their interpreters start while the seals are written and the first is built.
         client = ("s3fs",) if "://" in root else ()
         self._workers = Worker(folder / "workers", *client)
         self._readers = {

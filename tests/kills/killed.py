@@ -1,8 +1,8 @@
 """A process that runs each task in a child, which the tests kill.
 
-Given one JSON document a line, it forks a child for it; the child says ``pid``, ``begun`` and ``done``, and the
-process ``ended`` when it is gone. The interpreter starts once, so kills fall into the work and not into its imports;
-what else the work will need, such as a bucket's client, is named when it is started.
+It reads one task per line, as JSON, and forks a child for it. The child prints ``pid``, ``begun`` and ``done``, and the
+parent prints ``ended`` when the child is gone. The interpreter starts once, so that kills hit the work and not its imports;
+modules to import first, such as a bucket's client, are given at the start.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def say(what: str) -> None:
 
 def work(kind: str, task: dict[str, Any]) -> None:
     """Build, publish or collect; publication, the shortest part of a build, is targeted separately."""
-    open_storage(task["root"]).entries(CATALOG)  # connects: no moment is spent on that
+    open_storage(task["root"]).entries(CATALOG)  # connects now, so that kills do not fall into connecting
     if kind == "gc":
         # A killed gc loses its lock after a second, where an operator would wait a quarter of an hour.
         lock.LOCK_LIFETIME = timedelta(seconds=1)  # type: ignore[misc]
@@ -63,7 +63,7 @@ class Reader:
 
     def run(self) -> None:
         signal.signal(signal.SIGTERM, self._end)
-        # Copies are reserved for readers for moments only, so that a small cache copies and removes all the time.
+        # Copies are reserved for readers only briefly, so that a small cache constantly copies and evicts.
         caching.IN_USE_SECONDS, caching._FRESH_SECONDS = 2.0, 0.5  # type: ignore[misc]  # noqa: SLF001
         say("begun")
         while not self._ending:
@@ -71,7 +71,7 @@ class Reader:
             try:
                 self._read_all()
             except Exception as error:  # noqa: BLE001 - every error is reported
-                # A pass longer than the grace period has no guarantee.
+                # Nothing is guaranteed for a pass longer than the grace period.
                 if time.monotonic() - began < self._grace:
                     say(json.dumps({"complaint": repr(error)}))
                 self._counts["slow"] += 1
@@ -98,7 +98,7 @@ class Reader:
         manifest = snapshot.manifest
         if (manifest.alpha_id, manifest.snapshot) != (snapshot.alpha_id, snapshot.id):
             say(json.dumps({"complaint": f"{snapshot.id} has the manifest of {manifest.snapshot}"}))
-        # Every other time it takes its time, so that snapshots are replaced and collected while they are read.
+        # Every other pass is slow, so that snapshots are replaced and collected while they are read.
         pause = 0.7 / len(manifest.files) if self._counts["passes"] % 2 else 0.0
         for entry in manifest.files:
             time.sleep(pause)
@@ -108,7 +108,7 @@ class Reader:
                 with open(snapshot.file(entry.dataset, entry.book), "rb") as stream:  # noqa: PTH123 - an address
                     data = stream.read()
             else:
-                snapshot.description()  # checked against its digest whenever it is read
+                snapshot.description()  # verified against its digest on every read
                 continue
             if digest(data) != entry.sha256:
                 say(json.dumps({"complaint": f"{entry.path} of {snapshot.id} is not what its manifest says"}))

@@ -47,7 +47,7 @@ def _visible(root: Path) -> dict[str, str]:
 
 def test_kills_leave_complete_snapshots(seals: tuple[Path, Path], tmp_path: Path) -> None:
     first, second = seals
-    worker = Worker(tmp_path / "complaints")  # its interpreter starts meanwhile
+    worker = Worker(tmp_path / "complaints")  # the interpreter starts meanwhile
     reference = tmp_path / "reference"
     build_seal(str(first), reference)
     worker.begin({"kind": "build", "root": str(reference), "seal": str(second)})

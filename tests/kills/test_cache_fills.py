@@ -17,7 +17,7 @@ from tests.support.remote_root import Remote, cached_bytes, copies
 
 KILLS = int(os.environ.get("ALPHA_RESULTS_TEST_KILLS", "8"))
 
-# Uses count for moments only, so that copies are removed all the time, and digests are checked after every handing out.
+# Uses count only briefly, so that copies are constantly evicted; digests are checked after every use.
 _FILL = """
 import random, sys
 from datasets import cache as caching
@@ -68,14 +68,14 @@ def test_kills_leave_only_complete_copies_within_the_bound(remote: Remote, tmp_p
         _, complaints = victim.communicate()
         assert not complaints, complaints.decode()
         assert steady.poll() is None, "the other process met something wrong"
-        # Not rglob: it ends at a folder that is removed meanwhile.
+        # Not rglob, which fails on a folder that is removed meanwhile.
         for path in (Path(where, name) for where, _, names in os.walk(folder) for name in names):
             if path.suffix != ".parquet":
                 continue
             try:
                 data = path.read_bytes()
             except FileNotFoundError:
-                continue  # made room meanwhile
+                continue  # evicted meanwhile
             entry = entries[path.as_posix().partition(f"snapshot={snapshot.id}/")[2]]
             assert digest(data) == entry.sha256
     steady.kill()

@@ -1,6 +1,6 @@
 """Kills at random moments never affect served data or readers.
 
-``just kills 200`` does in earnest what `.ci/nightly` does a few times.
+``just kills 200`` runs in full what `.ci/nightly` runs a few times.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.kills.campaign import ALPHA, Campaign
 from tests.support.bucket import Bucket
 from tests.support.remote_root import cached_bytes
 
-# Of a number that is given each gets half. By default the folder gets most: a kill there takes a tenth of a second, in a
+# A given number is split in half. By default the folder gets most kills: there one takes a tenth of a second, in a
 # bucket more than one.
 _GIVEN = int(os.environ.get("ALPHA_RESULTS_TEST_KILLS", "0"))
 ON_A_FOLDER, IN_A_BUCKET = (_GIVEN - _GIVEN // 2, _GIVEN // 2) if _GIVEN else (18, 8)

@@ -46,7 +46,7 @@ def test_kills_leave_served_snapshots_complete(history: History) -> None:
         for path, sha256 in full.items():
             assert digest(history.place(path).read_bytes()) == sha256
         for seal in history.seals[:2]:
-            # Something to remove again: the older ones in turn, and then the last.
+            # Restore something to remove: the older snapshots in turn, then the last.
             _serve(history, seal)
         _serve(history, history.seals[2])
     history.run("gc", *ALL)
@@ -58,5 +58,5 @@ def _serve(history: History, seal: Path) -> None:
     try:
         build_seal(str(seal), history.root, force=True)
     except PublicationRefused:
-        history.run("gc")  # the killed one had announced it
+        history.run("gc")  # the killed gc had announced it
         build_seal(str(seal), history.root, force=True)

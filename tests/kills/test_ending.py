@@ -26,7 +26,8 @@ ALPHA = "Test_hand"
 def refused(base: str) -> bool:
     try:
         plain_http.get(f"{base}/v1/health", timeout=PATIENCE)
-    except (httpx.NetworkError, httpx.RemoteProtocolError):  # a connection taken and dropped is refused too
+    # a connection that is accepted and dropped counts as refused too
+    except (httpx.NetworkError, httpx.RemoteProtocolError):
         return True
     return False
 
@@ -52,7 +53,7 @@ def deaf_caller(base: str, token: str) -> Iterator[socket.socket]:
     with socket.socket() as caller:
         caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         caller.connect((host, int(port)))
-        caller.sendall(send * 60)  # as many as one connection may have in flight, nearly
+        caller.sendall(send * 60)  # nearly as many as one connection may have in flight
         assert caller.recv(1)  # the first of them is being answered
         yield caller
 
@@ -67,7 +68,7 @@ def test_a_slow_request_in_flight_is_answered_while_new_ones_are_refused(
         ThreadPoolExecutor(1) as pool,
     ):
         headers = {"authorization": f"Bearer {token}"}
-        # The connection is there before the port closes, and its request waits for the counts.
+        # The connection exists before the port closes, and its request waits for the limiter.
         with httpx.Client(base_url=base, timeout=PATIENCE) as client:
             assert client.get("/v1/me", headers=headers).status_code == 200
             with redis_server.hanging():
@@ -136,12 +137,13 @@ def test_a_second_signal_ends_at_once(
     ):
         time.sleep(1)
         process.send_signal(number)
-        process.send_signal(number)  # as when a terminal and a parent both pass one on: still the first
+        # as when a terminal and a parent both forward one signal: it still counts as the first
+        process.send_signal(number)
         eventually(lambda: refused(base))
         time.sleep(SAME_SECONDS + 0.5)
         assert process.poll() is None
         process.send_signal(number)
         assert process.wait(PATIENCE) == -number
-        # Nothing of it is left: the connection is cut.
+        # Nothing remains of the answer: the connection is cut.
         caller.settimeout(PATIENCE)
         assert cut(caller)

@@ -73,7 +73,7 @@ def backend(server: PostgresServer) -> int:
 def test_a_connection_broken_in_any_state_is_reported_as_an_unavailable_store(
     own_postgres: PostgresServer,
 ) -> None:
-    # The server's own loop, which reports the last bytes and the end of a connection one after the other.
+    # The server's own event loop, which reports the last bytes and the end of a connection separately.
     ended = uvloop.run(_call_while_it_breaks(own_postgres))
     assert set(ended) == {KeyStore, StorageUnavailable}
 
@@ -104,7 +104,7 @@ async def _call_while_it_breaks(own_postgres: PostgresServer) -> Counter[type]:
             own_postgres.kill()
             await asyncio.sleep(0.05)
             await asyncio.to_thread(own_postgres.start)
-        else:  # one of its processes: the server then ends all connections, and recovers by itself
+        else:  # killing one backend: the server then closes all connections and recovers by itself
             signalled(backend(own_postgres), signal.SIGKILL)
     stop.set()
     await asyncio.gather(*callers)
@@ -120,7 +120,7 @@ async def test_a_hanging_store_delays_no_caller_beyond_the_timeout(own_postgres:
     store = await open_store(settings, writable=False)
     assert await store.run(Repository.key, "0" * 16) is None
     with own_postgres.hanging():
-        # More than there are connections: the last of them does not wait for all before it.
+        # More calls than connections: the last one does not wait for all others.
         async with asyncio.timeout(60):
             result = await asyncio.gather(
                 *[store.run(Repository.key, "0" * 16) for _ in range(100)], return_exceptions=True
@@ -134,7 +134,7 @@ async def test_a_hanging_store_delays_no_caller_beyond_the_timeout(own_postgres:
 async def test_a_hanging_connection_is_waited_for_once(
     own_postgres: PostgresServer,
 ) -> None:
-    # Long enough that a machine which stalls for seconds does not look like a second wait.
+    # Long enough that a machine that stalls for seconds does not look like a second wait.
     wait_s = 12.0
     settings = AccessSettings(own_postgres.url())
     async with open_administration(settings, "tester") as administration:

@@ -136,7 +136,7 @@ def test_a_broken_file_is_reported_to_the_operator_and_not_to_callers(
         actual = api.get(PATH, api.key())
         assert (actual.status_code, actual.json()["error"]["code"]) == (503, "benchmark_not_configured")
         assert str(tmp_path) not in actual.text
-    # Where the line goes depends on whether logging was set up in this process already.
+    # The destination of the line depends on whether logging is already set up in this process.
     result = "".join(capfd.readouterr()) + caplog.text
     assert str(file) in result
     assert "there is no close" in result

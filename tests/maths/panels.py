@@ -14,7 +14,7 @@ check = settings(deadline=None, max_examples=30, suppress_health_check=[HealthCh
 """No deadline: the machine's speed is not what is tested."""
 
 STATUSES = ("traded", "traded", "traded", "traded", "pending", "constant_scores")
-# Multiples of 1/16 compound and add up exactly, so ties are ties however the arithmetic is arranged.
+# Multiples of 1/16 compound and add exactly, so ties do not depend on the order of operations.
 SCORES = (None, -1.5, -0.25, -0.0, 0.0, 0.125, 0.5, 2.0, 3.0)
 RETURNS = (None, -0.5, -0.125, -0.0625, 0.0, 0.0625, 0.25, 0.5)
 SCHEMA = {

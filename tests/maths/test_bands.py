@@ -67,7 +67,7 @@ def test_samples_are_consecutive_blocks_with_random_starts(mean_block: float) ->
     assert places.min() == 0
     assert places.max() == n - 1
     goes_on = (places[:, 1:] == (places[:, :-1] + 1) % n).mean()
-    # A new block begins where the last one would have gone on once in n.
+    # Once in n, a new block begins where the last one would have continued.
     expected = 1 - (1 / mean_block) * (1 - 1 / n)
     assert goes_on == pytest.approx(expected, abs=5 * math.sqrt(0.25 / places.size))
     for column in (0, n // 2, n - 1):
@@ -131,7 +131,7 @@ def test_bands_match_arch_within_sampling_error() -> None:
         return np.array([figure(*own) for figure in LEDGER_FIGURES.values()], dtype=np.float64)
 
     slow = sampler.apply(figures, rounds)
-    # Share of their samples beyond each end of ours: 2.5 %, give or take the error of both.
+    # Share of their samples beyond each end of our band: 2.5 %, up to the errors of both.
     error = math.sqrt(0.025 * 0.975 * (1 / rounds + 1 / SAMPLES))
     for values, name in zip(slow.T, LEDGER_FIGURES, strict=True):
         band = _band(result, name)
@@ -200,7 +200,7 @@ def test_undetermined_bands_are_withheld() -> None:
 
 def test_a_figure_undefined_in_some_samples_has_no_band() -> None:
     returns = np.zeros(40)
-    returns[3] = 0.01  # many samples leave out the one day that moved
+    returns[3] = 0.01  # many samples lack the only day that moved
     equity: Any = np.cumprod([1.0, *(1 + returns)])
     result = ledger_bands(equity[:-1], equity[1:], np.zeros(40), np.zeros(40), generator())
     for name in ("sharpe", "excess_sharpe"):

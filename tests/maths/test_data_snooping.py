@@ -48,13 +48,13 @@ def p_values_of_arch(losses: Matrix, block: int, seed: int) -> dict[str, float]:
 def test_p_values_match_arch(seed: int, days: int, count: int, block: int, edge: float) -> None:
     returns = trials(seed, days, count, edge)
     samples = samples_of_arch(returns, block, seed)
-    # A sample of every day once has the mean of the returns themselves: rounding decides whether it is above it.
+    # A sample with every day once has the mean of the returns, so only rounding decides which is larger.
     assume(not any(np.array_equal(np.sort(sample), np.arange(days)) for sample in samples))
     result = data_snooping(returns, [samples], float(block))
     assert isinstance(result, DataSnooping)
     plain = p_values_of_arch(returns, block, seed)
     assert result.reality_check == pytest.approx(plain["upper"], abs=1e-12)
-    # arch's statistic is of means as they are: of studentised columns it is Hansen's.
+    # arch's statistic uses plain means; on studentised columns it equals Hansen's.
     test = SPA(np.zeros(days), -returns, block_size=block, reps=1, bootstrap="stationary")
     test.compute()
     variances = test._loss_diff_var  # noqa: SLF001 - what arch divides by is nowhere else

@@ -184,7 +184,7 @@ def test_the_summary_of_a_window_by_hand() -> None:
         cumulative_return_pct=50.0,
         max_drawdown=1.5,
         max_drawdown_pct=50.0,
-        max_drawdown_date=dt.date(2020, 1, 31),  # reached here first, in money only later
+        max_drawdown_date=dt.date(2020, 1, 31),  # the percentage peaks here, the amount only later
     )
 
 

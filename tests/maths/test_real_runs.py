@@ -160,7 +160,7 @@ def test_momentum_ics_match_alphalens(shared: Path) -> None:
     assert full.height == theirs["n_assets"]
 
     price, months = pl.col("adj_close"), pl.col("date").dt.strftime("%Y-%m")
-    # Every name on every day of the file: a shift counts the days of the panel, not those of the name.
+    # Every name on every day of the file, since a shift counts days of the panel, not of the name.
     grid = prices.select(pl.col("date").unique()).join(full.select("symbol"), how="cross")
     panel = grid.join(prices, on=["date", "symbol"], how="left").sort("symbol", "date")
     panel = panel.with_columns(

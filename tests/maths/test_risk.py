@@ -71,7 +71,7 @@ def test_drawdowns_match_ffn(seed: int) -> None:
     )
     assert [entry["start"] for entry in listed] == [str(day.date()) for day in details["Start"]]
     for entry, end in zip(listed, details["End"], strict=True):
-        # ffn ends a drawdown that goes on with the last day.
+        # ffn ends an unfinished drawdown with the last day.
         assert (entry["recovery"] or str(DAYS[-1])) == str(end.date())
         part = [day for day in DAYS.astype(str) if entry["start"] <= day < (entry["recovery"] or "9")]
         assert (entry["sessions"], entry["sessions_to_trough"]) == (

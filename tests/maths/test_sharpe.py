@@ -103,7 +103,7 @@ def test_the_deflated_sharpe_ratio_matches_ffn(seed: int, n: int, trials: int) -
 @given(st.integers(1, 10**9), st.floats(0, 5))
 def test_the_expected_maximum_matches_ffn(trials: int, deviation: float) -> None:
     ours = expected_maximum_sharpe(trials, deviation)
-    # Theirs takes the quantile of one less 1 / n, whose digits are gone of a great many trials.
+    # ffn takes the quantile of 1 - 1 / n, which loses its digits for very many trials.
     assert ours == pytest.approx(ffn.calc_expected_max_sharpe(trials, deviation), rel=1e-7, abs=1e-12)
     if trials <= 10_000:
         assert ours == pytest.approx(ffn.calc_expected_max_sharpe(trials, deviation), rel=1e-11, abs=1e-12)
@@ -112,7 +112,7 @@ def test_the_expected_maximum_matches_ffn(trials: int, deviation: float) -> None
 def test_the_expected_maximum_matches_simulation() -> None:
     draws = np.random.default_rng(4).normal(0, 0.5, (20_000, 100)).max(axis=1)
     error = draws.std() / math.sqrt(draws.size)
-    # The formula is an approximation, good to a per cent at a hundred trials.
+    # The formula is an approximation, accurate to a per cent at a hundred trials.
     assert expected_maximum_sharpe(100, 0.5) == pytest.approx(draws.mean(), rel=0.01, abs=4 * error)
 
 

@@ -102,7 +102,7 @@ def test_given_z_scores_are_averaged_like_computed_ones(run: Run) -> None:
 
 def test_a_long_run_equals_its_weeks_one_by_one() -> None:
     rng = np.random.default_rng(7)
-    # Weeks of very different size, and a value that no double exceeds.
+    # Weeks of very different size, and the largest double.
     sizes = [3, 9_000, 21, 400, 12_000, 1, 7_500, 500]
     run = pl.DataFrame(
         {

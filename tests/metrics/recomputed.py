@@ -33,7 +33,7 @@ class Recomputed:
         self.index, self.decisions, self.ledger = (_between(x, first, last) for x in (index, cross, ledger))
         self.raw = "unsmoothed_score" in cross
         status = dict(zip(self.index["date"], self.index["week_status"], strict=True))
-        # One matrix a column, weeks by names, so that the same name is the same place in every week.
+        # One matrix per column, weeks by names, so that a name has the same position in every week.
         self.dates = list(status)
         self.traded = [status[date] == "traded" for date in self.dates]
         self.in_force = [x for x, date in enumerate(self.dates) if status[date] in ("traded", "pending")]

@@ -46,7 +46,7 @@ def test_sealed_figures_of_a_period_come_first_and_the_others_are_computed_on_it
     for name in ("ic", "icir", "information_ratio", "max_drawdown", "turnover"):
         assert by_period["2020-04"][name]["value"] == april[name]["value"]
         assert by_period["2020-04"][name]["source_kind"] == "derived"
-    # The sealed profit of the run is not that of a month.
+    # The sealed profit of the run does not apply to a month.
     assert by_period["2020-04"]["pnl"]["source_kind"] == "derived"
     assert by_period["2020-04"]["pnl"]["value"] != 9.0
 

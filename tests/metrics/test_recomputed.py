@@ -86,8 +86,8 @@ def compare(data: Any, run: Recomputed, *, sealed_test: bool = True) -> None:
     panel = data["panel"]
     assert panel["ic_weekly"] == same(run.ic_weekly)
     assert panel["decile_spread_weekly"] == same(run.spreads)
-    # Names whose prices moved alike over several weeks, by other steps, are tied but for rounding: which of them
-    # comes first depends on how the product is computed, and moves the mean of some hundred weeks by less than this.
+    # Names whose prices moved by the same amount over several weeks, in different steps, are tied up to rounding: which
+    # comes first depends on how the product is computed, and changes the mean of some hundred weeks by less than this.
     assert panel["ic_term_structure"] == same(run.term_structure, abs_=2e-6)
     assert panel["rank_autocorrelation"] == same(run.autocorrelation)
 
@@ -136,6 +136,6 @@ def test_periods_of_a_real_run_are_what_their_days_give(real: Published, alpha: 
         year = period["period"]
         run = Recomputed(real.folders[alpha], f"{year}-01-01", f"{year}-12-31").core
         for name, entry in period["core"].items():
-            # The one sealed figure of a year that is another one than that of the run: a total.
+            # The only sealed figure whose yearly value has another meaning than that of the run: a total.
             if name in run and entry["unit"] != "period_sum":
                 assert entry["value"] == same(run[name], rel=1e-9), (year, name)

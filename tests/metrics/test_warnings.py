@@ -190,7 +190,7 @@ def test_forward_returns_absent() -> None:
     assert {x["block"] for x in answer.warnings if x["code"] == "forward_returns_absent"} == {
         "ic_deciles", "panel", "nwt.ic_score_panel",
     }  # fmt: skip
-    # A test of the sealed mean IC has its own two reasons, and no window.
+    # The test of the sealed mean IC has its own two reasons and ignores the window.
     assert (
         codes(answer, "nwt.ic")
         == codes(answer_metrics(without_returns(factories.run())), "nwt.ic")
@@ -257,7 +257,7 @@ def test_nonpositive_equity() -> None:
         assert "equity is not above 0 at the open of 99 of 200 sessions" in core[name]["withheld_reason"]
     assert core["pnl"]["value"] == -101.0
     assert core["max_drawdown"]["value"] > 101.0
-    # The year before the debt is measured as ever.
+    # The year before the debt is measured as usual.
     before = answer_metrics(
         factories.run(sealed=None, ledger=in_debt().within(Window(None, dt.date(2020, 2, 1))))
     )
@@ -317,7 +317,7 @@ def test_a_block_that_fails_is_null_and_leaves_the_others(
     part: str, null: set[str], logged: list[Any]
 ) -> None:
     figures = factories.run()
-    if part == "deciles":  # a column that is shorter than the others
+    if part == "deciles":  # a column shorter than the others
         broken = replace(figures, deciles=replace(figures.deciles, bucket=figures.deciles.bucket[:-3]))
     elif part == "cross_sections":  # text where numbers belong
         words = np.array(["?"] * figures.cross_sections.date.size)
@@ -334,7 +334,7 @@ def test_a_block_that_fails_is_null_and_leaves_the_others(
     assert {value for path, value in factories.walk(answer.data) if path in null} == {None}
     assert others(answer.data) == others(answer_metrics(figures).data)
     assert {x["block"] for x in logged} == null - {"panel"}
-    # The failure's own text is for the log, not for the caller.
+    # The text of the failure goes to the log, not to the caller.
     assert not [x for x in answer.warnings if "operands" in x["message"] or "Error" in x["message"]]
 
 

@@ -34,7 +34,7 @@ SECONDS: Final = 240
 """Seconds allowed for one build, which takes half a second on an idle machine."""
 ADDRESS_SPACE: Final = 4 << 30
 PEAK_BYTES: Final = 1 << 30
-"""Most memory of a build of any of these seals: docs/reliability.md says so."""
+"""Maximum memory of a build of any of these seals, as stated in docs/reliability.md."""
 Answer = dict[str, Any]
 
 
@@ -105,7 +105,7 @@ class Campaign:
         self._folder = folder
         self.tally = Tally()
         template = make_seal(folder / "template", weeks=14, ranks=True, tried=(1.0, 4.0))
-        # So that it has every column that a seal may have.
+        # Gives it every column that a seal may have.
         rewrite(template, "pnl", lambda rows: rows.with_columns(**dict.fromkeys(ADJUSTMENTS, pl.lit(0.0))))
         # The same name everywhere, so that reports differ only by the mutation.
         (folder / "valid").mkdir()
@@ -208,7 +208,7 @@ def _differs(folder: Path, answer: Answer, manifest: Any, kind: str) -> str | No
     try:
         sealed = _read(folder / "seal" / entry["path"])
     except (pa.ArrowException, OSError):
-        # Damaged in what only some readers look at: the figures are then those of the unmutated table.
+        # The damage concerns only some readers, so the figures are those of the unmutated table.
         sealed = _read(folder.parent / "valid" / "seal" / f"{kind}.parquet")
     parts = []
     for file in files:

@@ -1,6 +1,6 @@
 """``python -m tests.mutated_seals.checker``: builds seals for a parent, each in a forked process of little memory and little time.
 
-What the product needs is loaded once. The standard input has a request a line, the standard output an answer a line.
+Imports happen once. Standard input has one request per line, standard output one answer per line.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def mutations() -> Mutations:
     rules = {"seal": "seal.manifest", "metrics": "metrics.record", "description": "description.object"}
     for kind, rule in rules.items():
         for what, change in UNREADABLE.items():
-            # Of the metrics it is read as what it means, so that a rule can name the record.
+            # In the metrics, NaN and infinity are parsed, so that a rule can name the record.
             lenient = kind == "metrics" and what in {"not a number", "an infinite number"}
             expected = HONEST if lenient else refused(rule, shows="(file)" if kind != "description" else "")
             yield Mutation(f"{kind}.json: {what}", _bytes(kind, change), expected)

@@ -94,7 +94,7 @@ IN_PLACE: dict[str, tuple[Callable[[Path], object], Expected]] = {
 
 def mutations() -> Mutations:
     for kind, path in FILES.items():
-        # JSON says so by rules of its own.
+        # JSON files are refused by their own rules.
         broken = refused("table.columns") if kind in SEALED_TABLES else HONEST
         for what, (put, expected) in IN_PLACE.items():
             yield Mutation(f"{path}: {what} in its place", in_place_of(path, put), expected)

@@ -22,7 +22,7 @@ MANY = (-1, 0, 2**31 - 1, 2**40, 2**62)
 def mutations() -> Mutations:
     for kind in SEALED_TABLES:
         for what, change in _forged().items():
-            # What of it agrees with itself, such as no rows at all, the rules on rows judge.
+            # Consistent claims, such as no rows at all, are judged by the rules on rows.
             # The engine reads page headers, and a forged one may end its process.
             expected = ENDS if what.endswith(("of a page", "of the dictionary")) else HONEST
             yield Mutation(f"{kind}.parquet: {what}", bytes_of(kind, change), expected)

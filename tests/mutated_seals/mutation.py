@@ -53,7 +53,7 @@ class Mutation:
     expected: Expected
 
     def in_share(self, percent: int) -> bool:
-        """Whether it belongs to this percentage of mutations; always the same ones."""
+        """Whether it belongs to this percentage of the mutations, a fixed subset."""
         return zlib.crc32(self.name.encode()) % 100 < percent
 
 

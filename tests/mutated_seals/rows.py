@@ -40,7 +40,7 @@ OTHER_FILES: dict[str, dict[str, Any]] = {
 
 def mutations() -> Mutations:
     for kind, table in SEALED_TABLES.items():
-        # Fills have no key: their place in the file is a part of what they are.
+        # Fills have no key: their position in the file identifies them.
         doubled = refused("table.key") if table.key and kind != "trades" else HONEST
         permuted = SAME if kind != "trades" else HONEST
         changes: dict[str, tuple[Change, Any]] = {

@@ -1,6 +1,6 @@
 """Mutated seals are refused by a rule or published as sealed, in bounded memory and time.
 
-``just mutated-seals`` carries out the whole table, `.ci/nightly` a share of it that is always the same.
+``just mutated-seals`` runs all of them, `.ci/nightly` a fixed share.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.mutated_seals.mutation import Mutation
 
 _ASKED = os.environ.get("ALPHA_RESULTS_TEST_MUTATIONS", "2")
 SHARE = 100 if _ASKED == "all" else int(_ASKED)
-"""Percent of the table."""
+"""Share of the mutations, in percent."""
 
 
 def every_mutation() -> list[Mutation]:

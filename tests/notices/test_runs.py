@@ -113,7 +113,7 @@ def test_an_implausible_market_is_noticed(
     market: Market, tmp_path: Path, change: Callable[[Market], Market], expected: set[str]
 ) -> None:
     actual = set(given(seal_of(change(market), tmp_path)))
-    # A market without movement also pays interest that is much beside its prices.
+    # In a market without movement, interest is also large relative to price moves.
     assert expected <= actual <= expected | {"book.carry", "book.sharpe"}
 
 
@@ -250,7 +250,7 @@ def test_a_build_reports_and_records_notices_and_rules(market: Market, tmp_path:
     assert [x for x in manifest.notices if x["notice"] not in at_publication] == [
         x for x in output if x["notice"] not in at_publication
     ]
-    # The rule of signatures is not checked where no signature is required.
+    # The rule on signatures is not checked if no signature is required.
     assert [entry["rule"] for entry in manifest.checks] == [
         rule for rule in RULES if rule != "seal.signature"
     ]

@@ -35,7 +35,7 @@ def environment_with() -> Environment:
         CACHE.mkdir(exist_ok=True)
         install = [uv, "pip", "install", "--quiet", "--python", str(python)]
         with (CACHE / ".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # several processes of one run of the suite
+            fcntl.flock(lock, fcntl.LOCK_EX)  # one test run may have several processes
             if not (folder / ".complete").exists():
                 shutil.rmtree(folder, ignore_errors=True)
                 subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, str(folder)], check=True)
@@ -49,7 +49,7 @@ def environment_with() -> Environment:
                         )
                 (folder / ".complete").touch()
             if project:  # as it is now
-                # A bucket that is away is tried again; without the extra it would be a setting that makes no sense.
+                # An unavailable bucket is retried; without the extra it would be a settings error.
                 again = ["--reinstall-package", "alpha-results", f"{REPOSITORY}[s3]"]
                 subprocess.run([*install, *again], check=True)
         return python

@@ -87,8 +87,8 @@ def reported(seal: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("rows", "made"),
-    # A part for every row costs the same whatever the row says: of the run with the fewest rows that has weeks, sessions
-    # and two books to be cut between.
+    # One part per row costs the same for any run, so use the run with the fewest rows that still has weeks, sessions
+    # and two books to split.
     [(1, {"weeks": 12, "raw": False}), (157, {"weeks": 14}), (10**6, {"weeks": 14})],
 )
 def test_chunk_boundaries_change_no_byte(tmp_path: Path, cut: Cut, rows: int, made: dict[str, Any]) -> None:

@@ -60,7 +60,7 @@ def history(root: Path) -> tuple[Any, ...]:
 
 def scaled_returns(since: str) -> Change:
     past = pl.col("date") >= pl.lit(since).str.to_date()
-    # What no pair of fills proves: a name that no book held or sold that week.
+    # Not proven by any pair of fills: a name that no book held or sold that week.
     unheld = pl.col("fill_at").is_null() & pl.col("raw_fill_at").is_null()
     value = pl.col("forward_return")
     return lambda rows: rows.with_columns(

@@ -24,7 +24,7 @@ def test_two_workers_agree_and_follow_publications(
     curves = catalogue.draw_returns()
     for name in NAMES:
         returns[name] = catalogue.returns_of(catalogue.publish_alpha(root, name, curves[name], 9))
-    # Every look takes 24 calls, and publication may take many looks: the limit is not what is tested here.
+    # Every poll takes 24 calls, and a publication may take many polls; the rate limit is not under test here.
     token = token_for(root, "per_second=100000,per_minute=1000000")
     headers = {"authorization": f"Bearer {token}"}
     flags = ("--workers", "2", "--refresh-seconds", "0.2", "--neighbours", str(folder))

@@ -30,7 +30,7 @@ def test_the_program_serves_and_keeps_secrets_out_of_its_log(server_root: Path, 
         assert "server" not in result.headers
         assert client.get(f"/v1/me?key={token}").json()["error"]["code"] == "missing_api_key"
         assert client.get(f"/v1/alphas/{token}/scores", headers=headers).status_code == 403
-        # Nobody is believed about an address; without proxies of one's own it is the connection's.
+        # Without trusted proxies no forwarding header is believed: the address is the connection's.
         spoofed = client.get("/v1/me", headers={**headers, "x-forwarded-for": "203.0.113.9"})
         assert spoofed.json()["data"]["ip"] == "127.0.0.1"
         options = client.options("/v1/me")
@@ -64,7 +64,7 @@ def test_requests_in_flight_are_finished_at_shutdown(server_root: Path, token: s
             try:
                 return plain_http.get(f"{base}/v1/alphas/Test_hand/scores", headers=headers).status_code
             except (httpx.ConnectError, httpx.ReadError, httpx.RemoteProtocolError):
-                return "refused"  # the port was closed before the server came to the call
+                return "refused"  # the port closed before the server accepted the call
 
         asking = [pool.submit(send, n) for n in range(40)]
         time.sleep(0.05)
@@ -93,7 +93,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, s
         (("--datasets", "{root}", "--port", "eighty"), "--port"),
         (("--datasets", "{root}", "--refresh-seconds", "0"), "--refresh-seconds"),
         (("--datasets", "{root}", "--access", "mysql://host/x"), "access"),
-        # Calls cannot be counted together by workers that share no limiter.
+        # Workers without a shared limiter cannot count calls together.
         (("--datasets", "{root}", "--workers", "2"), "ALPHA_RESULTS_REDIS"),
     ],
 )

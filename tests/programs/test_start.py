@@ -143,10 +143,10 @@ def test_ctrl_c_ends_workers_with_log_lines_only(
     port = free_port()
     server = start(root, port, "--workers", "2", ALPHA_RESULTS_REDIS=redis_server.url)
     if while_loading:
-        while len(children(server.pid)) < 3:  # two workers and what watches over their shared memory
+        while len(children(server.pid)) < 3:  # two workers and their resource tracker
             assert server.poll() is None
             time.sleep(0.01)
-        time.sleep(0.3)  # in the midst of their imports
+        time.sleep(0.3)  # in the middle of their imports
     else:
         wait_for(server, port)
     os.killpg(server.pid, signal.SIGINT)  # as a terminal sends it
@@ -159,7 +159,7 @@ def test_ctrl_c_ends_workers_with_log_lines_only(
 
 def test_ctrl_c_while_a_server_loads_prints_no_traceback(root: Path) -> None:
     server = start(root, free_port())
-    while "sqlalchemy" not in Path(f"/proc/{server.pid}/maps").read_text():  # of its slowest imports
+    while "sqlalchemy" not in Path(f"/proc/{server.pid}/maps").read_text():  # one of its slowest imports
         assert server.poll() is None
         time.sleep(0.005)
     server.send_signal(signal.SIGINT)

@@ -141,7 +141,7 @@ def test_readiness_is_degraded_while_the_root_is_unavailable(server_root: Path, 
         try:
             eventually(lambda: port.ready() == (200, "degraded"))
             eventually(lambda: plain_http.get(f"{base}/v1/health").json()["status"] == "degraded")
-            # What is lost with the root may be noticed before its catalogue is.
+            # Other effects of the lost root may be noticed before the catalogue is.
             eventually(lambda: port.value("component_state", component="catalogue") == 1)
             eventually(lambda: port.value("catalogue_age_seconds") > 0.5)
         finally:
@@ -164,7 +164,7 @@ def test_several_workers_are_counted_together_and_a_limiter_that_hangs_takes_the
         with redis_server.hanging():
             eventually(lambda: port.ready() == (503, "unavailable"))
             assert port.fetch("/live")[0] == 200
-            # Each worker finds out for itself; the one that answers may be the later one.
+            # Each worker detects it by itself; the one that answers may be later.
             eventually(
                 lambda: plain_http.get(f"{base}/v1/health", timeout=PATIENCE).json()["status"] == "degraded"
             )
@@ -172,7 +172,7 @@ def test_several_workers_are_counted_together_and_a_limiter_that_hangs_takes_the
             eventually(lambda: 'errors_total{code="upstream_unavailable"}' in port.text())
         eventually(lambda: port.ready() == (200, "ok"))
 
-        # A worker that is killed takes its gauges with it, never what it counted.
+        # A killed worker's gauges disappear, its counters stay.
         before = port.value("request_seconds_count", endpoint="meta.me")
         worker = workers(parent)[0]
         os.kill(worker, signal.SIGKILL)

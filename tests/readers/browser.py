@@ -1,6 +1,6 @@
 """A browser that requests a page through a proxy, which adds the key and selects the coding.
 
-A page's script may set neither of the two itself. The bytes of the answer pass through as they are.
+A page's script may set neither by itself. The bytes of the answer are passed on unchanged.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Runs falsified more carefully than in `forged_runs`: only in some weeks, names or sessions, or slightly.
 
-The figures that everybody looks at stay as those of honest runs are.
+Their headline figures stay within the range of honest runs.
 """
 
 from __future__ import annotations
@@ -284,7 +284,7 @@ def shares_given_away(rate: float) -> RunRecord:
         given = np.maximum(books.opening_shares, 0.0) * (rate if books.session % 21 == 0 else 0.0)
         given = np.where(books.shares > 0, given, 0.0)
         books.shares = books.shares + given
-        # What they would have cost is earned, and never leaves the cash.
+        # Their cost is booked as profit and never leaves the cash.
         value, cash = (given * books.mid).sum(axis=1), books.cash
         books.cash = cash + value
         genuine(books)

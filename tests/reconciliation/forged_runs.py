@@ -1,7 +1,7 @@
 """Runs of the reference engine with one consistent falsification: no figure contradicts its table.
 
 A forgery either changes the tables of an honest run, or is a run of the engine on a falsified market, with a falsified
-signal or with falsified books, so that every identity holds. The run's own figures are left out, or stated anew.
+signal or with falsified books, so that every identity holds. The run's own figures are left out or recomputed.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def standard(values: Floats) -> Floats:
 def booked(change: Callable[[dict[str, Any], dict[str, Any]], Floats]) -> Iterator[None]:
     """Add money to the books at each close, with all consequences for equity.
 
-    `change` is given the session's ledger row and its results by name, which it may write to, and returns the money by book.
+    `change` receives the session's ledger row and its results by name, which it may modify, and returns the money by book.
     """
     books_of = ledger._Books  # noqa: SLF001 - what is falsified here
     genuine = books_of.close_session
@@ -206,7 +206,7 @@ def paid_as(column: str, share: float) -> RunRecord:
     def pay(row: dict[str, Any], results: dict[str, Any]) -> Floats:
         money = share * row["starting_equity"]
         if column == "cash_adjustment":
-            # It is part of what the names earn: the first one that each book holds has it.
+            # It is part of the names' P&L: the first name that each book holds gets it.
             held = np.zeros_like(results["market_pnl"])
             books_with, first = np.unique(results["book"], return_index=True)
             held[first] = money[books_with]
@@ -344,7 +344,7 @@ def every_day_a_session() -> RunRecord:
     genuine = market()
     days = genuine.schedule[0] + np.arange(genuine.schedule.size)
     ends = week_ends(days)
-    # As many sessions, so fewer weeks.
+    # The number of sessions is the same, so there are fewer weeks.
     decisions = ends[(ends >= genuine.decisions[0]) & (ends < genuine.observed)]
     observed = int(decisions[-1]) + 1
     cut = {

@@ -318,7 +318,7 @@ def with_dividends(sides: tuple[int, ...]) -> RunRecord:
     """Let each name pay a dividend every 60 sessions, which the long or the short positions receive or pay."""
 
     def pay(row: dict[str, Any], results: dict[str, Any]) -> Floats:
-        # Only short positions cost something to borrow.
+        # Only short positions pay borrow costs.
         side = np.where(results["borrow_cashflow"] < 0, -1, 1)
         paying = (results["name"] + results["session"]) % 60 == 0
         held = paying & (results["market_pnl"] != 0) & np.isin(side, sides)
@@ -551,4 +551,4 @@ UNUSUAL: dict[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
         said_by("book.borrow"),
     ),
 }
-"""Name -> how it is made, and the notices that are true of it."""
+"""Name -> function that makes the run, and the notices that correctly apply to it."""

@@ -1,6 +1,6 @@
 """Falsifications of a ledger that break no single column, each with the rule that detects it.
 
-What a falsifier would adjust as well is adjusted: notionals with marks, sums with their parts, digests always.
+Everything that a falsifier would adjust too is adjusted: notionals with marks, sums with their parts, and always digests.
 """
 
 from __future__ import annotations
@@ -417,12 +417,12 @@ LEDGERS: tuple[Falsification, ...] = (
     Falsification("the score of one week turned round", "decisions.sides", turned("score", weeks=pl.col("date") == pl.col("date").unique().sort().get(20))),
     Falsification("a fill nobody made", "decisions.fill_at", on("decisions", put("fill_at", pl.col("fill_at") + DAY, nth(pl.col("fill_at").is_not_null(), 20)))),
 )  # fmt: skip
-"""Each refused under its rule."""
+"""Falsifications that are refused by their rule."""
 
 WARNED: tuple[Falsification, ...] = (
     Falsification("interest that no rate explains", "portfolio.carry", carried),
 )
-"""Each warned of under its rule, and otherwise in order."""
+"""Falsifications that break only a warning rule."""
 
 
 def declare(seal: Path, **reconciliation: Any) -> Path:

@@ -97,7 +97,7 @@ def test_no_answer_names_hidden_columns(
     with caplog.at_level(logging.DEBUG):
         for target in targets(week):
             answer = api.get(target, key)
-            # The flag itself, and a book that the caller named, are not columns.
+            # Neither the flag itself nor a book named by the caller is a column.
             text = answer.text.replace("expose_raw_book", "")
             if "book=raw" in target:
                 text = text.replace("raw_long_short", "")

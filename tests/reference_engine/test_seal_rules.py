@@ -353,7 +353,7 @@ def test_trade_only_variants_hold_forced_fills(seal: Any) -> None:
     assert forced.height > 0
     assert (forced["exit_reason"] == "risk_exit").all()
     assert (forced["execution_cost"] == 0).all()
-    # A settled name is gone: it has neither decisions nor fills afterwards.
+    # A settled name has neither decisions nor fills afterwards.
     for symbol, day in forced.select("symbol", pl.col("timestamp").dt.date()).iter_rows():
         assert seal["decisions"].filter((pl.col("symbol") == symbol) & (pl.col("date") >= day)).is_empty()
     within = trades.filter(pl.col("book").str.ends_with("_adjustments"))

@@ -97,7 +97,7 @@ def test_entry_is_the_next_session_and_maturity_the_next_entry(seal: Any) -> Non
     sessions = seal["portfolio"]["date"].unique().sort()
     for decided, entered in zip(weeks["date"], entry.dt.date(), strict=True):
         later = sessions.filter(sessions > decided)
-        # The ledger starts at the first entry, so that only weeks inside it can be compared.
+        # The ledger starts at the first entry, so only later weeks can be compared.
         if sessions[0] <= decided and len(later):
             assert entered == later[0]
 

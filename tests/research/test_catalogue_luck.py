@@ -90,7 +90,7 @@ def test_alphas_of_different_calendars_are_counted_alike(
     assert numbers.of(ALL) is None
     items = list(series.items())
     allowed = np.arange(100) != 7
-    for part in (items[:90], items[:60] + items[63:], items):  # the later ones by what changed
+    for part in (items[:90], items[:60] + items[63:], items):  # later numbers are updated by the changes
         matrices = [ReturnsMatrix.of(dict(part[:55])), ReturnsMatrix.of(dict(part[55:]))]
         chosen = allowed[: len(part)]
         listing = cast("Listing", SimpleNamespace(columns=SimpleNamespace(allowed=lambda _, x=chosen: x)))
@@ -159,7 +159,7 @@ def test_bonferroni_matches_statsmodels(api: ApiClient, token: str) -> None:
     rows = api.json("/v1/screen?fields=q_value,t_stat", token)["data"]
     q = np.array([x["figures"]["q_value"] for x in rows if x["figures"]["q_value"] is not None])
     rank = np.argsort(np.argsort(q, kind="stable"), kind="stable") + 1
-    p = q * rank / q.size  # of the least p-value exactly, of others a bound from above
+    p = q * rank / q.size  # exact for the smallest p-value, an upper bound for others
     least = float(np.min(multipletests(p, method="bonferroni")[1]))
     result = fetch(api, token)["discoveries"]
     assert all((x["bonferroni"] > 0) == (least <= x["level"]) for x in result)

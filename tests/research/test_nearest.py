@@ -57,7 +57,7 @@ def alpha(kind: str, draw: np.random.Generator, common: dict[int, float]) -> Dai
         "tiny": lambda _, x: x * 1e-9,
         "huge": lambda _, x: x * 10.0 ** draw.integers(0, 9),
         "twin": lambda day, _: common[day],
-        # Constant for long stretches, so that many a window has no variation.
+        # Constant for long stretches, so that many windows have no variation.
         "steps": lambda day, _: float((day - FIRST) // 90) * 0.01,
     }.get(kind, lambda _, x: x)
     values = {day: changed(day, x) for day, x in values.items() if chosen(day)}

@@ -190,7 +190,7 @@ def test_new_alphas_are_compared_soon(small: tuple[Path, dict[str, Curve]], tmp_
     with running(root, neighbours=tmp_path / "returns") as api:
         token = api.key()
         assert shown(body(api, token, "Test_like_0")["data"]) == expected(returns, "Test_like_0")
-        # A new alpha, and another build of one that is there.
+        # A new alpha, and another build of an existing one.
         new = catalogue.publish_alpha(root, "Test_new", curves["Test_late"], 9)
         again = catalogue.publish_alpha(
             root, "Test_like_1", curves["Test_like_4"], 9, sealed_at="2026-01-06T07:30:00Z"

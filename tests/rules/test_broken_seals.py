@@ -889,7 +889,7 @@ def test_a_broken_rule_alone_refuses_the_seal(seal: Path, broken: Case) -> None:
     assert exit_code == 1
     assert report["refused"]
     named = {violation["rule"] for violation in report["violations"]}
-    # A figure that is wrong by itself is wrong beside the tables it comes from as well.
+    # A wrong figure also contradicts the tables it comes from.
     assert named - DOUBLE_ENTRY == {broken.rule} | broken.also
     violation = next(v for v in report["violations"] if v["rule"] == broken.rule)
     assert violation["file"] == broken.file
@@ -981,7 +981,7 @@ def test_any_part_of_a_description_may_be_null_or_absent(seal: Path, field: Fiel
         rewrite(seal, "description", change)
         report = outcome(seal)[1]
         assert not report["refused"]
-        # The address is the only one of them that is not the description's to say.
+        # Of these keys, only the address does not come from the description.
         extra = change is not drop and field.name in ADDRESS_KEYS
         assert [entry["rule"] for entry in report["warnings"]] == (["description.extra"] if extra else [])
 

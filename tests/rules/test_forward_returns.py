@@ -38,8 +38,8 @@ def run(
 ) -> Tables:
     """Return a week of one name, filled at the opens of two Mondays and held for that many closes between.
 
-    `adjustments` are by place of the day: shares that came and cash that was paid. `neighbour` is the worth of shares of
-    another name that came out of nothing on the second day.
+    `adjustments` are by position of the day: shares received and cash paid. `neighbour` is the value of shares of another
+    name that were received without a fill on the second day.
     """
     decisions = pl.DataFrame(
         {

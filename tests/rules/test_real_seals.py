@@ -9,7 +9,7 @@ import pytest
 from pipeline.rules import check
 from pipeline.seal import Seal
 
-# What a run did not seal keeps these rules from being checked.
+# These rules are not checked, because the run did not seal their data.
 UNCHECKED: dict[str, set[str]] = {
     "Test_sp500_momentum": set(),
     "Test_sp500_reversal": set(),

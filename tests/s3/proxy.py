@@ -1,7 +1,7 @@
 """A proxy in front of the real gateway that mishandles conditional writes as some stores do.
 
-No store that ignores conditions can be had for tests, so the careless part is played here; everything else is the real
-gateway's answer.
+No store that ignores conditions is available for tests, so the proxy imitates this fault; every other answer is the real
+gateway's.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def careless(server: S3Server, fault: Fault) -> Iterator[Proxy]:
                 if fault is Fault.UNKNOWN:
                     self.answer(501, {}, b"<Error><Code>NotImplemented</Code></Error>")
                     return
-            # What is left out was signed, so the rest is signed anew.
+            # The removed header was signed, so the request is signed again.
             left_out = {"authorization", "host", "connection", "content-length", "x-amz-date"}
             left_out |= {name.lower() for name in fault.value}
             headers = {name: value for name, value in self.headers.items() if name.lower() not in left_out}

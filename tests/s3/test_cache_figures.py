@@ -44,7 +44,7 @@ def test_reads_copies_and_evictions_are_counted(
 
     number = free_port()
     port = Port(number)
-    # No poll of the catalogue is among the requests that are counted, and every answer is read from the copies.
+    # Polls of the catalogue are not counted, and every answer is read from the copies.
     unpolled = {"metrics-port": str(number), "refresh-seconds": "3600", "rows-bytes": "0"}
     with node(tmp_path, root, **unpolled) as api:
         assert port.value("cache_reads_total", result="hit") == 0
@@ -59,7 +59,7 @@ def test_reads_copies_and_evictions_are_counted(
         assert port.value("cache_fetched_bytes_total") == sum(cached.values())
         assert port.value("cache_evictions_total") == 0
 
-    # Started again with too little room for all: what was used longest ago goes, and only that is fetched again.
+    # Restarted with too little space for all: the least recently used copies are evicted, and only these are fetched again.
     now = time.time()
     for path in cache.rglob("*"):
         if path.is_file():

@@ -32,7 +32,7 @@ def test_a_poll_is_one_listing_and_one_read_for_each_pointer_that_changed(bucket
     for number in range(ALPHAS):
         publish(bucket, make_pointer(number))
     catalogue = Catalogue(open_storage(bucket.url("root")))
-    # One read of the index, which is not there: so many pointers are looked for in it.
+    # One read of the missing index, which is tried for this many pointers.
     assert poll(bucket, catalogue) == (True, {"LIST": 1, "GET": ALPHAS + 1})
     for _ in range(2):
         assert poll(bucket, catalogue) == (False, {"LIST": 1})

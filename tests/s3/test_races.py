@@ -116,7 +116,7 @@ def test_the_lock_has_one_holder_and_expires_with_it(bucket: Bucket) -> None:
             storage.lock("gc", "two"),
         ):
             pytest.fail("two had the turn at once")
-        # As a killed holder leaves it, long after.
+        # As left by a killed holder, long ago.
         seen = storage.read_version(".staging/gc.turn")
         assert seen.data is not None
         storage.put_if(".staging/gc.turn", b'{"holder": "one", "until": "2020-01-01T00:00:00Z"}', seen.tag)

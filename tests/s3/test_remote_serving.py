@@ -64,7 +64,7 @@ def test_a_run_in_a_bucket_is_built_served_replaced_and_collected(
         build_seal(seals[0], tmp_path / "local" / "published")
         with running(tmp_path / "local" / "published") as local:
             theirs, ours = json.loads(local.get(f"/v1/{SCORES}", local.key()).content), json.loads(old)
-            # When a root began to serve it is the root's own.
+            # The time of first publication differs between roots.
             assert theirs["meta"].pop("published_at") != ours["meta"].pop("published_at")
             assert theirs == ours, "a bucket answers as a folder does"
         # Rebuilt from a later seal by a search, as a scheduled job does.
@@ -73,14 +73,14 @@ def test_a_run_in_a_bucket_is_built_served_replaced_and_collected(
         second = next(entry["snapshot"] for entry in result["seals"] if entry["outcome"] == "built")
         eventually(lambda: api.body(SCORES) != old)
         new = api.body(SCORES)
-        # The node that serves holds a lease on what was replaced a moment ago.
+        # The serving node holds a lease on the snapshot that was just replaced.
         result = pipeline("gc", "--keep", "1", "--grace", "0s", *where)
         assert result["removed_snapshots"] == 0
         reasons = {row["snapshot"]: row["kept_because"] for row in result["alphas"]["Test_small"]}
         assert reasons == {first["snapshot"]: "a reader's lease", second: "served"}
         assert pipeline("rollback", "Test_small", *where)["snapshot"] == first["snapshot"]
         eventually_is(lambda: api.body(SCORES), old)
-        # The seal rolled back from stays away until it is forced.
+        # The seal that was rolled back is not served again until a build is forced.
         result = pipeline("build", "--from", bucket.url("seals"), *where)
         assert {entry["outcome"] for entry in result["seals"]} == {"rolled back", "unchanged"}
         pipeline("build", seals[1], "--force", *where)
@@ -119,7 +119,7 @@ def test_a_killed_store_recovers_while_serving(bucket: Bucket, small_seal: Seals
             eventually_is(api.health, "degraded")
             assert {path: api.body(path) for path in cached[:3]} == before
             assert json.loads(api.body(cached[3]))["data"] == described
-            # Another page of a copied file is computed anew; the other books and alphas are not here.
+            # Another page of a copied file is computed from it; other books and alphas have no copy.
             assert api.get("alphas/Test_cached/scores?limit=7&offset=7&symbol=SIM001").status_code == 200
             for path in (
                 "alphas/Test_not/scores",
@@ -138,7 +138,7 @@ def test_a_killed_store_recovers_while_serving(bucket: Bucket, small_seal: Seals
         assert api.get("alphas/Test_not/scores").status_code == 200
         assert {path: api.body(path) for path in cached[:3]} == before
         assert api.process.poll() is None
-    # Started while the store is away, on the cache alone.
+    # Started while the store is down, from the cache alone.
     with bucket.server.away(), node(tmp_path, root) as api:
         assert api.health() == "degraded"
         assert {path: api.body(path) for path in cached[:3]} == before
@@ -160,7 +160,7 @@ def test_a_hanging_store_is_waited_for_once(
     with bucket.server.hanging():
         with pytest.raises(StorageUnavailable, match="did not answer"):
             snapshot.file("rebalances")
-        # Nobody else waits for it, and what is here is handed out.
+        # No other request waits for it, and cached copies are still used.
         with pytest.raises(StorageUnavailable, match="was not requested"):
             snapshot.file("weekly_signal")
         assert snapshot.file("decisions") == cached

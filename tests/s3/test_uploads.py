@@ -38,7 +38,7 @@ class _Watched(S3Storage):
             self.most = max(self.most, self._now)
             if self._now > 1:
                 self._company.set()
-        self._company.wait(30)  # the first upload waits for a second one: they are on their way together
+        self._company.wait(30)  # the first upload waits for the second, so both are in progress
         try:
             if relative.endswith(self._refused):
                 raise StorageUnavailable(f"{relative} was refused")

@@ -106,7 +106,7 @@ def test_limit_windows_are_in_the_order_the_limiters_count_on_and_share_no_name(
 
 
 def test_required_limit_windows_existed_from_the_first_release() -> None:
-    # Keys of stores that exist have none in a window that came later.
+    # Keys in existing stores have no limit in a window that was added later.
     assert [x.name for x in LIMIT_WINDOWS if not x.optional] == ["second", "minute", "day"]
     assert not [x.name for x in LIMIT_WINDOWS if x.default is None and not x.optional]
 

@@ -179,7 +179,7 @@ def test_row_schemas_have_unit_meaning_and_presence(described: dict[str, Any], m
 def test_only_columns_of_every_run_are_required(described: dict[str, Any]) -> None:
     schemas = described["components"]["schemas"]
     decision = set(schemas["DecisionRow"]["required"])
-    # A rank is derived where it was not sealed, a forward return is not.
+    # A missing rank is derived, a missing forward return is not.
     assert {"symbol", "score", "average_rank", "cohort_size", "fill_at", "unavailability_reason"} <= decision
     assert decision.isdisjoint(
         {"forward_return", "entry_at", "decision_reason", "raw_score", "raw_direction"}

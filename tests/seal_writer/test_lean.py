@@ -101,7 +101,7 @@ def write(
 @pytest.mark.parametrize("points", [False, True])
 def test_lean_books_and_fees_are_reproduced_exactly(tmp_path: Path, points: bool) -> None:
     ledger = ledger_from_lean(*write(tmp_path, points=points), FRAME, NYSE, equity_basis=CASH)
-    # The last order turns a short holding long: a fill that closes and one that opens, which share its fee.
+    # The last order turns a short holding long: one fill closes, one opens, and they share its fee.
     assert sorted(ledger.tables["trades"]["fee"].to_list()) == [3 / 8, 5 / 8, 1.0, 1.01, 1.37]
     writer = SealWriter(tmp_path / "seal", alpha_id="Test_lean", engine=("LEAN", "2.5"))
     report = check(Seal.open(str(writer.add_ledger(ledger).write())))

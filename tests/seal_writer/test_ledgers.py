@@ -86,7 +86,7 @@ def test_any_weights_and_prices_give_a_seal_that_passes_the_strict_check(
         else NYSE
     )
     fee, impact, borrow, interest = rates
-    # Longs score above shorts; the long-only book does not order the other names.
+    # Longs score above shorts; in a long-only book the other names have no order.
     signed = frames.get("long_short")
     liking = (
         rng.normal(size=(decided.size, names))
@@ -211,7 +211,7 @@ def test_decisions_have_fills_returns_and_tradeability() -> None:
     assert rows[5, "AAA"]["forward_return"] == pytest.approx(16 / 11 - 1), (
         "from Monday's open to the next one's"
     )
-    # Held and without a weight any more: closed. Without a price: not traded, and what is held stays.
+    # A held name without a weight is closed. A name without a price is not traded, and its holding stays.
     assert rows[12, "BBB"]["long_short_target_weight"] == 0.0
     assert rows[12, "BBB"]["fill_at"] == monday[1]
     assert rows[12, "CCC"]["unavailability_reason"] == "data_gap"

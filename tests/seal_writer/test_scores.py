@@ -110,7 +110,7 @@ def test_books_hold_equal_weighted_tails_and_forward_returns_match_prices() -> N
 def test_a_book_that_drifts_after_the_last_score_has_no_notice_on_its_size(tmp_path: Path) -> None:
     days = np.arange(np.datetime64("2022-01-03"), np.datetime64("2023-12-30"))
     days = days[np.is_busday(days)]
-    # The names that are sold short rise by a third a year.
+    # The shorted names rise by a third a year.
     close = wide(20.0 * np.exp(np.outer(np.arange(days.size) / 260, np.linspace(0.3, 0.0, len(NAMES)))), days)
     scores = wide(np.tile(np.arange(len(NAMES)), (30, 1)) * 1.0, days[4::5][:30])
     ledger = Ledger.from_scores(scores, {"open": close, "close": close}, tails=0.2)

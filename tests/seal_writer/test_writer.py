@@ -131,7 +131,7 @@ def test_an_interrupted_writer_leaves_no_seal(
     replace, names = os.replace, list[str]()
 
     def stopped(one: Path, other: Path) -> None:
-        if not Path(other).is_relative_to(tmp_path):  # of an application that other tests have running
+        if not Path(other).is_relative_to(tmp_path):  # belongs to an application of other tests
             replace(one, other)
             return
         assert list(tmp_path.rglob("seal.json")) == []

@@ -48,7 +48,7 @@ def test_the_page_loads_no_resource_of_another_host_and_runs_no_script_of_its_ow
         assert result.headers["x-content-type-options"] == "nosniff"
     start = api.send("GET", "/docs/start.js", {}).text
     assert '"/openapi.json"' in start
-    assert "validatorUrl: null" in start  # the library would send the document to a host of its own
+    assert "validatorUrl: null" in start  # the library would send the document to an external validator
 
 
 def test_the_document_uses_the_json_schema_dialect_of_the_page(api: ApiClient) -> None:

@@ -67,7 +67,7 @@ def test_search_covers_address_name_and_summary(many: ApiClient, search: str, ex
 def test_alphas_a_key_may_not_read_are_neither_listed_nor_counted(many: ApiClient) -> None:
     assert listed(many, many.key(alphas="prefix:Test_")) == ["Test_b", "Test_c", "Test_a"]
     assert listed(many, many.key(alphas="list:prod_d")) == ["prod_d"]
-    # The other list governs the data of an alpha, not its listing.
+    # The list of runs governs the data of an alpha, not its listing.
     assert listed(many, many.key(alphas="all", runs="list:none")) == ["Test_b", "Test_c", "prod_d", "Test_a"]
 
 

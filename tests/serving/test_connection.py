@@ -57,7 +57,7 @@ def answer(stream: BufferedReader) -> tuple[int, dict[str, str], Any]:
 
 
 def test_pipelined_requests_are_answered_in_order(wire: socket.socket, token: str) -> None:
-    # The metrics of a new window have to be computed; the next answer is cached, and has to wait.
+    # The metrics of a new window must be computed; the next answer is cached but must wait.
     paths = [
         WEEK,
         f"{METRICS}?from=2020-01-07&to=2020-01-14",
@@ -130,7 +130,7 @@ def test_an_unchanged_page_on_the_wire_is_answered_with_304(base: str, token: st
     connection.request("GET", WEEK, headers=headers)
     first = connection.getresponse()
     first.read()
-    for _ in range(2):  # the connection is good for more
+    for _ in range(2):  # the connection can be reused
         connection.request("GET", WEEK, headers={**headers, "If-None-Match": first.headers["etag"]})
         again = connection.getresponse()
         assert (again.status, again.read(), again.headers["etag"]) == (304, b"", first.headers["etag"])

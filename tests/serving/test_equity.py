@@ -16,7 +16,7 @@ from schemas.rows import ROWS
 from serve.pages.duckdb import to_json
 from serve.pages.equity import LEDGER_COLUMNS, curve, empty_summary, make_ledger
 
-# No ratio of two of them is so large that twenty of it overflow.
+# No ratio of two of them is so large that a product of twenty overflows.
 NUMBERS = (
     st.sampled_from([None, 0.0, -0.0, 1.0, 1.5, -0.25, 123_456_789.0])
     | st.floats(0.01, 3)

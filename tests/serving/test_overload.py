@@ -255,7 +255,7 @@ async def _overload(api: ApiClient, gate: Gate, heavy: dict[str, str], light: di
     for path in (
         "/v1/me",
         f"{DESCRIPTION}/scores",
-    ):  # a cached page waits for no computed answer, not even of its own key
+    ):  # a cached page does not wait for computed answers, not even those of its own key
         assert (await get(path, headers=heavy)).status_code == 200
     gate.open.set()
     assert sorted([(await task).status_code for task in calls]) == [200] * 4 + [503] * 6

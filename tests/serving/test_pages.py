@@ -119,7 +119,7 @@ def test_memory_and_file_answer_the_same_bytes(
     try:
         query = uncached.query(name, requested, raw=raw)
         expected = uncached.load(query)
-    except ApiError as error:  # an empty window the wrong way round
+    except ApiError as error:  # an empty window with reversed ends
         for cached in both.values():
             with pytest.raises(ApiError, match=str(error)):
                 cached.load(cached.query(name, requested, raw=raw))
@@ -129,7 +129,7 @@ def test_memory_and_file_answer_the_same_bytes(
             "a query is of the snapshot and the request alone"
         )
         assert cached.load(query) == expected
-        if requested.get("date") != "2020-01-10":  # the skipped week has no rows to be cached
+        if requested.get("date") != "2020-01-10":  # the skipped week has no rows to cache
             assert cached.until_cached(query) == expected
 
 

@@ -91,7 +91,7 @@ def test_a_restart_reuses_existing_files(make: Callable[..., Parts], monkeypatch
     before = make()
     query = ledger(before)
     answer = before.until_cached(query)
-    monkeypatch.setattr(tables, "_COST_SHARE_WHEN_FREE", 1e9)  # too large for any table to be made
+    monkeypatch.setattr(tables, "_COST_SHARE_WHEN_FREE", 1e9)  # so large that no table is built
     after = make()
     assert after.load(query) == answer
     assert after.until_cached(query) == answer
@@ -102,7 +102,8 @@ def test_a_restart_reuses_existing_files(make: Callable[..., Parts], monkeypatch
 def test_answers_given_while_another_table_is_built_count(
     make: Callable[..., Parts], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables, "_COST_SHARE_WHEN_FREE", 1e9)  # the first answer alone does not pay
+    # the first answer alone does not justify a table
+    monkeypatch.setattr(tables, "_COST_SHARE_WHEN_FREE", 1e9)
     parts, other_is_made = make(), threading.Event()
     row_tables, query = parts.row_tables, ledger(parts)
     row_tables._builder.submit(other_is_made.wait, PATIENCE)  # noqa: SLF001 - as long as another table takes

@@ -87,9 +87,7 @@ def test_an_unavailable_root_is_degraded_and_alphas_stay_listed(tmp_path: Path) 
     root = tmp_path / "published"
     root.mkdir()
     publish(root, 0)
-    with running(
-        root, memory_bytes=1, rows_bytes=0
-    ) as api:  # what is cached in memory would be answered all the same
+    with running(root, memory_bytes=1, rows_bytes=0) as api:  # answers cached in memory would still be served
         token = api.key()
         assert api.get(f"{RUN}/scores", token).status_code == 200
         root.rename(tmp_path / "away")
@@ -129,7 +127,7 @@ def test_missing_or_damaged_files_are_503_without_paths(tmp_path: Path) -> None:
             assert int(result.headers["retry-after"]) >= 1
             assert "x-ratelimit-limit-day" in result.headers
             assert str(tmp_path) not in result.text
-        # The same threads go on answering what can be read.
+        # The same threads continue to answer from readable files.
         assert {api.get(f"{RUN}/portfolio", token).status_code for _ in range(6)} == {200}
 
 

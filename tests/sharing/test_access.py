@@ -36,7 +36,7 @@ def test_a_key_is_refused_wherever_v1_refuses_it(api: ContractApp, name: str, ke
             else:
                 expected = api.get("catalog.alphas.tables.list", key=key, alpha=share)
                 if name in {"share", "schemas"} and expected.status_code == 403:
-                    # The list of shares needs the grant of the list of alphas, and the run on its own.
+                    # The list of shares needs the grants of the list of alphas and of the run.
                     listed = api.get("catalog.alphas.list", key=key)
                     expected = expected if listed.status_code == 200 else listed
             if name in {"version", "metadata"} and expected.status_code == 200:
@@ -66,7 +66,7 @@ def test_every_operation_is_one_call(api: ContractApp) -> None:
     for name in OPERATIONS:
         operation(api, name, "counted", FULL, "portfolio")
     send(api, "/shares", "counted")
-    assert used() - before == len(OPERATIONS) + 2  # with this question itself
+    assert used() - before == len(OPERATIONS) + 2  # including this call
 
 
 @pytest.mark.parametrize("key", ["second", "minute", "day", "month"])

@@ -1,8 +1,8 @@
 """A deployment under checked traffic for minutes while data, keys and servers change and are killed.
 
-Callers request pages, figures, prices and `/v1/me` of two workers, plain and compressed. Meanwhile runs are published
-anew, snapshots collected, keys issued and revoked, and Redis and PostgreSQL killed and brought back. Every answer is compared
-with what the same snapshot answered before, and pages of scores with the seal itself.
+Callers request pages, figures, prices and `/v1/me` from two workers, plain and compressed. Meanwhile runs are republished,
+snapshots collected, keys issued and revoked, and Redis and PostgreSQL killed and restarted. Every answer is compared with earlier
+answers from the same snapshot, and pages of scores with the seal itself.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ A_DAY = 1_000_000
 AWAY = "503 upstream_unavailable"
 LIMITED = "429 rate_limit_second"
 FAULT_SECONDS = 12.0
-"""Between two faults."""
+"""Seconds between two faults."""
 CALLS_AFTER_A_FAULT = 60
-"""Calls that must all be answered before what follows counts as undisturbed."""
+"""Number of calls that must all succeed before the following ones count as undisturbed."""
 WARM_CALLS = 500
-"""Calls before memory and descriptors are expected to stay: on a slow machine they take longer than a third of the time."""
+"""Number of calls after which memory and descriptors must be stable: on a slow machine they take more than a third of the time."""
 
 
 @dataclass

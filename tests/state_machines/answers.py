@@ -47,7 +47,7 @@ def find(
     Parameters
     ----------
     seen, root
-        The alpha as the server saw it last, and as it is; None where there is none of that name.
+        The alpha as of the server's last refresh, and now; None if it does not exist.
     pinned
         The requested snapshot.
     """
@@ -68,7 +68,7 @@ def find(
     if pinned not in seen.there:
         return [now]
     known = _answer(endpoint, seen, pinned, limit, offset)
-    # Removed since the server looked: it answers from memory, or finds out.
+    # Removed since the server's last refresh: it answers from memory, or notices the removal.
     return [known] if pinned in root.there else [known, now]
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 START: Final = datetime(2100, 1, 29, 12, tzinfo=UTC)
-"""Later than any file is written, shortly before a month ends."""
+"""A time after every file was written, shortly before the end of a month."""
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 SECOND: Final = timedelta(seconds=1)
 
@@ -28,7 +28,7 @@ _READ_BY_DATETIME: Final = (
     "serve.reader_lease.datetime",
     "serve.endpoints.changes.datetime",
 )
-"""Names by which the product's modules read the time that an answer or a removal depends on."""
+"""Names through which the product's modules read the clock where an answer or a removal depends on it."""
 
 
 class Clock:

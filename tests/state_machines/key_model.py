@@ -18,7 +18,7 @@ GRANTS: Final[Mapping[str, frozenset[str]]] = {
     "list:Test_two,Prod_three": frozenset({"Test_two", "Prod_three"}),
     "list:": frozenset(),
 }
-"""What may be granted of alphas and of runs -> what that allows."""
+"""Grant of alphas or runs, as typed -> the alphas it allows."""
 ME, LIST, GET, SCORES, WEEKS, SNAPSHOTS = (
     "meta.me",
     "research.screen",
@@ -35,7 +35,7 @@ ENDPOINTS: Final[Mapping[str, frozenset[str]]] = {
 }
 
 Rate = tuple[int, int, int, int | None]
-"""Calls in a second, a minute, a day and a month."""
+"""Limits of calls per second, minute, day and month."""
 WIDE: Final[Rate] = (1_000_000, 1_000_000, 1_000_000, None)
 RATES: Final[tuple[Rate, ...]] = (WIDE, (2, 6, 15, 30), (1_000_000, 4, 1_000_000, 9))
 _ROLLING: Final = (timedelta(seconds=1), timedelta(minutes=1), timedelta(days=1))

@@ -177,7 +177,7 @@ class KeyRules(Store):
         self.tally["expiry"] += 1
 
     def _wait_until(self, then: datetime) -> None:
-        # A server looks every second, so that it never goes by what was there a long time ago.
+        # A server refreshes every second, so that its state is never old.
         self.look()
         self.system.clock.move(then - self.now)
         self.look()

@@ -25,7 +25,7 @@ from tests.state_machines.store import PICK, Store, text
 _ALPHA: Final = st.sampled_from(ALPHAS)
 _RELEASE: Final = st.sampled_from((THIS, *RELEASES))
 _NOTICED: Final = st.sampled_from((True, True, False))
-"""Whether the server looks before anything else happens."""
+"""Whether the server refreshes before anything else happens."""
 _GRACES: Final = {
     "0s": timedelta(),
     "30s": timedelta(seconds=30),

@@ -66,15 +66,15 @@ class Published:
     current
         The snapshot served.
     withdrawn
-        The one that was served when the alpha was withdrawn.
+        The snapshot that was served when the alpha was withdrawn.
     built
-        Snapshot -> run and release; of all that there ever were.
+        Snapshot -> run and release, for all snapshots ever built.
     left
-        Snapshot -> when it stopped being served, of those that are there beside the current one.
+        Snapshot -> when it stopped being served, for existing snapshots other than the current one.
     first
-        Snapshot -> when it was served for the first time since its files are there.
+        Snapshot -> when it was first served since its files were written.
     verdicts
-        Snapshot that was rolled back from -> what that says.
+        Snapshot that was rolled back from -> scope of the rollback.
     """
 
     runs: tuple[Run, ...]
@@ -118,7 +118,7 @@ class Published:
         return self.current is None or self.built[self.current] != (run.number, release)
 
     def publish(self, snapshot: str, run: Run, release: Release, now: datetime) -> None:
-        """Serve what a build made."""
+        """Serve the snapshot of a build."""
         self.built[snapshot] = (run.number, release)
         self._serve(snapshot, now)
 
@@ -155,7 +155,7 @@ class Published:
         return None
 
     def _judged(self, run: int, release: Release) -> bool:
-        """Whether it was rolled back: the run, a release's build of it, or those files."""
+        """Whether a rollback applies to it: to the run, to a release's build of it, or to its files."""
         return any(
             _judges(verdict, run, release) or self.built[snapshot] == (run, release)
             for snapshot, verdict in self.verdicts.items()

@@ -17,7 +17,7 @@ from tests.support.seals import make_seal, rewrite
 ALPHAS: Final = ("Test_one", "Test_two", "Prod_three")
 ABSENT: Final = "Test_nowhere"
 _DAYS: Final = (1, 2, 2, 3)
-"""When the runs of an alpha were sealed; two of them at the same moment."""
+"""Times at which the runs of an alpha were sealed; two of them are equal."""
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,13 @@ class Run:
     Attributes
     ----------
     number
-        Its place among those of its alpha.
+        Its position among the runs of its alpha.
     name
-        As in the list of alphas.
+        Name in the list of alphas.
     described
         Whether it has a written description.
     scores, weeks
-        Rows of `/scores` and `/rebalances`, in the order they come in.
+        Rows of `/scores` and `/rebalances`, in served order.
     """
 
     seal: Path

@@ -30,12 +30,12 @@ from tests.state_machines.runs import ALPHAS, Runs
 from tests.state_machines.system import LOOK_AGAIN, System
 
 PICK: Final = st.integers(0, 1000)
-"""Chooses from what there is then."""
+"""Index that selects one of the items that exist when the rule runs."""
 OBSERVER: Final = "observer@example.org"
 _BEFORE_A_LOOK: Final = timedelta(minutes=10)
-"""How long before its last look a server's lease begins."""
+"""Time before a server's last refresh from which its lease protects snapshots."""
 _LEASED: Final = timedelta(minutes=15)
-"""How long a lease holds that is not refreshed."""
+"""Lifetime of a lease that is not refreshed."""
 
 
 def text(at: datetime) -> str:
@@ -49,9 +49,9 @@ class Store(RuleBasedStateMachine):
     Attributes
     ----------
     root
-        What is published.
+        The published state.
     seen
-        The same when the server looked last.
+        The published state at the server's last refresh.
     """
 
     runs: ClassVar[Runs]

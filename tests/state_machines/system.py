@@ -31,9 +31,9 @@ from tests.support.pipeline_command import CommandResult, run_pipeline
 
 T = TypeVar("T")
 NEVER = 3600.0
-"""Seconds between two looks of the server by itself: longer than any test."""
+"""Seconds between automatic refreshes of the server: longer than any test."""
 LOOK_AGAIN = timedelta(seconds=60)
-"""A server refreshes its lease when it looks, but not more often than so."""
+"""Minimum time between renewals of a server's lease, which happen when it refreshes."""
 
 
 @contextmanager
@@ -48,12 +48,12 @@ def working_as(release: Release) -> Iterator[None]:
 
 
 class System:
-    """The real thing.
+    """The real components under test.
 
     Parameters
     ----------
     folder
-        For all of it.
+        Folder of all their files.
     """
 
     def __init__(self, folder: Path) -> None:

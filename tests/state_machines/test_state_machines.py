@@ -25,7 +25,7 @@ STEPS = 40
 FEW, MANY = 15, 200
 COMMON = ("build", "gc", "answer 200", "answer 401 key_expired")
 RARE = ("rollback", "withdraw", "restore", "walks ended", "answer 304", "answer 404 snapshot_not_found")
-"""What only many histories are certain to come to."""
+"""Events that only many histories are certain to reach."""
 
 
 class Histories(PublicationRules, KeyRules, CallRules):

@@ -67,7 +67,7 @@ def test_a_dead_worker_delays_neither_its_replacement_nor_a_signal(server_root: 
     ):
         eventually(lambda: log.read_text().count("Application startup complete") == 2)
         (victim, *_) = _workers(log)
-        os.kill(victim, signal.SIGSTOP)  # it is pinged and cannot answer
+        os.kill(victim, signal.SIGSTOP)  # the parent pings it and gets no answer
         time.sleep(2)
         os.kill(victim, signal.SIGKILL)
         started = time.monotonic()

@@ -43,7 +43,7 @@ class Case(NamedTuple):
 
 
 CASES = {
-    # What is right.
+    # Valid requests.
     "a page": Case(head(SCORES), OK),
     "another page": Case(head(f"{SCORES}?limit=2"), OK),
     "a page with a fragment": Case(head(f"{WEEK}#x"), OK),
@@ -75,7 +75,7 @@ CASES = {
     "a broken chunk": Case(
         head(SCORES, "Transfer-Encoding: chunked") + b"zz\r\n" + head(WEEK), BAD, open=False
     ),
-    # No such path, no such method.
+    # Unknown paths and methods.
     "POST": Case(head(WEEK, "Content-Length: 0", method="POST"), NOT_GET),
     "a method of another name, no such path": Case(head("/none", method="PURGE"), GONE),
     "a method of another name with a body": Case(
@@ -84,12 +84,12 @@ CASES = {
     # Raw bytes are read as if they were percent-encoded.
     "a raw byte in the path": Case(head("/v1/alphas/\xe9/scores"), [(403, "run_not_allowed")]),
     "a raw byte in the query": Case(head(f"{HEALTH}?a=\xff"), NO_HOST),
-    # A host that is none.
+    # Invalid hosts.
     "no host": Case(head(HEALTH, host=None), NO_HOST),
     "two hosts": Case(head(HEALTH, "Host: there"), NO_HOST),
     "a host with a blank": Case(head(HEALTH, host="a b"), NO_HOST),
     "a host with a raw byte": Case(head("/v1/%68ealth", host="\x80"), NO_HOST),
-    # What is not HTTP/1.1.
+    # Anything but HTTP/1.1.
     "no version": Case(b"GET /v1/health\r\n\r\n", NO_HOST, open=False),
     "another version": Case(head("*", method="PRI", version="2.0"), BAD, open=False),
     "an unknown method": Case(head(HEALTH, method="BREW"), BAD, open=False),
@@ -113,7 +113,7 @@ CASES = {
         )
         for coding in CODINGS
     },
-    # What is too much.
+    # Excessive requests.
     "a target too long": Case(head("/v1/" + "a" * 1997), LONG),
     "a query too long": Case(head(f"{WEEK}?symbol=" + "a" * 3000), LONG),
     "a head too long": Case(head(HEALTH, *(f"A{n}: " + "b" * 400 for n in range(16))), LARGE),
@@ -121,10 +121,10 @@ CASES = {
 
 
 AS_A_WHOLE = {
-    # A request line with raw bytes is mended where it comes in one piece.
+    # Raw bytes in a request line are percent-encoded if the line arrives in one piece.
     "a raw byte in the path",
     "a raw byte in the query",
-    # An answer that is there already comes before the refusal of what follows it.
+    # A finished answer is sent before the refusal of the next request.
     "a broken chunk",
     *(name for name, case in CASES.items() if len(case.sent) >= 1000),
 }
@@ -209,6 +209,6 @@ def test_every_answered_request_has_a_line_in_the_log(server: Server) -> None:
     with server.connect() as wire:
         wire.send(CASES["a target too long"].sent)
         assert wire.answer().status == 414
-    # Written once the answer is.
+    # Logged once the answer was sent.
     eventually(lambda: '"uri_too_long"' in server.log.read_text())
     assert all(line.startswith("{") for line in server.log.read_text().splitlines())

@@ -69,6 +69,6 @@ def test_a_trickling_head_times_out(server: Server) -> None:
                 wire.send(b"c")
                 time.sleep(0.1)
 
-        # The connection is closed while the head still arrives, not only after it stopped.
+        # The connection is closed while the head is still arriving, not only after it stopped.
         with pytest.raises((BrokenPipeError, ConnectionResetError)):
             trickle()
