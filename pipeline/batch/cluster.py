@@ -156,6 +156,6 @@ def build_on_worker(seal: str, options: Mapping[str, Any], required: Mapping[str
     differ = [name for name in required if here.get(name) != required[name]]
     there, ours = (shown({name: parts.get(name, "none") for name in differ}) for parts in (here, required))
     return (
-        f"--cluster: the worker {get_worker().address} has another release: {there}; this command has "
+        f"--cluster: the worker {get_worker().address} is of another release: it has {there}, this command has "
         f"{ours}; install the same on both, or stop that worker"
     )

@@ -104,7 +104,7 @@ def test_a_seal_that_would_be_refused_is_explained_and_leaves_no_files(
 ) -> None:
     wrong = tables | {"trades": tables["trades"].slice(1)}
     with pytest.raises(
-        SealRefused, match=r"positions\.fills \(positions\.parquet\): quantity is not the quantity before"
+        SealRefused, match=r"positions\.fills \(positions\.parquet\): quantity is not the previous quantity"
     ):
         filled(tmp_path / "seal", wrong).write()
     assert list(tmp_path.iterdir()) == []
