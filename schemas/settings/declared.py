@@ -212,7 +212,7 @@ GROUPS: Final = (
                 "explorer",
                 SWITCH,
                 "Serve the explorer, a page that shows results in a browser, at /explorer, and redirect / to "
-                "it. The page needs no key, its data the visitor's; off makes its paths 404.",
+                "it. The page needs no key, its data need the visitor's; off makes its paths 404.",
                 default=False,
             ),
             Setting(
@@ -320,8 +320,8 @@ GROUPS: Final = (
             Setting(
                 "gc_grace",
                 DURATION,
-                "How long `gc` keeps a snapshot at least after it was replaced, so that clients that pin it can "
-                "finish. 90s, 30m, 12h or 7d.",
+                "Minimum time for which `gc` keeps a replaced snapshot, so that clients that pin it can finish, "
+                "such as 90s, 30m, 12h or 7d.",
                 otherwise="1d",
                 own_flag="--grace",
             ),
@@ -335,7 +335,7 @@ GROUPS: Final = (
             Setting(
                 "webhook_secret",
                 text(),
-                "Signs them, as Standard Webhooks does.",
+                "Secret that signs events, by Standard Webhooks.",
                 secret=True,
                 own_flag="",
             ),
@@ -343,7 +343,7 @@ GROUPS: Final = (
             Setting(
                 "lineage_token",
                 text(),
-                "Bearer token for that address.",
+                "Bearer token for the lineage service.",
                 secret=True,
                 own_flag="",
             ),

@@ -23,13 +23,13 @@ KEYS_AND_LIMITS: Final = Group(
         Setting(
             "limits_state",
             text("path"),
-            "File in which a single process keeps its counts of calls over a restart; not used with Redis.",
+            "File in which a single process keeps its call counts across restarts; not used with Redis.",
             otherwise="beside a local datasets root, else beside the store's file",
         ),
         Setting(
             "redis",
             REDIS_URL,
-            "Redis in which several workers or machines count calls together.",
+            "Redis server in which several workers or machines share call counts.",
             otherwise="each process counts by itself",
             secret=True,
             own_flag="",
@@ -37,8 +37,8 @@ KEYS_AND_LIMITS: Final = Group(
         Setting(
             "pepper",
             PEPPERS,
-            "Server-side secrets of the keys' digests, newest first, separated by commas: the first makes new "
-            "digests, all of them verify. At least 16 characters; use 32 random bytes in hex.",
+            "Server-side secrets for the digests of keys, newest first, separated by commas: the first is used for "
+            "new keys, all of them verify. At least 16 characters; use 32 random bytes in hex.",
             default=(),
             otherwise="the file beside an SQLite store; none with PostgreSQL",
             secret=True,
@@ -67,7 +67,7 @@ KEYS_AND_LIMITS: Final = Group(
         Setting(
             "actor",
             text(),
-            "Who is recorded in the audit log for the commands on accounts and keys.",
+            "Name recorded in the audit log for the commands on accounts and keys.",
             otherwise="the login name",
             own_flag="",
         ),
