@@ -53,7 +53,7 @@ class _Ending:
     Parameters
     ----------
     delay_seconds
-        How long the port stays open after a SIGTERM; whoever sits at a terminal does not wait.
+        Seconds that the port stays open after a SIGTERM; after a SIGINT it closes at once.
     """
 
     def __init__(self, delay_seconds: float) -> None:
@@ -90,11 +90,11 @@ class Server(uvicorn.Server):
     Parameters
     ----------
     config
-        Of the server.
+        Configuration of uvicorn.
     draining
-        Called when no more connections are wanted.
+        Called when draining starts.
     delay_seconds
-        How long the port stays open after a SIGTERM; whoever sits at a terminal does not wait.
+        Seconds that the port stays open after a SIGTERM; after a SIGINT it closes at once.
     """
 
     def __init__(self, config: uvicorn.Config, draining: Notify, delay_seconds: float) -> None:
@@ -128,11 +128,11 @@ class Supervisor(Multiprocess):
     Parameters
     ----------
     config, sockets
-        Of the server.
+        Configuration of uvicorn, and the bound sockets.
     draining
-        Called when no more connections are wanted.
+        Called when draining starts.
     delay_seconds
-        How long the port stays open after a SIGTERM; whoever sits at a terminal does not wait.
+        Seconds that the port stays open after a SIGTERM; after a SIGINT it closes at once.
     """
 
     def __init__(

@@ -139,8 +139,8 @@ def _compared(service: ServerState, request: Request, named: tuple[Snapshot, ...
     query = comparison_query(request, values["by"])
     order = Order(values["order"], values["limit"], values["offset"])
     book = query.compared_book
-    held = book is None or holds_book(snapshot, query.table, book, raw=request.raw)
-    if not (held and snapshot.has_rows(query.table, book)):
+    has_book = book is None or holds_book(snapshot, query.table, book, raw=request.raw)
+    if not (has_book and snapshot.has_rows(query.table, book)):
         return _page(service, request, query, Nearest(), (kind_missing(query.table),))
     if named is None and query.by == "returns":
         store = service.neighbours.of(query.book)

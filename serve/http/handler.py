@@ -255,16 +255,16 @@ class EndpointHandler:
         rights = (caller.callable_ids, caller.alphas, caller.runs, request.raw)
         name = (self.endpoint.id, snapshot.published_at, *request.values.items(), *rights)
 
-        def make() -> Single:
-            made = function.answer(service, request)
-            content = orjson.dumps(made.data)
-            made = replace(made, data=orjson.Fragment(content))
-            if all(x["code"] != BLOCK_ERROR for x in made.warnings):  # the error may be temporary
-                service.bodies.put(snapshot.key, name, made, len(content) + OVERHEAD)
-            return made
+        def compute() -> Single:
+            answer = function.answer(service, request)
+            content = orjson.dumps(answer.data)
+            answer = replace(answer, data=orjson.Fragment(content))
+            if all(x["code"] != BLOCK_ERROR for x in answer.warnings):  # the error may be temporary
+                service.bodies.put(snapshot.key, name, answer, len(content) + OVERHEAD)
+            return answer
 
-        known: Single | None = service.bodies.get(snapshot.key, name)
-        return await service.compute(make) if known is None else known
+        cached: Single | None = service.bodies.get(snapshot.key, name)
+        return await service.compute(compute) if cached is None else cached
 
     def _content(self, request: Request, answer: Answer) -> bytes:
         """Assemble the body of an answer that is not a cached page."""

@@ -69,7 +69,7 @@ def compare(
         withheld.update(weeks=reason, names=reason)
     if _METRICS in may_call:
         query = MetricsQuery(frozenset(x.endpoint for x in SOURCES if x.endpoint in may_call), raw=raw)
-        before, after = (answer(one, query).data for one in (earlier, later))
+        before, after = (answer(snapshot, query).data for snapshot in (earlier, later))
         figures = [_figure(x, _entry(before, x), _entry(after, x), withheld) for x in IN_METRICS]
     else:
         withheld["figures"] = f"the key may not call {_METRICS}"
@@ -135,8 +135,8 @@ _SPANS: Final = ("added", "removed", "changed")
 def _common(earlier: Snapshot, later: Snapshot, *, raw: bool) -> list[str]:
     """Return the columns that both snapshots have and the key may read."""
     before, after = (
-        [x.name for x in visible_columns("decisions", one.columns("decisions"), raw=raw)]
-        for one in (earlier, later)
+        [x.name for x in visible_columns("decisions", snapshot.columns("decisions"), raw=raw)]
+        for snapshot in (earlier, later)
     )
     return [name for name in before if name in after]
 
@@ -144,25 +144,25 @@ def _common(earlier: Snapshot, later: Snapshot, *, raw: bool) -> list[str]:
 def _incomparable(earlier: Snapshot, later: Snapshot, may_call: Collection[str]) -> str | None:
     if _SECTIONS not in may_call:
         return f"the key may not call {_SECTIONS}"
-    for one, which in ((earlier, "earlier"), (later, "later")):
-        if not one.has("decisions"):
+    for snapshot, which in ((earlier, "earlier"), (later, "later")):
+        if not snapshot.has("decisions"):
             return f"the run of the {which} snapshot holds no decisions"
-    rows = sum(one.entry("decisions").rows for one in (earlier, later))
+    rows = sum(snapshot.entry("decisions").rows for snapshot in (earlier, later))
     return f"{rows} rows are too many to compare in one request" if rows > _MAX_ROWS else None
 
 
 def _compared(before: str, after: str, columns: Collection[str]) -> Statement:
     """Return the query that counts the rows before, after and differing, for each week and for each name."""
-    one, other = source(before), source(after)
+    left, right = source(before), source(after)
     differs = " OR ".join(["b.symbol IS NULL", "a.symbol IS NULL", *(_distinct(name) for name in columns)])
     sql = (
         "SELECT date, symbol, count(before) AS before, count(after) AS after, count_if(differs) AS differing"  # noqa: S608 - declared names and bound values alone
         " FROM (SELECT coalesce(b.date, a.date) AS date, coalesce(b.symbol, a.symbol) AS symbol, b.symbol AS before,"
         f" a.symbol AS after, ({differs}) AS differs"
-        f" FROM {one.sql} AS b FULL JOIN {other.sql} AS a ON b.date = a.date AND b.symbol = a.symbol)"
+        f" FROM {left.sql} AS b FULL JOIN {right.sql} AS a ON b.date = a.date AND b.symbol = a.symbol)"
         " GROUP BY GROUPING SETS ((date), (symbol))"
     )
-    return Statement(sql, (*one.binds, *other.binds))
+    return Statement(sql, (*left.binds, *right.binds))
 
 
 def _distinct(name: str) -> str:

@@ -23,7 +23,7 @@ from serve.pages.query import NO_ROWS, PageQuery, PageResult, Rows
 
 _ROW: Final = tuple(column.name for column in ROWS["equity"].columns)
 LEDGER_COLUMNS: Final = tuple(name for name in _ROW if name in TABLES["portfolio"])
-"""Columns of the ledger behind a curve."""
+"""Columns of the ledger that a curve is computed from."""
 _MEASURED: Final = tuple(name for name in _ROW if name not in LEDGER_COLUMNS)
 _BEFORE: Final = _ROW[: _ROW.index(_MEASURED[0])]
 _AFTER: Final = tuple(name for name in LEDGER_COLUMNS if name not in _BEFORE)
@@ -41,7 +41,7 @@ class Ledger:
     dates
         Day of each session.
     starting, ending
-        Opening and closing equity; NaN stands for null.
+        Opening and closing equity; NaN for null.
     """
 
     before: list[bytes]
@@ -51,7 +51,7 @@ class Ledger:
     ending: Floats
 
     def between(self, first: dt.date | None, last: dt.date | None) -> tuple[int, int]:
-        """Return the sessions within some days, from first to end, exclusive; None leaves an end of the days open."""
+        """Return the range of sessions in a window of days, end exclusive; None leaves an end of the window open."""
         days = self.dates
         start = 0 if first is None else int(days.searchsorted(np.datetime64(first, "D"), "left"))
         end = len(days) if last is None else int(days.searchsorted(np.datetime64(last, "D"), "right"))

@@ -170,7 +170,7 @@ class RowTable:
         return self._file is not None and not self._file.path.exists()
 
     def _between(self, query: PageQuery) -> tuple[int, int]:
-        """Return the rows within a query's days, from first to end, exclusive."""
+        """Return the range of rows in a query's window of days, end exclusive."""
         days, first, last = self._days, query.first, query.last
         start = 0 if first is None else int(days.searchsorted(_day(first), "left"))
         end = len(days) if last is None else int(days.searchsorted(_day(last), "right"))
@@ -196,7 +196,7 @@ class RowTable:
 
 
 def _is_range(query: PageQuery) -> bool:
-    """Whether the rows are all those of the days, in the order of the file."""
+    """Whether a query selects all rows of its window, in file order."""
     return (query.symbols, query.direction, query.min_abs_weight, query.sort) == (None, None, None, None)
 
 

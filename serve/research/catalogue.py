@@ -138,7 +138,7 @@ class EffectiveNumbers:
 
 
 def _stored_pairs(folder: Path, keys: Iterable[Key]) -> Pairs | None:
-    """Read the sum over the pairs of some runs; None if the file is missing, damaged or about other runs."""
+    """Read the sum over the pairs of some runs; None if the file is missing, damaged or for other runs."""
     try:
         stored = orjson.loads((folder / _STORED).read_bytes())
         return Pairs(**stored["pairs"]) if stored["runs"] == _digest(keys) else None

@@ -361,7 +361,7 @@ def _key(pointer: Pointer) -> Key:
 
 
 def _make_private(folder: Path) -> None:
-    """Create a private folder; raises PermissionError for an existing one that others may use."""
+    """Create a private folder; raises PermissionError if it exists and others may use it."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = folder.stat(follow_symlinks=False)
     if status.st_uid != os.geteuid() or status.st_mode & 0o077:
