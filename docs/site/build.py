@@ -1,8 +1,8 @@
 """Build the site of the documents: ``python docs/site/build.py [FOLDER]``; `just site` writes it to ``site/``.
 
-The pages are those of the repository: ``docs/``, and from outside it the ones that `OUTSIDE` lists. They are put side by
-side in a folder of their own, with their links rewritten; Zensical makes HTML of that folder, and refuses a link or an
-anchor that leads nowhere. Nothing on a page is fetched from another host.
+The pages are ``docs/`` and the further files of the repository that `OUTSIDE` lists. They are copied into one folder, with
+their links rewritten; Zensical renders that folder as HTML and refuses dead links and anchors. No page fetches anything from
+another host.
 """
 
 from __future__ import annotations
@@ -37,10 +37,9 @@ OUTSIDE: Final = {
     "clients/datasets/README.md": "clients/datasets.md",
     "clients/seal-writer/README.md": "clients/seal-writer.md",
 }
-"""Path in the repository -> path in the site. The README is the start of a repository as the index is that of the site:
-a link to the one leads to the other here."""
+"""Path in the repository -> path in the site. In the site, links to the README lead to the index, which takes its place."""
 FOLDERS: Final = {"docs": "index.md", "docs/decisions": "decisions/index.md"}
-"""Folders that a page may link to, and the page that stands for each."""
+"""Folder that pages may link to -> page of the site that replaces it."""
 COPIED: Final = (".md", ".json", ".png", ".svg")
 
 _FENCE: Final = re.compile(r"^( *)(```+)([^\n`]*)\n(.*?)^\1\2 *$", re.MULTILINE | re.DOTALL)
@@ -50,11 +49,11 @@ _TITLE: Final = re.compile(r"^# (.+)$", re.MULTILINE)
 
 
 class BrokenLink(ValueError):
-    """A page links to what is not in the repository."""
+    """A page links to a file that is not in the repository."""
 
 
 def pages() -> dict[str, str]:
-    """Return path in the repository -> path in the site, of every file that the site is made of."""
+    """Return path in the repository -> path in the site, for every file of the site."""
     found = {
         path.relative_to(REPOSITORY).as_posix(): path.relative_to(DOCS).as_posix()
         for path in sorted(DOCS.rglob("*"))
@@ -64,7 +63,7 @@ def pages() -> dict[str, str]:
 
 
 def stage(folder: Path) -> None:
-    """Write every page into a folder, links rewritten to where their targets are there."""
+    """Write every page into a folder, with its links rewritten."""
     known = pages() | OUTSIDE
     for source, page in pages().items():
         target = folder / page
@@ -80,7 +79,7 @@ def stage(folder: Path) -> None:
 
 
 def outside_fences(text: str, change: Callable[[str], str]) -> str:
-    """Change a page but for its fenced blocks."""
+    """Apply a change to a page, except in its fenced blocks."""
     parts, at = [], 0
     for fence in _FENCE.finditer(text):
         parts += [change(text[at : fence.start()]), fence[0]]
@@ -89,12 +88,12 @@ def outside_fences(text: str, change: Callable[[str], str]) -> str:
 
 
 def relink(text: str, source: str, page: str, known: dict[str, str]) -> str:
-    """Let the links of a page lead to pages of the site; what is no page of it is named by its text alone.
+    """Rewrite the links of a page to pages of the site; a link to any other file is replaced by its text.
 
     Raises
     ------
     BrokenLink
-        For a target that is neither in the repository nor at an address of its own.
+        For a target that is neither in the repository nor a URL.
     """
 
     def link(found: re.Match[str]) -> str:
@@ -118,7 +117,7 @@ def relink(text: str, source: str, page: str, known: dict[str, str]) -> str:
 
 
 def with_diagrams(text: str, page: str, folder: Path) -> str:
-    """Draw the diagrams of a page; what is drawn once is stored beside the pages, for drawing takes seconds."""
+    """Render the diagrams of a page; renderings are cached beside the pages, since each takes seconds."""
 
     def drawn(found: re.Match[str]) -> str:
         if found[3].strip() != "mermaid":
@@ -138,12 +137,12 @@ def with_diagrams(text: str, page: str, folder: Path) -> str:
 
 
 def sized(svg: str) -> str:
-    """Give a drawing the width it was laid out for, so that letters are of one size in all of them."""
+    """Set the width of a drawing to that of its layout, so that all drawings have the same font size."""
     return re.sub(r'width="100%"(.*?max-width: ([\d.]+)px)', r'width="\2"\1', svg, count=1, flags=re.DOTALL)
 
 
 def decisions() -> str:
-    """Return the list of the decisions, made of their titles."""
+    """Return the page that lists the decisions by title."""
     lines = ["# Decisions", "", "Why it is built this way: one page for each choice that lasts.", ""]
     for path in sorted((DOCS / "decisions").glob("*.md")):
         title = _TITLE.search(path.read_text("utf-8"))
@@ -152,7 +151,7 @@ def decisions() -> str:
 
 
 def build(out: Path) -> None:
-    """Make the site in a folder, which is emptied first; a warning ends it."""
+    """Build the site in a folder, which is emptied first; a warning ends the build."""
     shutil.rmtree(STAGING / "pages", ignore_errors=True)
     stage(STAGING / "pages")
     shutil.copyfile(HERE / "zensical.toml", STAGING / "zensical.toml")
