@@ -137,7 +137,7 @@ def _gathered(tables: Mapping[str, Collection[str]], read: ReadColumns) -> Evide
         sections, panel_rows, forward_returns = _cross_sections(tables["decisions"], read, symbols)
     prices = sample_prices(tables, read, symbols, panel_rows)
     if sections is not None:
-        panel = replace(sections.panel, span=prices.span, marks=prices.at_weeks)
+        panel = replace(sections.panel, span=prices.span, marks=prices.at_weeks, positions=prices.positions)
         sections = replace(sections, panel=panel)
     trials = {}
     if "trials" in tables:

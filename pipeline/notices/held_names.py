@@ -22,6 +22,8 @@ class Holdings:
     ----------
     book
         Name of the book.
+    codes
+        Number of each name, ascending, shape (names,).
     days
         Sessions as days since 1970, ascending, shape (sessions,).
     marks
@@ -31,9 +33,19 @@ class Holdings:
     """
 
     book: str
+    codes: Integers
     days: Integers
     marks: Floats
     quantities: Floats
+
+    def notional(self, codes: Integers, days: Integers) -> Floats:
+        """Return the signed value of names at the close of the first session after each day, shape (codes, days); 0 where not held."""
+        (row, known), column = place_in(codes, self.codes), np.searchsorted(self.days, days, side="right")
+        value = np.zeros((codes.size, days.size))
+        at = np.ix_(known, column < self.days.size)
+        of = np.ix_(row[known], column[column < self.days.size])
+        value[at] = np.nan_to_num(self.quantities[of] * self.marks[of])
+        return value
 
     @property
     def sides(self) -> Floats:
@@ -86,4 +98,4 @@ class HeldNames:
         at = row[among], column[among]
         marks, quantities = (np.full((codes.size, self._sessions.size), np.nan) for _ in columns)
         marks[at], quantities[at] = (values[among] for values in columns)
-        return Holdings(self._book, self._sessions, marks, quantities)
+        return Holdings(self._book, codes, self._sessions, marks, quantities)

@@ -40,6 +40,7 @@ _ON_RETURNS: Final = (
     "universe.gaps",
     "signal.innovation_ic",
     "signal.weight_ic",
+    "book.tilt",
     "universe.barred_names",
     *_BESIDE_MARKS,
     "signal.chained_returns",
@@ -85,6 +86,8 @@ class Panel:
         None where the run sealed no fills.
     marks
         Marks at the close of the rebalance date; None where the run sealed no positions.
+    positions
+        Signed value in long_short at the next close; None where the run sealed none of it.
     """
 
     dates: Dates
@@ -94,6 +97,7 @@ class Panel:
     tradeable: Floats | None = None
     span: Span | None = None
     marks: Floats | None = None
+    positions: Floats | None = None
 
     @property
     def entry_days(self) -> Dates:
@@ -123,6 +127,7 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
         yield not_checked("signal.weight_ic", "the run sealed no long_short_target_weight")
     else:
         yield judge_weights(panel.weights, panel.scores, returns)
+    yield judge_tilt(panel.weights, panel.positions, returns)
     if panel.tradeable is None:
         yield not_checked("universe.barred_names", "the run sealed no next_open_tradeable")
     else:
@@ -279,6 +284,26 @@ def judge_weights(weights: Floats, scores: Floats, returns: Floats) -> NoticeOut
         np.concatenate(sides),
         "Within the sides of long_short, weights have a rank correlation with forward returns that exceeds that of the score by {mean:.3f}.",
         "sides of different weights",
+    )
+
+
+def judge_tilt(weights: Floats | None, positions: Floats | None, returns: Floats) -> NoticeOutcome:
+    """Judge whether positions are larger than their target weights where they pay.
+
+    The move of the first day adds to a long position what it takes from the gain of a short one, so that it cancels over both.
+    """
+    notice = "book.tilt"
+    if weights is None or positions is None:
+        return not_checked(notice, "the run did not seal target weights and positions of long_short")
+    sides = [
+        rank_correlations(np.where(sign * weights > 0, positions / weights, np.nan), sign * returns)
+        for sign in (1, -1)
+    ]
+    return judge_mean(
+        notice,
+        np.mean(sides, axis=0),
+        "Within the sides of long_short positions relative to their target weights have a rank correlation of {mean:.3f} with what the names earned.",
+        "positions on both sides",
     )
 
 

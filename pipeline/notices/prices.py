@@ -23,6 +23,7 @@ from schemas.notices import BASIS_POINTS
 from schemas.notices.books import NEARLY_UNBORROWED
 from schemas.tables.books import (
     ADJUSTING,
+    CONDITIONED_BOOKS,
     RAW_PREFIX,
     SETTLEMENTS,
     TRADE_ONLY_SUFFIXES,
@@ -100,8 +101,8 @@ class Prices:
         Samples for the probe.
     fills, closes, holdings, flows
         As in :class:`pipeline.notices.evidence.Evidence`; `closes` are its ``marks``.
-    span, at_weeks
-        Mids and marks of the panel of the cross-sections; None where the run sealed no fills, or no positions.
+    span, at_weeks, positions
+        Of the panel of the cross-sections, as :class:`pipeline.notices.panel.Panel` has them.
     """
 
     marks: Sample = NO_SAMPLE
@@ -112,6 +113,7 @@ class Prices:
     flows: Mapping[str, Flows] = field(default_factory=dict)
     span: Span | None = None
     at_weeks: Floats | None = None
+    positions: Floats | None = None
 
 
 def sample_prices(
@@ -158,13 +160,17 @@ def sample_prices(
     chosen = symbols.first(np.asarray(np.isfinite(marks).any(axis=0)))
     periods = [period(sessions[place - 1], sessions[place]) for place in later]
     by_day = np.argsort(later)
+    holdings = held_names.holdings()
     prices = Prices(
         marks=Sample.of(symbols.names(chosen), periods, (now[:, chosen] / then[:, chosen] - 1).T),
         closes=(now[by_day], then[by_day]),
-        holdings=held_names.holdings(),
+        holdings=holdings,
         flows=pnl.flows(books, *shorts) if "pnl" in tables else {},
         span=span,
         at_weeks=marks[np.searchsorted(days, panel.days)][:, panel.codes].T,
+        positions=holdings.notional(panel.codes, panel.days)
+        if holdings is not None and holdings.book == CONDITIONED_BOOKS[0]
+        else None,
     )
     if fills is None:
         return prices

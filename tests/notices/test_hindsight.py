@@ -11,7 +11,16 @@ import numpy as np
 import polars as pl
 import pytest
 
-from examples.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, simulate_market, write_seal
+from examples.reference_engine import (
+    AlphaSpec,
+    Market,
+    RunRecord,
+    ledger,
+    run_alpha,
+    simulate_market,
+    write_seal,
+)
+from examples.reference_engine.market import Flags, Floats
 from examples.reference_engine.sessions import trading_sessions
 from examples.reference_engine.signal import raw_signal
 from examples.reference_engine.weekly_tables import forward_returns
@@ -37,6 +46,30 @@ def given(run: RunRecord, folder: Path) -> dict[str, NoticeOutcome]:
 
 def test_an_honest_run_has_no_notice(market: Market, tmp_path: Path) -> None:
     assert given(run_alpha(market, SPEC), tmp_path) == {}
+
+
+@pytest.mark.parametrize("variant", ["advisory", "_adjustments"])
+def test_positions_larger_than_their_weights_where_they_pay_are_noticed(
+    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variant: str
+) -> None:
+    """Every third position is up to a tenth larger or smaller by its return to come; target weights are advisory, or fills adjustments."""
+    gains, rebalance = np.nan_to_num(forward_returns(market)), ledger._Books.rebalance  # noqa: SLF001
+
+    def tilted(books: Any, target: Floats, tradeable: Flags, decided: int) -> Flags:
+        filled = rebalance(books, target, tradeable, decided)
+        week = int(np.searchsorted(market.decisions, decided))
+        gain = gains[week] * (np.arange(gains.shape[1]) % 3 == week % 3)
+        larger = books.shares * (1 + np.clip(3 * np.sign(books.shares) * gain, -0.1, 0.1))
+        kept = np.where(tradeable & books.bars[books.session], larger, books.shares)
+        books.fill(kept, variant=variant.replace("advisory", ""), phase="rebalance", change="weight_increase")
+        return filled
+
+    monkeypatch.setattr(ledger._Books, "rebalance", tilted)  # noqa: SLF001
+    run = run_alpha(market, SPEC)
+    advisory = {"reconciliation": {"targets": "advisory"}} if variant == "advisory" else {}
+    notices = given(replace(run, manifest={**run.manifest, **advisory}), tmp_path)
+    assert notices.keys() == {"book.tilt"}
+    assert notices["book.tilt"].value == pytest.approx(0.38, abs=0.05)
 
 
 def test_losing_names_that_could_not_be_traded_are_noticed(market: Market, tmp_path: Path) -> None:

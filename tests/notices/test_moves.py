@@ -179,7 +179,7 @@ def test_unusual_honest_marks_are_not_noticed(
 
 def test_marks_of_few_names_are_not_judged() -> None:
     marks = 50 * np.exp(np.cumsum(np.random.default_rng(3).normal(0, 0.02, (3, 30)), axis=1))
-    holdings = Holdings("long_short", np.arange(30), marks, np.ones(marks.shape))
+    holdings = Holdings("long_short", np.arange(3), np.arange(30), marks, np.ones(marks.shape))
     outcomes = {outcome.notice: outcome for outcome in judge_moves(holdings, np.zeros(30))}
     assert list(outcomes) == [notice.id for notice in MOVE_NOTICES]
     assert {outcome.outcome for outcome in outcomes.values()} == {"not_checked"}
@@ -197,7 +197,9 @@ def test_a_declared_split_is_not_noticed(declared: bool) -> None:
         quantities[:4, 30:] *= 4
     outcomes = {
         x.notice: x
-        for x in judge_moves(Holdings("long_short", np.arange(60), marks, quantities), np.zeros(60))
+        for x in judge_moves(
+            Holdings("long_short", np.arange(40), np.arange(60), marks, quantities), np.zeros(60)
+        )
     }
     outcome = outcomes["book.split_moves"]
     assert (outcome.outcome, outcome.value) == (("pass", 0.0) if declared else ("notice", 4.0))
@@ -209,7 +211,11 @@ def test_delays_match_a_slow_search() -> None:
     marks = 50 * np.cumprod(np.hstack([np.ones((20, 1)), 1 + moves]), axis=1)
     held = rng.random((20, 61)) < 0.9
     holdings = Holdings(
-        "long_short", np.arange(61), np.where(held, marks, np.nan), np.where(held, sides, np.nan)
+        "long_short",
+        np.arange(20),
+        np.arange(61),
+        np.where(held, marks, np.nan),
+        np.where(held, sides, np.nan),
     )
     own = np.full(moves.shape, np.nan)
     for session in range(60):
