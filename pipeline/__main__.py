@@ -25,7 +25,7 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
         "Read all served files again and check them.",
     ),
     "gc": LazyCommand(
-        "pipeline.housekeeping.gc_command", "gc", "Remove snapshots that nobody needs any more."
+        "pipeline.housekeeping.gc_command", "gc", "Remove snapshots that are no longer needed."
     ),
     "rollback": LazyCommand(
         "pipeline.housekeeping.pointer_commands", "rollback", "Serve an earlier snapshot again."
@@ -38,7 +38,7 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
         "pipeline.events.command", "notify", "Send publications, withdrawals and refusals as events."
     ),
     "export": LazyCommand(
-        "pipeline.export.command", "export", "Write one Iceberg catalogue over everything that is served."
+        "pipeline.export.command", "export", "Write one Iceberg catalogue over all served snapshots."
     ),
     "rules": LazyCommand("pipeline.rules_command", "rules", "List the rules a seal keeps, with the fix."),
     "simulate": LazyCommand(

@@ -16,7 +16,7 @@ from schemas.settings.options import option, switch_option
 @click.option(
     "--force",
     is_flag=True,
-    help="Publish although a later seal is served or this one was rolled back; replace damaged files of a served seal.",
+    help="Publish even if a later seal is served or this one was rolled back; replace damaged files of a served seal.",
 )
 @click.option("--strict", is_flag=True, help="Also refuse a seal with warnings.")
 @option("seal_keys")
@@ -56,7 +56,7 @@ def build(
     seals that are served, older or rolled back; a seal is finished once its seal.json exists. SIGTERM lets running
     builds finish; Ctrl-C or a second SIGTERM ends them at once.
 
-    Exit code: 0 when every seal is served, or a --watch was ended; else that of the first failure (1 refused, 2
+    Exit code: 0 when every seal is served, or a --watch was ended; else the code of the first failure (1 refused, 2
     unreadable, 3 older than the served seal or rolled back, 4 a damaged pointer, 5 store unavailable or disk full, 6
     published without its source archive, 7 crashed); 130 when the batch was ended before every seal was built and none
     failed; 8 when the only failures are seals that an earlier command refused.

@@ -44,8 +44,8 @@ def check(
 
     Notices never refuse a seal, not even with --strict; docs/notices.md lists them.
 
-    Exit code, the highest of all seals: 0 accepted, 1 refused (with --strict also warned), 2 unreadable (no finished
-    seal there, or not permitted), 5 store unavailable, 7 a bug in the check.
+    Exit code, the highest of all seals: 0 accepted, 1 refused (with --strict also for warnings), 2 unreadable (no finished
+    seal, or no permission), 5 store unavailable, 7 a bug in the check.
     """
     from pipeline.batch.process import LocalExecutor, ProcessDied
     from pipeline.progress import Display

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @decision("rollback")
-@click.option("--to", "snapshot", help="Snapshot to serve; by default the last one with other figures.")
+@click.option("--to", "snapshot", help="Snapshot to serve; by default the last one whose figures differ.")
 def rollback(
     *, alpha: str, snapshot: str | None, reason: str | None, root: str, single_writer: bool, as_json: bool
 ) -> None:

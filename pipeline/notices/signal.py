@@ -32,7 +32,7 @@ _ON_THE_MEAN: Final = ("signal.mean_ic", "signal.icir", "signal.newey_west_t", "
 
 
 def is_significant(ic: Floats) -> bool:
-    """Return whether the mean of the measured weeks is at least three standard errors from zero."""
+    """Return whether the mean of the measured weeks is more than three standard errors from zero."""
     return ic.size > 1 and abs(float(ic.mean())) > CHANCE * _standard_error(ic)
 
 

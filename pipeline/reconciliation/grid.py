@@ -266,7 +266,7 @@ def blocks(
 
 
 Keys = dict[tuple[Hashable, bool], tuple[Rows, Codes]]
-"""Table, and whether shifted by one session -> rows, and the key of the cell of each."""
+"""(table, whether shifted by one session) -> rows, and the cell key of each row."""
 
 
 def _keys(

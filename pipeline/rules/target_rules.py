@@ -226,7 +226,7 @@ class _TargetGrid:
 
 @rule(
     "decisions.fill_at",
-    "Where fill_at is set, a book of its family (raw_fill_at: a raw book) has a fill of the name at that instant that "
+    "Where fill_at is set, a book that is not raw (for raw_fill_at, a raw book) has a fill of the name at that instant that "
     "names the decision.",
     "Take fill_at from the fill itself; leave it null where the decision led to none.",
     needs={"decisions": _NAME, "trades": ("book", "timestamp", "decision_at", "symbol")},

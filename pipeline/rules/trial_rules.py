@@ -34,9 +34,8 @@ def trials_days(tables: Tables) -> Finding | None:
 
 @rule(
     "trials.own",
-    f"One trial is the run itself: on every session that the trials and the {_BOOK} book share, of which there are as many "
-    "as the trials have days, its period_return is ending_equity / starting_equity - 1 of the book, to 1e-9. Sessions that "
-    "open without equity are not compared.",
+    f"One trial is the run itself: each of its days is a session of the {_BOOK} book, and its period_return of that day is the "
+    "book's ending_equity / starting_equity - 1, to 1e-9. Returns of sessions that open without equity are not compared.",
     "Seal the daily returns of the selected run, from its own ledger, beside those of the other variants.",
     needs={
         "trials": ("trial", "date", "period_return"),
