@@ -1,4 +1,4 @@
-"""Reading of published Parquet files.
+"""Read published Parquet files.
 
 >>> import alpha_results_datasets as results
 >>> root = results.open("published")                           # doctest: +SKIP

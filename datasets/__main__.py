@@ -17,7 +17,7 @@ _ROOT = click.argument("root")
 COMMANDS: Final = {
     "list": LazyCommand("datasets.__main__", "list_alphas", "List the alphas of ROOT, latest started first."),
     "units": LazyCommand("datasets.__main__", "units", "Print unit and meaning of every published column."),
-    "sql": LazyCommand("datasets.__main__", "sql", "Make SQL views over what ROOT serves."),
+    "sql": LazyCommand("datasets.__main__", "sql", "Create SQL views over the served snapshots of ROOT."),
     "report": LazyCommand(
         "datasets.report.command", "report", "Write the tear sheet of one alpha or of several."
     ),

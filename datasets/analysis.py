@@ -47,12 +47,12 @@ class Alpha(Snapshot):
         granularity: str = "overall",
         panel: bool = False,
     ) -> dict[str, Any]:
-        """Return the figures of the run, as `/v1/alphas/{alpha}/metrics` answers with the same parameters.
+        """Return the figures of the run, as `/v1/alphas/{alpha}/metrics` returns them for the same parameters.
 
         Parameters
         ----------
         first, last : datetime.date or None
-            Window of the block ``within_window`` and of the other blocks that a window narrows; None for an open end.
+            Window of ``within_window`` and of the other blocks that depend on a window; None for an open end.
         granularity : str
             ``overall``, ``yearly`` or ``monthly``.
         panel : bool
@@ -61,15 +61,15 @@ class Alpha(Snapshot):
         Returns
         -------
         dict
-            The ``data`` of the answer, and ``warnings`` and ``notices`` of its ``meta``. A withheld figure is null, with its
-            reason.
+            The ``data`` of the answer, and the ``warnings`` and ``notices`` of its ``meta``. A withheld figure is null and
+            has a reason.
 
         Raises
         ------
         SettingsError
-            When there is no such granularity, or the first day is after the last.
+            When the granularity is unknown, or the first day is after the last.
         SnapshotCorrupt
-            When a file that the figures come from is gone or damaged.
+            When a source file of the figures is missing or damaged.
         """
         from datasets.figure_data import read_figures  # noqa: PLC0415 - slow to load beside the rest
         from datasets.figures.checks import named_alphas  # noqa: PLC0415 - as above
@@ -95,13 +95,13 @@ class Alpha(Snapshot):
         Returns
         -------
         polars.DataFrame
-            One row a check, worst first: kind, id, status (withheld, notice, not_checked or pass), figure, value,
-            threshold, unit, reason, and further details as JSON text. Those of raw columns and of other alphas are among them.
+            One row per check, worst first: kind, id, status (withheld, notice, not_checked or pass), figure, value,
+            threshold, unit, reason, and further details as JSON text. Checks of raw columns and of other alphas are included.
 
         Raises
         ------
         SnapshotCorrupt
-            When the manifest is gone or damaged.
+            When the manifest is missing or damaged.
         """
         from datasets.audit import audit_entries  # noqa: PLC0415 - slow to load beside the rest
 
@@ -112,7 +112,7 @@ class Alpha(Snapshot):
         return pl.DataFrame(rows, schema=_AUDIT)
 
     def concentration(self, book: str = "long_short") -> dict[str, Any]:
-        """Return the legs of a book and the concentration of its P&L, as `/v1/alphas/{alpha}/concentration` answers.
+        """Return the legs of a book and the concentration of its P&L, as `/v1/alphas/{alpha}/concentration` returns them.
 
         Parameters
         ----------
@@ -127,12 +127,12 @@ class Alpha(Snapshot):
         Raises
         ------
         SnapshotCorrupt
-            When the published figures are gone or damaged.
+            When the published figures are missing or damaged.
         """
         return self.research("concentration", book)
 
     def costs(self, book: str = "long_short") -> dict[str, Any]:
-        """Return the costs of trading and borrowing of a book, as `/v1/alphas/{alpha}/costs` answers.
+        """Return the costs of trading and borrowing of a book, as `/v1/alphas/{alpha}/costs` returns them.
 
         Parameters
         ----------
@@ -147,12 +147,12 @@ class Alpha(Snapshot):
         Raises
         ------
         SnapshotCorrupt
-            When the published figures are gone or damaged.
+            When the published figures are missing or damaged.
         """
         return self.research("costs", book)
 
     def risk(self, book: str = "long_short") -> dict[str, Any]:
-        """Return drawdowns, tails and rolling figures of a book, as `/v1/alphas/{alpha}/risk` answers.
+        """Return drawdowns, tails and rolling figures of a book, as `/v1/alphas/{alpha}/risk` returns them.
 
         Parameters
         ----------
@@ -167,12 +167,12 @@ class Alpha(Snapshot):
         Raises
         ------
         SnapshotCorrupt
-            When the published figures are gone or damaged.
+            When the published figures are missing or damaged.
         """
         return self.research("risk", book)
 
     def signal(self) -> dict[str, Any]:
-        """Return the signal quality of the delivered score, as `/v1/alphas/{alpha}/signal` answers.
+        """Return the signal quality of the delivered score, as `/v1/alphas/{alpha}/signal` returns it.
 
         Returns
         -------
@@ -182,7 +182,7 @@ class Alpha(Snapshot):
         Raises
         ------
         SnapshotCorrupt
-            When the published figures are gone or damaged.
+            When the published figures are missing or damaged.
         """
         return self.research("signal")
 
@@ -215,15 +215,15 @@ class Alpha(Snapshot):
     ) -> pl.DataFrame:
         """Return a benchmark over the sessions of a book.
 
-        It starts from the close before the first session of the book, as the book starts from its opening equity. If the
-        market data have no earlier close, the first return is null and the benchmark counts from the close of that session.
+        The benchmark starts at the close before the first session of the book, as the book starts at its opening equity. If
+        the market data have no earlier close, the first return is null and the benchmark starts at the first session's close.
 
         Parameters
         ----------
         market_data : str, os.PathLike or None
-            A Parquet file or a folder of them; None for the setting of that name.
+            A Parquet file or a folder of them; None to use the setting of that name.
         symbol : str or None
-            In any case; None for SPY, or for the only symbol.
+            Symbol in upper or lower case; None for SPY, or for the only symbol.
         book : str
             Name of the book.
 
@@ -236,7 +236,7 @@ class Alpha(Snapshot):
         Raises
         ------
         SettingsError
-            When there are no market data or no such symbol, or a file breaks a rule.
+            When market data are not configured, the symbol is missing, or a file breaks a rule.
         KindNotPublished
             When the snapshot has no such book.
         """
@@ -252,15 +252,15 @@ class Alpha(Snapshot):
         window: Window = FULL_HISTORY,
         rolling: int = 252,
     ) -> dict[str, Any]:
-        """Return the exposures of a book to benchmarks and factors, as `/v1/alphas/{alpha}/exposures` answers.
+        """Return the exposures of a book to benchmarks and factors, as `/v1/alphas/{alpha}/exposures` returns them.
 
         Parameters
         ----------
         market_data, factors : str, os.PathLike or None
-            Parquet files as docs/market-data.md describes them; None for the settings of these names, and without a setting
-            such models are withheld.
+            Parquet files as described in docs/market-data.md; None to use the settings of these names. Without a file or a
+            setting, the models that need it are withheld.
         benchmarks : sequence of str or None
-            Symbols, one regression each; None stands for the only symbol, or SPY.
+            Symbols, one regression each; None for SPY, or for the only symbol.
         book : str
             Name of the book.
         window : Window
@@ -276,9 +276,9 @@ class Alpha(Snapshot):
         Raises
         ------
         SettingsError
-            When a file breaks a rule or has no such symbol.
+            When a file breaks a rule or lacks a symbol.
         SnapshotCorrupt
-            When the ledger is gone or damaged.
+            When the ledger is missing or damaged.
         """
         from datasets.factors import read_factors  # noqa: PLC0415 - slow to load beside the rest
         from datasets.figure_data import read_ledger  # noqa: PLC0415 - as above
@@ -290,12 +290,12 @@ class Alpha(Snapshot):
             series = read_symbols(market_data, benchmarks)
         else:
             withheld["benchmarks"] = "no market data were named"
-        place = os.environ.get(SETTINGS["factors"].variable) if factors is None else os.fspath(factors)
-        if place is None:
+        address = os.environ.get(SETTINGS["factors"].variable) if factors is None else os.fspath(factors)
+        if address is None:
             withheld["factors"] = "no file of factors was named"
-        of_file = None if place is None else read_factors(place, open_storage(place).read(""))
+        table = None if address is None else read_factors(address, open_storage(address).read(""))
         ledger = read_ledger(self, book)
-        return {"book": book, **explain(ledger, window, series, of_file, rolling=rolling, withheld=withheld)}
+        return {"book": book, **explain(ledger, window, series, table, rolling=rolling, withheld=withheld)}
 
     def regimes(
         self,
@@ -305,15 +305,15 @@ class Alpha(Snapshot):
         book: str = "long_short",
         window: Window = FULL_HISTORY,
     ) -> dict[str, Any]:
-        """Return the regimes and break tests of a book, as `/v1/alphas/{alpha}/regimes` answers.
+        """Return the regimes and break tests of a book, as `/v1/alphas/{alpha}/regimes` returns them.
 
         Parameters
         ----------
         market_data : str, os.PathLike or None
-            A Parquet file or a folder of them; None for the setting of that name, and without a setting the market regimes are
-            withheld.
+            A Parquet file or a folder of them; None to use the setting of that name. Without a file or a setting, the market
+            regimes are withheld.
         benchmark : str or None
-            Symbol whose returns define the market regimes; None for the only symbol, or SPY.
+            Symbol whose returns define the market regimes; None for SPY, or for the only symbol.
         book : str
             Name of the book.
         window : Window
@@ -327,9 +327,9 @@ class Alpha(Snapshot):
         Raises
         ------
         SettingsError
-            When there is no such series.
+            When the market data lack the symbol, or a file breaks a rule.
         SnapshotCorrupt
-            When a file is gone or damaged.
+            When a file is missing or damaged.
         """
         from datasets.figure_data import read_ledger, read_weekly_ic  # noqa: PLC0415 - slow to load beside the rest
         from datasets.figures.bootstrap import make_seed  # noqa: PLC0415 - as above
@@ -348,7 +348,7 @@ class Alpha(Snapshot):
         )
 
     def luck(self, *, book: str = "long_short", window: Window = FULL_HISTORY) -> dict[str, Any]:
-        """Return the luck figures of a book, as `/v1/alphas/{alpha}/luck` answers.
+        """Return the luck figures of a book, as `/v1/alphas/{alpha}/luck` returns them.
 
         Parameters
         ----------
@@ -361,12 +361,12 @@ class Alpha(Snapshot):
         -------
         dict
             The ``data`` of the answer; a withheld figure is null, with its reason in ``withheld``. The deflated Sharpe ratio is
-            withheld for a run that sealed no search, because the other alphas of a catalogue are not counted.
+            withheld for a run that sealed no parameter search, because the other alphas of a catalogue are not counted here.
 
         Raises
         ------
         SnapshotCorrupt
-            When a file is gone or damaged.
+            When a file is missing or damaged.
         """
         from datasets.figure_data import read_luck  # noqa: PLC0415 - slow to load beside the rest
         from datasets.figures.luck import EVERYTHING, LuckQuery  # noqa: PLC0415 - as above
@@ -374,13 +374,13 @@ class Alpha(Snapshot):
         from datasets.figures.unavailable import MISSING_KIND, Unavailable  # noqa: PLC0415 - as above
 
         figures = read_luck(self, LuckQuery(book, EVERYTHING, window))
-        uncounted = Unavailable(
+        unknown_trials = Unavailable(
             MISSING_KIND,
             "the run sealed neither trials nor values that show a search, and the other alphas of a catalogue, which the "
             "interface counts instead, are not part of a sheet",
         )
         return with_deflated_sharpe(
-            figures, known_trials(figures, None, None, described=True, readable=uncounted)
+            figures, known_trials(figures, None, None, described=True, readable=unknown_trials)
         )
 
     def factor(self, column: str = "score") -> pd.Series:
@@ -399,7 +399,7 @@ class Alpha(Snapshot):
         Raises
         ------
         KindNotPublished
-            When the run recorded no such column.
+            When the run did not record the column.
         SettingsError
             When pandas is not installed.
         """
@@ -421,12 +421,12 @@ class Alpha(Snapshot):
         return pd.Series(rows[column].to_numpy(), index=index, name=column)
 
     def units(self) -> pl.DataFrame:
-        """Return type, unit and meaning of every column of the snapshot.
+        """Return the type, unit and meaning of every column of the snapshot.
 
         Returns
         -------
         polars.DataFrame
-            As :func:`units`.
+            Columns as in :func:`units`.
         """
         return units(self)
 
@@ -440,12 +440,12 @@ class Prices:
     symbol : str
         In upper case.
     rows : polars.DataFrame
-        ``date``, ``close`` and ``price`` by session: the price is the adjusted close when every session has one, else the
+        ``date``, ``close`` and ``price`` by session. The price is the adjusted close if every session has one, else the
         close.
     previous_date : datetime.date or None
-        Day of the benchmark before the first session of the book; None when the market data have none.
+        Last day of the benchmark before the first session of the book; None when the market data have no earlier day.
     previous : float
-        Price of that day, of the same kind; NaN when the market data have none.
+        Price of that day, adjusted or not as in `rows`; NaN when the market data have no earlier day.
     """
 
     symbol: str
@@ -455,11 +455,11 @@ class Prices:
 
     @property
     def curve(self) -> pl.DataFrame:
-        """Close, return, compounded return and drawdown by session, from the close before the first one."""
+        """Close, return, compounded return and drawdown by session, starting at the close before the first session."""
         curve = price_curve(self.rows["price"].to_numpy(), self.previous)
         names = ("period_return", "cumulative_return", "drawdown_pct")
-        measured = [pl.Series(name, getattr(curve, name), nan_to_null=True) for name in names]
-        return self.rows.select("date", "close").with_columns(measured)
+        computed = [pl.Series(name, getattr(curve, name), nan_to_null=True) for name in names]
+        return self.rows.select("date", "close").with_columns(computed)
 
 
 def prices(
@@ -474,38 +474,38 @@ def prices(
     Parameters
     ----------
     run : Snapshot
-        The run of the book.
+        The run with the book.
     market_data : str, os.PathLike or None
-        As of :func:`datasets.market_data.read_symbols`.
+        As in :func:`datasets.market_data.read_symbols`.
     symbol : str or None
-        As of :func:`datasets.market_data.read_symbols`.
+        One of the symbols of :func:`datasets.market_data.read_symbols`.
     book : str
         Name of the book.
     window : Window
-        Days to which the sessions are narrowed.
+        Days to include.
 
     Returns
     -------
     Prices
-        On the days of the benchmark from the first to the last session.
+        Prices on the benchmark's days from the first to the last session.
 
     Raises
     ------
     SettingsError
-        When there is no market data or no such symbol, or a file breaks a rule.
+        When market data are not configured, the symbol is missing, or a file breaks a rule.
     """
     (benchmark,) = read_symbols(market_data, (symbol,))
     days = run.scan("equity_curve", book).filter(within(window)).select("date").collect()["date"]
-    place = slice(0, 0) if days.is_empty() else Window(days[0], days[-1]).rows(benchmark.dates)
-    price, _ = benchmark.prices(place)
-    columns = {"date": benchmark.dates[place], "close": benchmark.close[place], "price": price[place]}
-    previous = float(price[place.start - 1]) if place.start else math.nan
-    previous_day = None if math.isnan(previous) else day(benchmark.dates, place.start - 1)
+    rows = slice(0, 0) if days.is_empty() else Window(days[0], days[-1]).rows(benchmark.dates)
+    price, _ = benchmark.prices(rows)
+    columns = {"date": benchmark.dates[rows], "close": benchmark.close[rows], "price": price[rows]}
+    previous = float(price[rows.start - 1]) if rows.start else math.nan
+    previous_day = None if math.isnan(previous) else day(benchmark.dates, rows.start - 1)
     return Prices(benchmark.symbol, pl.DataFrame(columns), previous_day, previous)
 
 
 def within(window: Window) -> pl.Expr:
-    """Return the condition that ``date`` is within a window.
+    """Return a Polars condition that ``date`` is within a window.
 
     Parameters
     ----------
@@ -524,12 +524,12 @@ def within(window: Window) -> pl.Expr:
 
 
 def units(run: Snapshot | None = None) -> pl.DataFrame:
-    """Return type, unit and meaning of every column.
+    """Return the type, unit and meaning of every column.
 
     Parameters
     ----------
     run : Snapshot or None
-        Narrows to the columns that it has; None for every declared column.
+        Run whose columns to describe; None for every declared column.
 
     Returns
     -------
@@ -552,5 +552,5 @@ def units(run: Snapshot | None = None) -> pl.DataFrame:
         if run is None or column.name in run.columns(table.name)
     ]
     names = ["table", "column", "type", "unit", "nullable", "raw", "meaning"]
-    kinds = {name: pl.Boolean if name in {"nullable", "raw"} else pl.String for name in names}
-    return pl.DataFrame(rows, schema=kinds, orient="row")
+    types = {name: pl.Boolean if name in {"nullable", "raw"} else pl.String for name in names}
+    return pl.DataFrame(rows, schema=types, orient="row")

@@ -1,6 +1,6 @@
-"""Comparison of alphas: correlations, neighbours, and contribution to a book of others.
+"""Comparison of alphas: correlations, neighbours, and contribution to a book of other alphas.
 
-Shared by the package of files and the service.
+Shared by the Python package and the service.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ LEDGER: Final = "portfolio"
 EQUITY: Final = ("date", "starting_equity", "ending_equity")
 """Columns of the ledger from which returns are computed."""
 _MAX_ROWS_IN_MEMORY: Final = 2_000_000
-"""Rows of all runs that are in memory at a time, some 50 bytes each."""
-_PANEL_NUMBERS: Final = 2**16
-"""Values of all runs that are compared at a time."""
+"""Maximum rows of all runs in memory at a time, about 50 bytes each."""
+_MAX_PANEL_VALUES: Final = 2**16
+"""Maximum values of all runs compared at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Comparison:
     figure : Callable[..., Floats]
         Compares the runs by day, as :func:`datasets.figures.similarity.rank_correlations` does.
     periods : str
-        Plural noun of the measured days, for reasons.
+        Plural noun for the compared days, used in reasons of withheld figures.
     """
 
     table: str
@@ -71,7 +71,7 @@ CROSS_SECTION_COMPARISONS: Final[Mapping[str, Comparison]] = {
     "scores": Comparison("decisions", "score", np.nan, rank_correlations, "common weeks"),
     "holdings": Comparison("positions", "weight", 0.0, overlaps, "common sessions"),
 }
-"""Comparisons by day, from files that are read for the request."""
+"""Comparisons by day, computed from files read for the request."""
 BY: Final = ("returns", *CROSS_SECTION_COMPARISONS)
 
 
@@ -105,13 +105,13 @@ class ComparisonQuery:
 
     @property
     def no_data(self) -> Unavailable:
-        """The reason that a run has no rows to compare."""
+        """The reason given for a run without rows to compare."""
         of = f" of the book {self.compared_book}" if self.compared_book else ""
         return Unavailable(MISSING_KIND, f"a run holds no {self.table}{of}", self.table)
 
 
 ReadReturns: TypeAlias = Callable[[Snapshot, str], DailyReturns]
-"""Reads the daily returns of a book of a run, empty if the run does not have it: :func:`read_returns`, or a cache of it."""
+"""Reads the daily returns of a run's book, empty if the run lacks the book: :func:`read_returns`, or a cache of it."""
 
 
 def read_returns(run: Snapshot, book: str) -> DailyReturns:
@@ -142,9 +142,9 @@ def read_returns(run: Snapshot, book: str) -> DailyReturns:
 
 
 def _read(path: str, columns: Sequence[str], between: tuple[int, int]) -> pa.Table:
-    """Read columns of a file, of the row groups that may have a day between two, with each symbol stored once.
+    """Read columns of the row groups whose days may overlap a range, with symbols dictionary-encoded.
 
-    A third of the cost of a query, which matters for a dozen runs.
+    Reading takes a third of a query's time, which matters for a dozen runs.
     """
     import pyarrow as pa  # noqa: PLC0415 - takes a tenth of a second to import
     import pyarrow.parquet as pq  # noqa: PLC0415 - as above
@@ -154,7 +154,7 @@ def _read(path: str, columns: Sequence[str], between: tuple[int, int]) -> pa.Tab
             groups = [
                 number
                 for number in range(file.num_row_groups)
-                if _touches(file.metadata.row_group(number), *between)
+                if _overlaps(file.metadata.row_group(number), *between)
             ]
             return file.read_row_groups(groups, list(columns), use_threads=False)
     except (OSError, pa.ArrowException) as error:
@@ -168,11 +168,11 @@ class Matrix:
     Attributes
     ----------
     figures : list of list of float or Unavailable
-        Similarity, or why it is withheld, by row and column.
+        Similarity, or the reason why it is withheld, by row and column.
     observations : list of list of int
-        Number of measured days, by row and column.
+        Number of compared days, by row and column.
     span : tuple of str or None, length 2
-        First and last day of the first run within the window, ISO 8601; None without one.
+        First and last day of the first run within the window, ISO 8601; None if it has no day there.
     """
 
     figures: list[list[float | Unavailable]]
@@ -193,7 +193,7 @@ def correlate(
     Parameters
     ----------
     read : Callable[[Snapshot, str], DailyReturns]
-        Reads the returns of a book of a run.
+        Reads the returns of a run's book.
     runs : sequence of Snapshot
         Runs to compare.
     query : ComparisonQuery
@@ -209,7 +209,7 @@ def correlate(
     Raises
     ------
     SettingsError
-        When there is no such way to compare.
+        When `query.by` is unknown.
     SnapshotCorrupt, StorageUnavailable
         When a file cannot be read.
     """
@@ -240,12 +240,12 @@ def _compare_returns(
     rows = 1 if first_only else len(runs)
     figures: list[list[float | Unavailable]] = [[1.0] * len(runs) for _ in range(rows)]
     observations = [[0] * len(runs) for _ in range(rows)]
-    for row, one in enumerate(series[:rows]):
+    for row, own in enumerate(series[:rows]):
         for column, other in enumerate(series[row:], start=row):
-            left, right = common_days(one.days, one.values, other.days, other.values)
+            left, right = common_days(own.days, own.values, other.days, other.values)
             figure, days = correlation(left, right), int(left.size)
             if row == column and isinstance(figure, float):
-                figure = 1.0  # exactly 1 with itself, without rounding errors
+                figure = 1.0  # without rounding errors
             figures[row][column], observations[row][column] = figure, days
             if column < rows:
                 figures[column][row], observations[column][row] = figure, days
@@ -253,12 +253,12 @@ def _compare_returns(
 
 
 def _compare_cross_sections(runs: Sequence[Snapshot], query: ComparisonQuery, *, first_only: bool) -> Matrix:
-    """Compare cross-sections by day, and average each pair over its measured days."""
+    """Compare cross-sections by day, and average each pair over its comparable days."""
     comparison = CROSS_SECTION_COMPARISONS[query.by]
     shape = (1 if first_only else len(runs), len(runs))
     total, count = np.zeros(shape), np.zeros(shape, np.int64)
     days: list[int] = []
-    for first, last in _stretches(runs, query):
+    for first, last in _day_ranges(runs, query):
         sections = _Sections.read(runs, query, first, last)
         days += _distinct(sections.days[0]).tolist()
         for panel in sections.panels(comparison.absent):
@@ -273,7 +273,7 @@ def _compare_cross_sections(runs: Sequence[Snapshot], query: ComparisonQuery, *,
     return Matrix(figures, count.tolist(), span(np.array(days, np.int32)))
 
 
-def _stretches(runs: Sequence[Snapshot], query: ComparisonQuery) -> Iterator[tuple[int, int]]:
+def _day_ranges(runs: Sequence[Snapshot], query: ComparisonQuery) -> Iterator[tuple[int, int]]:
     """Split the days of a window into ranges whose rows fit into memory."""
     entries = [run.entry(query.table, query.compared_book) for run in runs]
     known: list[int] = [
@@ -298,7 +298,7 @@ class _Sections:
     days
         Day of each row, ascending.
     names
-        Number of the name of each row, of `n_names` that any run has.
+        Code of each row's name; all runs together have `n_names` names.
     values
         The column; no NaN.
     """
@@ -310,18 +310,18 @@ class _Sections:
 
     @classmethod
     def read(cls, runs: Sequence[Snapshot], query: ComparisonQuery, first: int, last: int) -> _Sections:
-        """Read the rows of some days that have a value."""
+        """Read the rows with a value from the first to the last day."""
         import pyarrow as pa  # noqa: PLC0415 - takes a tenth of a second to import
 
         column = CROSS_SECTION_COMPARISONS[query.by].column
         files = [run.file(query.table, query.compared_book) for run in runs]
         tables = [_read(path, ("date", "symbol", column), (first, last)) for path in files]
-        # Equal names get equal numbers in all runs.
+        # Equal names get equal codes in all runs.
         symbol = pa.chunked_array([chunk for table in tables for chunk in table["symbol"].chunks])
         codes = symbol.unify_dictionaries().combine_chunks()
         ends = np.cumsum([table.num_rows for table in tables])[:-1]
         days, names, values = [], [], []
-        # Arrays of Arrow import pandas to become NumPy's, where it is installed; those of Polars do not.
+        # Arrow imports pandas, if installed, to convert arrays to NumPy; Polars does not.
         parts = np.split(pl.Series(codes.indices).to_numpy(), ends)
         for table, numbers in zip(tables, parts, strict=True):
             day = pl.Series(table["date"]).to_physical().to_numpy()
@@ -333,12 +333,12 @@ class _Sections:
         return cls(days, names, values, len(codes.dictionary))
 
     def panels(self, absent: float) -> Iterator[Floats]:
-        """Yield the values of some days at a time, shape (days, runs, names)."""
+        """Yield the values of a few days at a time, shape (days, runs, names)."""
         calendar = np.unique(np.concatenate([_distinct(days) for days in self.days]))
         places = [np.searchsorted(calendar, days) for days in self.days]
-        together = max(1, _PANEL_NUMBERS // max(1, len(self.days) * self.n_names))
-        for start in range(0, calendar.size, together):
-            ends = start, min(start + together, calendar.size)
+        step = max(1, _MAX_PANEL_VALUES // max(1, len(self.days) * self.n_names))
+        for start in range(0, calendar.size, step):
+            ends = start, min(start + step, calendar.size)
             panel = np.full((ends[1] - start, len(self.days), self.n_names), absent)
             for run, place in enumerate(places):
                 rows = slice(*np.searchsorted(place, ends))
@@ -351,8 +351,8 @@ def _distinct(days: Days) -> Days:
     return days[np.diff(days, prepend=-(2**31) + 1) > 0] if days.size else days
 
 
-def _touches(group: pq.RowGroupMetaData, first: int, last: int) -> bool:
-    """Whether a row group may have a day between two; `date` is the first column of tables by day."""
+def _overlaps(group: pq.RowGroupMetaData, first: int, last: int) -> bool:
+    """Whether a row group may have a day within a range; `date` is the first column of tables by day."""
     days = group.column(0).statistics
     if days is None or not days.has_min_max:
         return True
@@ -382,7 +382,7 @@ TOO_FEW: Final = "too_few"
 NO_DATA: Final = "no_data"
 NO_VARIATION: Final = "no_variation"
 _EXCLUDED: Final = {MISSING_KIND: NO_DATA, "insufficient_data": TOO_FEW, "nonpositive_variance": NO_VARIATION}
-"""Code of a withheld figure -> why the alpha is not compared."""
+"""Code of a withheld figure -> reason why the alpha is not compared."""
 
 
 class Neighbours(NamedTuple):
@@ -391,11 +391,11 @@ class Neighbours(NamedTuple):
     Attributes
     ----------
     ranked : list of Neighbour
-        In order, ties by id.
+        Neighbours in the requested order, ties by id.
     excluded : Counter of str
-        Reason to the number of alphas that are not compared.
+        Reason -> number of alphas that are not compared.
     span : tuple of str or None, length 2
-        As of :class:`Matrix`.
+        As in :class:`Matrix`.
     """
 
     ranked: list[Neighbour]
@@ -406,12 +406,12 @@ class Neighbours(NamedTuple):
 def neighbours(
     read: ReadReturns, run: Snapshot, others: Sequence[Snapshot], query: ComparisonQuery, order: str
 ) -> Neighbours:
-    """Rank alphas by their similarity to one, as `/v1/alphas/{alpha}/neighbours` lists them.
+    """Rank alphas by their similarity to a given one, as `/v1/alphas/{alpha}/neighbours` lists them.
 
     Parameters
     ----------
     read : Callable[[Snapshot, str], DailyReturns]
-        Reads the returns of a book of a run.
+        Reads the returns of a run's book.
     run : Snapshot
         The alpha.
     others : sequence of Snapshot
@@ -424,12 +424,12 @@ def neighbours(
     Returns
     -------
     Neighbours
-        All with a figure.
+        Every alpha with a figure is ranked.
 
     Raises
     ------
     SettingsError
-        When there is no such order or way to compare.
+        When `order` or `query.by` is unknown.
     SnapshotCorrupt, StorageUnavailable
         When a file cannot be read.
     """
@@ -459,13 +459,13 @@ def measure_contribution(
     Parameters
     ----------
     read : Callable[[Snapshot, str], DailyReturns]
-        Reads the returns of a book of a run.
+        Reads the returns of a run's book.
     run : Snapshot
         The alpha.
     others : sequence of Snapshot
         The other alphas of the book.
     weights : str or sequence of float
-        ``equal`` or ``volatility``, or the weight of the alpha and those of the others.
+        ``equal`` or ``volatility``, or the weight of the alpha followed by the weights of the others.
     query : ComparisonQuery
         Book and window.
 

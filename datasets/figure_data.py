@@ -1,4 +1,4 @@
-"""Reading of a snapshot's figures, with any engine that reads its files."""
+"""Read the inputs of a snapshot's figures, with any engine that reads its files."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Frames(Protocol):
     """Reads all rows of one published file, in stored order."""
 
     def __call__(self, dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
-        """Return the columns of a dataset, or of its part of one book; raises SnapshotCorrupt for an unreadable file."""
+        """Return columns of a dataset, or of one of its books; raises SnapshotCorrupt for an unreadable file."""
         ...
 
 
@@ -56,16 +56,16 @@ class Tables(Protocol):
     """The tables of a run: a snapshot, or tables before they are published."""
 
     def has(self, dataset: str, book: str | None = None) -> bool:
-        """Whether there is a dataset, or its part of one book."""
+        """Whether the dataset, or one of its books, exists."""
         ...
 
     def read(self, dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
-        """Return columns of a dataset, or of its part of one book, as :class:`Frames`."""
+        """Return columns of a dataset, or of one of its books, as :class:`Frames` does."""
         ...
 
 
 BOOK: Final = CONDITIONED_BOOKS[0]
-"""The book of the metrics."""
+"""The book that the metrics are computed from."""
 _RECORD: Final = (
     *("scope", "period", "name", "value", "unit", "source_kind", "annualised"),
     *("reconciliation", "convention"),
@@ -89,7 +89,7 @@ def read_figures(snapshot: Snapshot) -> RunFigures:
     Raises
     ------
     SnapshotCorrupt
-        When the manifest or any file that it needs is gone or cannot be read.
+        When the manifest or a required file is missing or cannot be read.
     """
     return read(snapshot.read, snapshot.manifest)
 
@@ -110,8 +110,8 @@ def read(
     manifest : Manifest
         Manifest of the snapshot.
     on_unreadable : Callable[[SnapshotCorrupt], None]
-        Called when the file of a part is gone or cannot be read. The part is Unavailable unless this raises, as it does by
-        default.
+        Called when the file of a part is missing or cannot be read. Unless it raises, as the default does, the part is
+        Unavailable.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def read(
     Raises
     ------
     SnapshotCorrupt
-        When every single part is gone or cannot be read.
+        When every part is missing or cannot be read.
     """
     errors: list[SnapshotCorrupt] = []
     published = {(entry.dataset, entry.book) for entry in manifest.files}
@@ -186,7 +186,7 @@ def read_check_summary(frames: Frames, manifest: Manifest) -> CheckSummary | Non
     Raises
     ------
     SnapshotCorrupt
-        When their file is gone or cannot be read.
+        When the file of the sealed figures is missing or cannot be read.
     """
     published = any(entry.dataset == "sealed_metrics" for entry in manifest.files)
     return _summary(manifest, _sealed(frames, manifest) if published else None)
@@ -262,12 +262,12 @@ def read_ledger(tables: Tables, book: str) -> Ledger | Unavailable:
     Returns
     -------
     Ledger or Unavailable
-        Ascending by date, NaN for null; ``missing_kind`` when the run sealed none, or one without sessions.
+        Ascending by date, NaN for null; ``missing_kind`` when the run sealed no ledger, or one without sessions.
 
     Raises
     ------
     SnapshotCorrupt
-        When the file is gone or cannot be read.
+        When the file is missing or cannot be read.
     """
     ledger = _ledger(tables.read, book) if tables.has(LEDGER.kind, book) else None
     if ledger is None or not ledger.date.size:
@@ -291,7 +291,7 @@ def read_weekly_ic(tables: Tables) -> tuple[Dates, Floats] | Unavailable:
     Raises
     ------
     SnapshotCorrupt
-        When the file is gone or cannot be read.
+        When the file is missing or cannot be read.
     """
     if not tables.has("weekly_signal"):
         kind, meaning = CROSS_SECTIONS.kind, CROSS_SECTIONS.meaning
@@ -309,7 +309,7 @@ def _floats(rows: pl.DataFrame, column: str) -> Floats:
 
 
 def read_luck(snapshot: Snapshot, query: LuckQuery) -> Luck:
-    """Return the luck figures of a run: as made at publication, or computed for a window, a raw book, or a restricted key.
+    """Return the luck figures of a run, stored at publication or computed for a window, a raw book, or a restricted key.
 
     Parameters
     ----------
@@ -326,7 +326,7 @@ def read_luck(snapshot: Snapshot, query: LuckQuery) -> Luck:
     Raises
     ------
     SnapshotCorrupt
-        When a file is gone or cannot be read.
+        When a file is missing or cannot be read.
     """
     if query.window == FULL_HISTORY and query.may_call >= EVERYTHING:
         stored = (snapshot.figures(LUCK) or {}).get(query.book)
@@ -339,7 +339,7 @@ def read_luck(snapshot: Snapshot, query: LuckQuery) -> Luck:
 def read_evidence(
     tables: Tables, book: str, alpha_id: str, description: Mapping[str, Any] | None
 ) -> Evidence:
-    """Read the inputs of luck: the ledger of a book, weekly ICs and trials.
+    """Read the inputs of the luck figures: the ledger of a book, weekly ICs and trials.
 
     Parameters
     ----------
@@ -348,9 +348,9 @@ def read_evidence(
     book : str
         Name of the book.
     alpha_id : str
-        Id of the alpha, which determines the random numbers.
+        Id of the alpha, which seeds the random numbers.
     description : Mapping[str, Any] or None
-        The written description, whose ``parameters`` name the search values; None without one.
+        The sealed description, whose ``parameters`` list the searched values; None if the run has none.
 
     Returns
     -------
@@ -360,7 +360,7 @@ def read_evidence(
     Raises
     ------
     SnapshotCorrupt
-        When a file is gone or cannot be read.
+        When a file is missing or cannot be read.
     """
     return Evidence(
         alpha_id,
@@ -376,9 +376,9 @@ def _trials(tables: Tables) -> TrialReturns | Unavailable:
         return NO_TRIALS
     rows = tables.read("trials", ("trial", "date", "period_return"))
     trials = rows["trial"].n_unique()
-    # No trial, or trials of different days, which the rule `trials.days` refuses.
+    # No trials, or trials with different days, which the rule `trials.days` refuses.
     if not trials or rows.height % trials:
         return NO_TRIALS
-    # Stored by trial and day, and every trial has the same days: `trials.days` refuses other seals.
+    # Rows are sorted by trial and day, and every trial has the same days.
     days = rows["date"][: rows.height // trials].to_numpy().astype("datetime64[D]")
     return TrialReturns(days, rows["period_return"].to_numpy().reshape(trials, days.size).T)

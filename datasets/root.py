@@ -1,4 +1,4 @@
-"""A datasets root for analysts."""
+"""A datasets root, opened for analysis."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from schemas.errors import AlphaNotPublished, SettingsError
 from schemas.plurals import counted
 
 _NAMES_SHOWN: Final = 3
-"""Maximum alphas in a message."""
+"""Maximum number of alphas named in a message."""
 
 
 class Root:
@@ -43,14 +43,14 @@ class Root:
         return f"{type(self).__name__}({self.storage.address!r}, {counted(len(self), 'alpha')})"
 
     def __getitem__(self, alpha_id: str) -> Alpha:
-        """Return the served snapshot of an alpha; raises AlphaNotPublished with similar names."""
+        """Return the served snapshot of an alpha; raises AlphaNotPublished, which suggests similar names."""
         served = self.catalogue.resolve(alpha_id)
         if served is None:
             raise AlphaNotPublished(f"{not_published(self.storage, alpha_id)}; {self._suggestions(alpha_id)}")
         return Alpha(self.storage, served.pointer)
 
     def _suggestions(self, alpha_id: str) -> str:
-        """Return published alphas with similar names, for messages; else some alphas."""
+        """Suggest published alphas with similar names, or else name some alphas."""
         names = list(self)
         if near := get_close_matches(alpha_id, names, _NAMES_SHOWN):
             return f"did you mean {' or '.join(near)}?"
@@ -67,11 +67,11 @@ class Root:
         return (pointer.alpha_id for pointer in self.catalogue.pointers())
 
     def __len__(self) -> int:
-        """Return how many alphas are published."""
+        """Return the number of published alphas."""
         return len(self.catalogue.pointers())
 
     def list(self) -> pl.DataFrame:
-        """Return one row per alpha: address, name, snapshot, completeness and dates."""
+        """Return one row per alpha: id, name, summary, snapshot, completeness and dates."""
         columns = (
             "alpha_id",
             "name",
@@ -94,16 +94,16 @@ class Root:
         book: str = "long_short",
         window: Window = FULL_HISTORY,
     ) -> pl.DataFrame:
-        """Return the similarity of all pairs of alphas, as `/v1/correlations` answers.
+        """Return the similarity of all pairs of alphas, as `/v1/correlations` returns it.
 
         Parameters
         ----------
         alphas
-            Their ids.
+            Ids of the alphas.
         by
             ``returns``, ``scores`` or ``holdings``.
         book
-            Whose returns or holdings.
+            Book of the returns or holdings.
         window
             Days to compare.
 
@@ -115,9 +115,9 @@ class Root:
         Raises
         ------
         AlphaNotPublished
-            When one is not there.
+            When an alpha is not published.
         SettingsError
-            When there is no such way to compare.
+            When `by` is unknown.
         """
         matrix = correlate(read_returns, [self[alpha] for alpha in alphas], ComparisonQuery(by, book, window))
         rows = [(alpha, *row) for alpha, row in zip(alphas, matrix.values, strict=True)]
@@ -140,25 +140,25 @@ class Root:
         Parameters
         ----------
         alpha
-            Its id.
+            Id of the alpha.
         among
-            Ids of the alphas to compare; None for all. The files of each are read.
+            Ids of the alphas to compare with; None for all. The files of each are read.
         by, book, window
-            As of :meth:`correlations`.
+            As in :meth:`correlations`.
         order
-            ``nearest``, ``farthest``, or ``strongest``, whatever the sign.
+            ``nearest``, ``farthest``, or ``strongest`` (largest absolute value).
         limit
-            Rows.
+            Maximum number of rows.
 
         Returns
         -------
         polars.DataFrame
-            ``alpha_id``, ``name``, ``correlation`` (``overlap`` of holdings) and ``observations``.
+            ``alpha_id``, ``name``, ``correlation`` (``overlap`` for holdings) and ``observations``.
 
         Raises
         ------
         AlphaNotPublished, SettingsError
-            As of :meth:`correlations`.
+            As in :meth:`correlations`; SettingsError also when `order` is unknown.
         """
         others = [self[other] for other in (self if among is None else among) if other != alpha]
         ranked = neighbours(
@@ -181,27 +181,27 @@ class Root:
         book: str = "long_short",
         window: Window = FULL_HISTORY,
     ) -> dict[str, Any]:
-        """Return the contribution of an alpha to a book of others, as `/v1/alphas/{alpha}/contribution` answers.
+        """Return the contribution of an alpha to a book of others, as `/v1/alphas/{alpha}/contribution` returns it.
 
         Parameters
         ----------
         alpha
-            Its id.
+            Id of the alpha.
         others
-            Ids of the alphas of the book, one at least.
+            Ids of the other alphas in the book, at least one.
         weights
-            ``equal``, ``volatility``, or numbers: that of `alpha` first.
+            ``equal``, ``volatility``, or one number per alpha, `alpha` first.
         book
-            Whose returns.
+            Book of the returns.
         window
             Days to measure.
 
         Raises
         ------
         AlphaNotPublished
-            When one is not there.
+            When an alpha is not published.
         SettingsError
-            When the weights are not one for each alpha.
+            When the number of weights differs from the number of alphas.
         """
         if not isinstance(weights, str) and len(weights) != len(others) + 1:
             raise SettingsError(f"weights: give {len(others) + 1} numbers, that of {alpha} first")
@@ -212,7 +212,7 @@ class Root:
 
 
 def is_root(storage: Storage) -> bool:
-    """Whether a seal was ever published or refused below an address; one listing.
+    """Whether a seal was ever published or refused under an address; needs one listing.
 
     Raises
     ------
@@ -230,23 +230,23 @@ def open_root(
 ) -> Root:
     """Open a datasets root for reading.
 
-    A folder without publications is a root without alphas.
+    An empty folder is a root without alphas.
 
     Parameters
     ----------
     address
         A local folder or the URL of a supported store.
     cache
-        Folder for copies of a remote root's files, used from one session to the next; None for a temporary one. A local root
-        needs none.
+        Folder for copies of a remote root's files, reused by later sessions; None for a temporary folder. Ignored for a local
+        root.
     cache_bytes
-        Its largest size.
+        Maximum size of the cache in bytes.
 
     Raises
     ------
     SettingsError
-        When no file system answers to the address, the folder is not there or holds something else, or the cache folder
-        cannot be used.
+        When the address is not supported, the folder does not exist or contains something else, or the cache folder cannot
+        be used.
     StorageUnavailable
         When a remote store does not answer.
     """
@@ -269,7 +269,7 @@ def open_published(address: str) -> Root:
     Raises
     ------
     SettingsError, StorageUnavailable
-        As :func:`open_root`, and when no alpha was ever published there.
+        As in :func:`open_root`; SettingsError also when no alpha was ever published there.
     """
     root = open_root(address)
     if not len(root) and not is_root(root.storage):

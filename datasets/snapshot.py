@@ -1,4 +1,4 @@
-"""One immutable snapshot, opened for reading."""
+"""An immutable snapshot, opened for reading."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ pl.Series(np.zeros(1))
 class Snapshot:
     """The published data of one build of an alpha.
 
-    Files are read on first use. They never change, so an opened snapshot stays valid, and
-    consistent with itself, while newer ones are published.
+    Files are read on first use. They never change, so an opened snapshot stays valid and
+    consistent while newer ones are published.
 
     Parameters
     ----------
     storage
         The datasets root.
     pointer
-        Which snapshot of which alpha.
+        Pointer to the snapshot.
     """
 
     def __init__(self, storage: Storage, pointer: Pointer) -> None:
@@ -53,7 +53,7 @@ class Snapshot:
         self.id: Final = pointer.snapshot
         """The snapshot's id, a digest of its inputs."""
         self.key: Final = (pointer.alpha_id, pointer.snapshot)
-        """Names the snapshot among those of all alphas."""
+        """Identifies the snapshot among all alphas."""
         self.published_at: Final = pointer.first_published_at
         """First publication, ISO-8601 UTC; a rollback to it does not change it."""
 
@@ -71,7 +71,7 @@ class Snapshot:
         Raises
         ------
         SnapshotCorrupt
-            When the file is missing or its digest is not the one the pointer names.
+            When the file is missing, or its digest differs from the pointer's.
         """
         path = f"{self._folder}/{MANIFEST}"
         return Manifest.decode(self._document(path, self.pointer.manifest_sha256), path)
@@ -103,13 +103,13 @@ class Snapshot:
         return tuple(name for name in PUBLISHED_TABLES if name in self.manifest.columns)
 
     def has(self, dataset: str, book: str | None = None) -> bool:
-        """Whether the dataset, or its part of one book, was published."""
+        """Whether the dataset, or one of its books, was published."""
         if book is None:
             return dataset in self.manifest.columns
         return (dataset, book) in self._entries
 
     def has_rows(self, dataset: str, book: str | None = None) -> bool:
-        """Whether the dataset, or its part of one book, has rows."""
+        """Whether the dataset, or one of its books, has rows."""
         return self.n_rows(dataset, book) > 0
 
     def n_rows(self, dataset: str, book: str | None = None) -> int:
@@ -118,7 +118,7 @@ class Snapshot:
         return 0 if entry is None else entry.rows
 
     def books(self, dataset: str) -> tuple[str, ...]:
-        """Return the books a dataset is partitioned by, in canonical order; empty when there are none."""
+        """Return the books of a partitioned dataset in canonical order; empty for other datasets."""
         return self._books.get(dataset, ())
 
     @cached_property
@@ -130,7 +130,7 @@ class Snapshot:
         return books
 
     def columns(self, dataset: str) -> tuple[str, ...]:
-        """Return the published columns that are present, in declared order; empty for an absent dataset."""
+        """Return the published columns of a dataset in declared order; empty for an absent dataset."""
         return tuple(self.manifest.columns.get(dataset, ()))
 
     def entry(self, dataset: str, book: str | None = None) -> FileEntry:
@@ -139,19 +139,19 @@ class Snapshot:
         Raises
         ------
         KindNotPublished
-            When the snapshot has no such file.
+            When the snapshot lacks the file.
         """
         try:
             return self._entries[dataset, book]
         except KeyError:
             described = dataset if book is None else f"{dataset} of book {book}"
             if books := self.books(dataset):
-                held = f"it is stored by book: name one of {', '.join(books)}"
+                available = f"it is stored by book: name one of {', '.join(books)}"
             elif self.has(dataset):
-                held = "it is not stored by book: name none"
+                available = "it is not stored by book: name none"
             else:
-                held = f"it holds {', '.join(self.datasets()) or 'no tables'}"
-            raise KindNotPublished(f"{self.alpha_id} has no {described}; {held}") from None
+                available = f"it holds {', '.join(self.datasets()) or 'no tables'}"
+            raise KindNotPublished(f"{self.alpha_id} has no {described}; {available}") from None
 
     def file(self, dataset: str, book: str | None = None) -> str:
         """Return the local path of one file, for DuckDB, Polars and Arrow.
@@ -159,18 +159,18 @@ class Snapshot:
         Returns
         -------
         str
-            Of a remote root that of its copy in the cache, which stays there for :data:`datasets.cache.IN_USE_SECONDS` at
-            least.
+            For a remote root, the path of the cached copy, which stays there for at least
+            :data:`datasets.cache.IN_USE_SECONDS`.
 
         Raises
         ------
         KindNotPublished
-            When the snapshot has no such file.
+            When the snapshot lacks the file.
         SnapshotCorrupt
-            When the file is missing, or differs from the manifest: a file of this machine is compared with its
-            digest when this process first opens it, and whenever it was written since.
+            When the file is missing, or differs from the manifest. A local file is compared with its digest when this
+            process first opens it, and again after every write.
         StorageUnavailable
-            When the cache has no copy and cannot make one, or the disk does not permit reading the file.
+            When the cache has no copy and cannot fetch one, or the file cannot be read from disk.
         """
         entry = self.entry(dataset, book)
         return self._storage.intact_file(f"{self._folder}/{entry.path}", entry.bytes, entry.sha256)
@@ -182,14 +182,14 @@ class Snapshot:
         return (self.file(dataset),)
 
     def read(self, dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
-        """Read columns of one file, all rows in stored order, on the calling thread.
+        """Read columns of one file, all rows in stored order, in the calling thread.
 
         Raises
         ------
         KindNotPublished
-            When the snapshot has no such file.
+            When the snapshot lacks the file.
         SnapshotCorrupt, StorageUnavailable
-            As :meth:`file`, and when the file cannot be decoded.
+            As in :meth:`file`, and when the file cannot be decoded.
         """
         import pyarrow as pa  # noqa: PLC0415 - takes a tenth of a second to import
         import pyarrow.parquet as pq  # noqa: PLC0415 - as above
@@ -211,9 +211,9 @@ class Snapshot:
         Parameters
         ----------
         dataset
-            A name of :meth:`datasets`.
+            One of :meth:`datasets`.
         book
-            Keep one book only; None reads all.
+            Book to read; None for all books.
 
         Returns
         -------
@@ -223,7 +223,7 @@ class Snapshot:
         Raises
         ------
         KindNotPublished
-            When the snapshot has no such dataset or book.
+            When the snapshot lacks the dataset or book.
         """
         if not self.has(dataset, book):
             self.entry(dataset, book)
@@ -238,7 +238,7 @@ class Snapshot:
         return pl.concat(parts).select(columns)
 
     def _empty_table(self, dataset: str) -> pa.Table:
-        """Return the columns of a partitioned table without rows, which has no file."""
+        """Return an empty table with the columns of a partitioned dataset that has no files."""
         import pyarrow as pa  # noqa: PLC0415 - slow to load
 
         from schemas.arrow import arrow_field  # noqa: PLC0415 - as above
@@ -258,7 +258,7 @@ class Snapshot:
         Raises
         ------
         KindNotPublished
-            When the snapshot has no such dataset or book.
+            When the snapshot lacks the dataset or book.
         """
         import duckdb  # noqa: PLC0415 - readers that only want Polars need not load the engine
 
@@ -271,7 +271,7 @@ class Snapshot:
         Raises
         ------
         KindNotPublished
-            When the snapshot has no such dataset.
+            When the snapshot lacks the dataset.
         """
         if not self.has(dataset):
             self.entry(dataset)
@@ -284,7 +284,7 @@ class Snapshot:
         paths = list(self.files(dataset))
         if not paths:
             return pads.dataset(self._empty_table(dataset))
-        # Files of this dataset end in its path below the snapshot.
+        # The folder of the dataset, from which Arrow reads the partition keys.
         base = paths[0].rpartition(f"/{dataset}/")[0] + f"/{dataset}"
         return pads.dataset(
             paths,
@@ -294,7 +294,7 @@ class Snapshot:
         )
 
     def description(self) -> dict[str, Any] | None:
-        """Return the description as sealed; None if the run sealed none."""
+        """Return the sealed description; None if the run sealed none."""
         if "description" not in self.manifest.kinds:
             return None
         data = self._document(f"{self._folder}/{DESCRIPTION}", self.entry("description").sha256)
@@ -302,12 +302,12 @@ class Snapshot:
         return description
 
     def figures(self, name: str) -> dict[str, Any] | None:
-        """Return a document of figures made at publication, by book; None if the snapshot has none of this name.
+        """Return figures computed at publication, by book; None if the snapshot has none of this name.
 
         Raises
         ------
         SnapshotCorrupt
-            When the document is gone or damaged.
+            When the document is missing or damaged.
         """
         path = figures_path(name)
         if (path, None) not in self._entries:
@@ -323,19 +323,19 @@ class Snapshot:
         Parameters
         ----------
         family
-            A name of :data:`schemas.metrics.families.FAMILIES`.
+            One of :data:`schemas.metrics.families.FAMILIES`.
         book
-            Whose, where the family has one object a book.
+            Name of the book, if the family has one object per book.
 
         Returns
         -------
         dict
-            As its payload is declared, raw parts among it; without any figure, and with the reason, where the run has none.
+            The declared payload, including raw parts. If the run has no figures, all are withheld with the reason.
 
         Raises
         ------
         SnapshotCorrupt
-            When the document is gone or damaged.
+            When the document is missing or damaged.
         """
         payload = FAMILIES[family].payload
         labels = {} if book is None else {"book": book}
