@@ -3,12 +3,12 @@
 ::
 
     <folder>/<root>/alphas/alpha_id=<id>/snapshot=<id>/…      copies, under the paths they have in the root
-    <folder>/.filling/…                                       copies being made, named by the digest of their path
-    <folder>/.locks/…                                         one writer at a time for each copy; use against eviction
+    <folder>/.filling/…                                       unfinished copies, named by the digest of their path
+    <folder>/.locks/…                                         locks: one writer per copy, and no eviction during use
 
-A copy gets its name when it is complete, digested and flushed, so a process may be killed at any moment. The least recently
-used copy, by access time, is evicted first. Several processes may share a folder. Each counts its own
-copies and measures the folder once a minute, so together they may exceed the bound by a minute's copies.
+A copy is renamed to its final path once it is complete, verified and flushed, so a process may be killed at any moment. The
+least recently used copy, by access time, is evicted first. Several processes may share a folder. Each counts its own copies
+and measures the folder once a minute, so together they may exceed the limit by a minute's copies.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from schemas.settings import SETTINGS
 
 DEFAULT_BYTES: Final[int] = SETTINGS["cache_bytes"].default
 IN_USE_SECONDS: Final = 30.0
-"""Seconds that a copy stays after its last use, in which a reader opens the returned path."""
+"""Minimum seconds that a copy stays after its last use, so that the reader can open the returned path."""
 _FRESH_SECONDS: Final = 2.0
-"""Seconds between two records of a copy's use."""
+"""Minimum seconds between two updates of a copy's access time."""
 _SCAN_SECONDS: Final = 60.0
-"""Seconds between two measurements of the folder's size while copies are made."""
+"""Seconds between two measurements of the folder's size while copies are added."""
 _TARGET_SHARE: Final = 0.9
-"""Share of the bound to which an eviction reduces the cache, so that not every new copy evicts."""
+"""Share of the limit to which an eviction shrinks the cache, so that not every new copy evicts another."""
 _REFUSAL_SECONDS: Final = 10.0
-"""Seconds that a cache counts as refusing copies after a failed write without a later success."""
+"""Seconds after a failed write during which the cache reports a full disk, unless a later write succeeds."""
 _STRIPES: Final = 256
 _TRANSFERS: Final = 2
-"""Times that a file is read from the root before it counts as damaged: one transfer may be corrupt by itself."""
+"""Downloads of a file before it counts as damaged, because a single transfer may be corrupted."""
 
 
 class Source(Protocol):
-    """Source of copies: a root on a remote store."""
+    """Source of the copies: a root on a remote store."""
 
     identity: str
 
@@ -57,30 +57,29 @@ class Source(Protocol):
         """Return the bytes of a small document."""
 
     def download(self, relative: str, target: Path, size: int) -> None:
-        """Copy a file of a given size to a local path."""
+        """Download a file of a given size to a local path."""
 
 
 class Cache:
-    """A folder of copies, bounded in bytes. Safe for threads and processes.
+    """A folder of copies with a size limit in bytes. Safe for threads and processes.
 
     Parameters
     ----------
     folder
-        Folder of the copies; created if missing. It must have no other files.
+        Folder of the copies; created if missing. It must not contain other files.
     max_bytes
-        Maximum size of the copies. Those handed out within the last :data:`IN_USE_SECONDS` are never evicted, because
-        readers are about to open them.
+        Maximum size of all copies. A copy used within the last :data:`IN_USE_SECONDS` is never evicted, because its reader
+        may be about to open it.
 
     Raises
     ------
     SettingsError
-        When the folder cannot be used, or the bound is not above 0.
+        When the folder cannot be used, or `max_bytes` is not above 0.
 
     Attributes
     ----------
     counts
-        Of this process: ``hits`` and ``misses`` of reads, ``fetched_bytes`` of copies made, ``evictions`` and
-        ``evicted_bytes``.
+        Counters of this process: ``hits`` and ``misses`` of reads, ``fetched_bytes``, ``evictions`` and ``evicted_bytes``.
     used
         Bytes cached or reserved, as known to this process.
     """
@@ -99,7 +98,7 @@ class Cache:
         try:
             self._locks.mkdir(parents=True, exist_ok=True)
             self._drafts.mkdir(exist_ok=True)
-            # Created ahead, because an eviction on a disk without free inodes must not need a new file.
+            # Created now, because an eviction on a disk without free inodes must not need a new file.
             (self._locks / "use").touch()
             self._make_room(0)
         except OSError as error:
@@ -107,27 +106,27 @@ class Cache:
 
     @property
     def refuses(self) -> bool:
-        """Whether the disk has just refused a copy."""
+        """Whether the disk has recently refused a copy."""
         return time.monotonic() - self._refused_at < _REFUSAL_SECONDS
 
     def file(self, storage: Source, relative: str, size: int, sha256: str) -> str:
-        """Return the local path of a file's copy, copying it if it is missing or damaged.
+        """Return the local path of a file's copy, downloading it if it is missing or damaged.
 
-        A copy is compared with its digest when this process first opens it, and whenever it was written since.
+        A copy is compared with its digest when this process first opens it, and again after every write.
 
         Parameters
         ----------
         storage, relative
-            Where the file is.
+            Root and path of the file.
         size, sha256
-            Its entry in the manifest.
+            Size and digest in the manifest.
 
         Raises
         ------
         SnapshotCorrupt
-            When the root's file is missing, or differs from the manifest.
+            When the file is missing from the root, or differs from the manifest.
         StorageUnavailable
-            When the file is not here and the store does not answer, or this machine's disk takes no more.
+            When there is no copy and the store does not answer, or the local disk is full or read-only.
         """
         path = self._path(storage, relative)
         if self._usable(path, size, sha256):
@@ -135,21 +134,21 @@ class Cache:
         else:
             self._count(misses=1)
             with self._exclusive_draft(path, size) as draft:
-                if not self._usable(path, size, sha256):  # another thread may have made the copy meanwhile
+                if not self._usable(path, size, sha256):  # another thread may have downloaded it meanwhile
                     path.unlink(missing_ok=True)
                     self._download(storage, relative, draft, size, sha256)
                     self._commit(draft, path)
         return str(path)
 
     def read(self, storage: Source, relative: str, sha256: str) -> bytes:
-        """Return the bytes of a small document, whose digest is checked every time.
+        """Return the bytes of a small document, verified on every read.
 
         Raises
         ------
         FileNotFoundError
-            When it is neither here nor in the root.
+            When it is neither in the cache nor in the root.
         SnapshotCorrupt, StorageUnavailable
-            As :meth:`file`.
+            As in :meth:`file`.
         """
         path = self._path(storage, relative)
         data = None
@@ -166,7 +165,7 @@ class Cache:
                 break
         else:
             raise SnapshotCorrupt(f"{relative} is not what its pointer or manifest names (SHA-256 differs)")
-        # A full disk is no reason to withhold the bytes.
+        # Return the bytes even if the disk is full.
         with contextlib.suppress(StorageUnavailable), self._exclusive_draft(path, len(data)) as draft:
             draft.write_bytes(data)
             self._commit(draft, path)
@@ -180,7 +179,7 @@ class Cache:
         return self.folder / storage.identity / relative
 
     def _usable(self, path: Path, size: int, sha256: str) -> bool:
-        """Whether there is an intact copy; it is then not evicted for :data:`IN_USE_SECONDS`."""
+        """Whether an intact copy exists; marks it as used, so that it is not evicted for :data:`IN_USE_SECONDS`."""
         self._use(path)
         try:
             return DIGESTS.intact(path, size, sha256)
@@ -189,8 +188,8 @@ class Cache:
 
     def _use(self, path: Path) -> None:
         """Mark a copy as used."""
-        # The lock of evictions: either the eviction sees the copy in use, or the caller sees it removed. A disk that
-        # turned read-only has neither, nor has a folder that this user may not open.
+        # Under the eviction lock, either the eviction sees the use, or the caller sees the removal. On a disk that became
+        # read-only, and in a folder that this user may not open, nothing is evicted or marked.
         with contextlib.suppress(OSError):
             if not _recently_used(path, _FRESH_SECONDS):
                 with locked(self._locks / "use"):
@@ -198,7 +197,7 @@ class Cache:
 
     @contextlib.contextmanager
     def _exclusive_draft(self, path: Path, size: int) -> Iterator[Path]:
-        """Reserve room for a copy, exclude other writers, and yield the path to write it to."""
+        """Reserve space for a copy, exclude other writers, and yield the path to write to."""
         name = hashlib.sha256(os.fsencode(path)).hexdigest()
         draft = self._drafts / name
         try:
@@ -214,13 +213,13 @@ class Cache:
             raise
 
     def _download(self, storage: Source, relative: str, draft: Path, size: int, sha256: str) -> None:
-        """Copy and verify a file."""
+        """Download and verify a file."""
         for _ in range(_TRANSFERS):
             try:
                 storage.download(relative, draft, size)
             except FileNotFoundError as error:
                 raise SnapshotCorrupt(f"{storage.url(relative)} is missing; verify the snapshot") from error
-            # The digest is remembered by inode and time, so the renamed copy need not be read again.
+            # Digests are cached by inode and time, so the renamed copy need not be read again.
             if DIGESTS.intact(draft, size, sha256):
                 return
             DIGESTS.forget(draft)
@@ -230,13 +229,13 @@ class Cache:
 
     def _commit(self, draft: Path, path: Path) -> None:
         self._count(fetched_bytes=draft.stat().st_size)
-        # Flushed before it is renamed: after a power cut a copy of the right size would pass for a complete one.
+        # Flush before renaming: after a power cut, an incomplete copy could have the final name and the right size.
         with draft.open("rb") as stream:
             os.fsync(stream.fileno())
         _mark_used(draft)
         while draft.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            with contextlib.suppress(FileNotFoundError):  # the folder was empty and has just been removed
+            with contextlib.suppress(FileNotFoundError):  # an eviction has just removed the empty folder
                 draft.replace(path)
         self._refused_at = float("-inf")
 
@@ -244,14 +243,14 @@ class Cache:
         """Reserve bytes for a copy, evicting the least recently used ones if necessary."""
         with self._counting:
             if self.used + size > self.max_bytes or time.monotonic() - self._scanned > _SCAN_SECONDS:
-                # Copies that are being made are not in the folder yet.
-                self.used = self._reserved + self._evicted(self.max_bytes - self._reserved - size)
+                # Copies in progress are reserved but not yet measured.
+                self.used = self._reserved + self._evict(self.max_bytes - self._reserved - size)
                 self._scanned = time.monotonic()
             self.used += size
             self._reserved += size
 
     def _release(self, size: int, *, is_cached: bool) -> None:
-        """End a reservation, whose bytes stay in use if the copy was made."""
+        """End a reservation; its bytes count as used if the copy exists."""
         with self._counting:
             self._reserved -= size
             if not is_cached:
@@ -259,8 +258,8 @@ class Cache:
 
     _scanned = float("-inf")
 
-    def _evicted(self, limit: int) -> int:
-        """Evict copies until the rest fits within a limit; return the bytes left."""
+    def _evict(self, limit: int) -> int:
+        """Evict copies until the rest fits a limit; return the remaining bytes."""
         for draft in self._drafts.iterdir():
             if not _recently_used(draft, IN_USE_SECONDS):  # its writer is dead
                 draft.unlink(missing_ok=True)
@@ -268,7 +267,7 @@ class Cache:
         used = sum(size for _, size, _ in copies)
         if used <= limit:
             return used
-        # The catalogue, which a restart needs while the store is unavailable, is never marked as used: it is evicted last.
+        # The saved catalogue is evicted last: its use is not recorded, and a restart needs it if the store is unavailable.
         for _, size, path in sorted(copies, key=lambda copy: (copy[2].name == SAVED_CATALOGUE, copy)):
             if used <= limit * _TARGET_SHARE:
                 break
@@ -303,7 +302,7 @@ def _mark_used(path: Path) -> None:
 
 
 def _recently_used(path: Path, seconds: float) -> bool:
-    """Whether a copy was recently used or written; a time far in the future is due to a clock set back and is ignored."""
+    """Whether a copy was recently used or written; times far in the future, after a clock was set back, are ignored."""
     try:
         status = path.stat()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Classification of exceptions of a remote store's clients, which have no common base."""
+"""Classify exceptions of remote-store clients, which have no common base class."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ _CLIENTS: Final = frozenset({"botocore", "aiobotocore", "aiohttp", "urllib3"})
 
 
 def is_store_failure(error: BaseException) -> bool:
-    """Whether an exception comes from a store's client; they do not derive from OSError."""
+    """Whether an exception comes from a store's client; client exceptions do not derive from OSError."""
     return isinstance(error, OSError) or type(error).__module__.split(".")[0] in _CLIENTS
 
 
 def is_refusal(error: BaseException | None) -> bool:
-    """Whether the store, or missing credentials, forbids the request, so that a retry is pointless."""
+    """Whether the request failed for lack of permission or credentials, so that a retry is pointless."""
     return any(
         isinstance(link, PermissionError) or type(link).__name__ in _REFUSALS for link in causes(error)
     )
 
 
 def names_missing_bucket(error: BaseException | None) -> bool:
-    """Whether a "not found" is about the bucket rather than one object: a server that is no store has no listing either."""
+    """Whether "not found" means the bucket rather than an object; a listing also fails this way on servers that are not stores."""
     return any(
         _code(link) == "NoSuchBucket"
         or (_code(link) == "404" and getattr(link, "operation_name", None) == _LISTING)
@@ -33,7 +33,7 @@ def names_missing_bucket(error: BaseException | None) -> bool:
 
 
 def reason(error: BaseException | None) -> str | None:
-    """Return why a store gave no answer, without addresses, which may have passwords; None if its client does not say."""
+    """Return why a request failed, without addresses, which may contain passwords; None if the client gives no reason."""
     for link in reversed(causes(error)):
         if isinstance(link, OSError) and link.strerror:
             return link.strerror
@@ -41,7 +41,7 @@ def reason(error: BaseException | None) -> str | None:
 
 
 def error_code(error: BaseException | None) -> str | None:
-    """Return the store's own code of a failure, None when the store gave none."""
+    """Return the store's error code; None if it gave none."""
     return next((code for link in causes(error) if (code := _code(link)) is not None), None)
 
 

@@ -1,7 +1,7 @@
-"""A lock on an object store, for work that needs one process at a time, such as removing files.
+"""A lock on an object store, for work that only one process may do at a time, such as removing files.
 
-It is a small object that is written conditionally and expires: the holder renews it in time and stops if it
-cannot, and after a crash another process takes over once it has expired.
+The lock is a small object that is written conditionally and expires. The holder renews it in time, and stops if it
+cannot. After a crash, another process takes over once the lock has expired.
 """
 
 from __future__ import annotations
@@ -24,34 +24,34 @@ _RENEW_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _Lock:
     holder: str
     until: datetime
 
 
 @contextlib.contextmanager
 def object_lock(storage: Storage, name: str, holder: str) -> Iterator[Renew]:
-    """Acquire a lock that is an object, and release it at the end.
+    """Acquire a lock object, and release it at the end.
 
     Parameters
     ----------
     storage
         The root.
     name
-        Of the work, which messages say.
+        Name of the work, for messages.
     holder
-        Who has it: host and process.
+        Host and process of the holder.
 
     Raises
     ------
     StorageUnavailable
-        When somebody else has it.
+        When another process holds it.
     """
     path = f"{STAGING}/{name}.turn"
     acquired = float("-inf")
 
     def write(until: datetime, version: Version) -> None:
-        if not storage.put_if(path, msgspec.json.encode(_Held(holder, until)), version.tag):
+        if not storage.put_if(path, msgspec.json.encode(_Lock(holder, until)), version.tag):
             raise StorageUnavailable(f"another {name} began on {storage.address} at this moment")
 
     def renew() -> None:
@@ -59,11 +59,11 @@ def object_lock(storage: Storage, name: str, holder: str) -> Iterator[Renew]:
         if time.monotonic() - acquired < _RENEW_SECONDS:
             return
         version = storage.read_version(path)
-        held = _decoded(version)
-        if held is not None and held.holder != holder and held.until > datetime.now(UTC):
+        lock = _decoded(version)
+        if lock is not None and lock.holder != holder and lock.until > datetime.now(UTC):
             raise StorageUnavailable(
-                f"another {name} ({held.holder}) is at work on {storage.address}; one that was killed "
-                f"is passed over after {held.until.strftime('%Y-%m-%dT%H:%M:%SZ')}"
+                f"another {name} ({lock.holder}) is at work on {storage.address}; one that was killed "
+                f"is passed over after {lock.until.strftime('%Y-%m-%dT%H:%M:%SZ')}"
             )
         acquired = time.monotonic()
         write(datetime.now(UTC) + LOCK_LIFETIME, version)
@@ -72,16 +72,16 @@ def object_lock(storage: Storage, name: str, holder: str) -> Iterator[Renew]:
     try:
         yield renew
     finally:
-        with contextlib.suppress(StorageUnavailable):  # it expires
+        with contextlib.suppress(StorageUnavailable):  # the lock expires by itself
             version = storage.read_version(path)
-            held = _decoded(version)
-            if held is not None and held.holder == holder:
+            lock = _decoded(version)
+            if lock is not None and lock.holder == holder:
                 write(datetime.now(UTC), version)
 
 
-def _decoded(version: Version) -> _Held | None:
-    """Return holder and expiry of a lock; None if there is no such object, or it is incomplete."""
+def _decoded(version: Version) -> _Lock | None:
+    """Decode holder and expiry of a lock; None if the object is missing or incomplete."""
     try:
-        return msgspec.json.decode(version.data or b"", type=_Held)
+        return msgspec.json.decode(version.data or b"", type=_Lock)
     except ValueError:
         return None

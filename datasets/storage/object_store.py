@@ -38,24 +38,25 @@ from schemas.settings import SETTINGS
 CONNECT_SECONDS: Final = 3.0
 READ_SECONDS: Final = 6.0
 ATTEMPTS: Final = 2
-"""Tries of one request by its client: enough for a dropped connection, while a hung store is refused within 15 seconds."""
+"""Attempts per request by the client: enough for a dropped connection, while a hung store fails within 15 seconds."""
 ANSWER_SECONDS: Final = 14.0
-"""Maximum seconds of a small answer, including retries: a store that sends a few bytes a second stays within the
-limits of its client, which are for a connection and between two pieces of an answer."""
+"""Maximum seconds for a small response, including retries. The client's own limits, on connecting and between two chunks,
+do not catch a store that sends a few bytes a second."""
 LONG_ANSWER_SECONDS: Final = 120.0
-"""Maximum seconds of a listing, and of each thousand small objects."""
+"""Maximum seconds for a listing, and for each thousand small objects."""
 LEAST_BYTES_PER_SECOND: Final = 64 << 10
-"""Minimum bytes per second of a large object; a slower store counts as unavailable."""
+"""Minimum transfer rate of a large object; a slower store counts as unavailable."""
 HUNG_SECONDS: Final = 2.0
-"""Seconds after which a failure counts as that of a hung store."""
+"""Seconds after which a failed request counts as hung."""
 PAUSE_SECONDS: Final = 30.0
-"""Seconds that reads of a file are then refused at once, so that a hung store does not occupy every thread; listings go on."""
+"""Seconds for which reads of files fail at once after a hung request, so that a hung store does not block every thread.
+Listings continue."""
 CONCURRENT_READS: Final = 64
 """Concurrent requests for small objects."""
 _NO_TAG: Final = f'"{"0" * 32}"'
-"""A tag that no version has."""
+"""Entity tag that no version has."""
 _FAULTS: Final[dict[str, str | None]] = {}
-"""Identity of a store -> how it breaks conditional writes, None when it honours them; for the life of the process."""
+"""Identity of a store -> how it breaks conditional writes, or None if it honours them. Kept for the life of the process."""
 
 
 class ConditionsUnknown(Exception):
@@ -65,25 +66,25 @@ class ConditionsUnknown(Exception):
 class ObjectStorage(Storage):
     """A root on a remote store, reached by an fsspec file system.
 
-    A backend adds its client, and reads and writes of a given version.
+    A backend adds its client, versioned reads and conditional writes.
 
     Parameters
     ----------
     address
-        As given.
+        Address as given by the user.
     fs
-        The store's client, which caches no listings.
+        The store's client, without a listing cache.
     endpoint
-        Where the store is, when the address does not say.
+        Endpoint of the store, unless the address determines it.
     cache
-        For the immutable files of the root; None for a temporary one.
+        Cache for the immutable files of the root; None for a temporary one.
     single_writer
         Whether the operator ensures that no other command writes, so that a store without conditional
-        writes will do.
+        writes is acceptable.
     """
 
     read_options: ClassVar[Mapping[str, Any]] = {}
-    """Arguments of every read of a file."""
+    """Keyword arguments of every file read."""
 
     def __init__(
         self, address: str, fs: Any, endpoint: str | None, *, cache: Cache | None, single_writer: bool
@@ -91,7 +92,7 @@ class ObjectStorage(Storage):
         self.address = without_secrets(address)
         self._store = self.address if endpoint is None else f"{self.address} at {without_secrets(endpoint)}"
         self.fs = fs
-        self.base = str(fs._strip_protocol(address)).rstrip("/")  # noqa: SLF001 - as fsspec's own functions do
+        self.base = str(fs._strip_protocol(address)).rstrip("/")  # noqa: SLF001 - fsspec's own functions use it
         self.identity = hashlib.sha256(f"{endpoint or ''} {self.address}".encode()).hexdigest()[:16]
         self.cache = cache
         self._single_writer = single_writer
@@ -99,29 +100,29 @@ class ObjectStorage(Storage):
 
     @abstractmethod
     def _read_tagged(self, relative: str, limit: int) -> tuple[bytes, str]:
-        """Read a file and its version by one request."""
+        """Read a file and its version in one request."""
 
     @abstractmethod
     def _put_if(self, relative: str, data: bytes, tag: str | None) -> bool:
-        """Write a small file by one request, if its version is the given one, or if it does not exist.
+        """Write a small file in one request, if it still has the given version, or if it does not exist and the tag is None.
 
         Returns
         -------
         bool
-            False when the store refused, because another command wrote first.
+            False if the store refused because another command wrote first.
 
         Raises
         ------
         ConditionsUnknown
-            When the store answers that it knows no such conditions.
+            When the store reports that it does not support conditional writes.
         """
 
     def url(self, relative: str) -> str:
-        """Return a URL."""
+        """Return the URL of a file."""
         return str(self.fs.unstrip_protocol(self.full(relative)))
 
     def _require_answering(self, relative: str) -> None:
-        """Raise at once if the store has just left a request unanswered for seconds."""
+        """Raise at once if a recent request to the store hung."""
         if time.monotonic() < self._hung_until:
             raise StorageUnavailable(
                 f"the store of {self.address} did not answer a moment ago, so {relative} was not requested"
@@ -134,7 +135,7 @@ class ObjectStorage(Storage):
             return self._read_tagged(relative, limit)[0]
 
     def read_many(self, relatives: Sequence[str]) -> dict[str, bytes | None]:
-        """Return the bytes of many small files concurrently; None for those that do not exist."""
+        """Read many small files concurrently; None for missing files."""
         contents: dict[str, bytes | None] = dict.fromkeys(relatives)
         if not contents:
             return contents
@@ -152,7 +153,7 @@ class ObjectStorage(Storage):
         return contents
 
     def read_version(self, relative: str, limit: int = MAX_DOCUMENT_BYTES) -> Version:
-        """Read a small file and its entity tag by one request."""
+        """Read a small file and its entity tag in one request."""
         try:
             with self.translate_errors(relative):
                 return Version(*self._read_tagged(relative, limit))
@@ -160,7 +161,7 @@ class ObjectStorage(Storage):
             return Version(None)
 
     def download(self, relative: str, target: Path, size: int) -> None:
-        """Copy a file in pieces to a local path, without a flush; raises FileNotFoundError."""
+        """Download a file in chunks to a local path, without flushing it; raises FileNotFoundError."""
         self._require_answering(relative)
         with self.translate_errors(relative):
             try:
@@ -178,11 +179,11 @@ class ObjectStorage(Storage):
         return (self.cache or _temporary_cache()).file(self, relative, size, sha256)
 
     def intact_document(self, relative: str, sha256: str) -> bytes:
-        """Return the bytes of a small file, from the cache if it has them."""
+        """Return the bytes of a small file, from the cache if possible."""
         return (self.cache or _temporary_cache()).read(self, relative, sha256)
 
     def signature(self, relative: str = "") -> Signature | None:
-        """Return ETag, size and time of a file; None if it does not exist."""
+        """Return entity tag, size and time of a file; None if it does not exist."""
         with self.translate_errors(relative):
             try:
                 entry = self.fs.info(self.full(relative), **self._within(ANSWER_SECONDS))
@@ -191,7 +192,7 @@ class ObjectStorage(Storage):
             return _signature(entry) if entry["type"] == "file" else None
 
     def children(self, relative: str) -> dict[str, Signature | None]:
-        """List the entries of a folder; a missing bucket counts as an unavailable store."""
+        """List the entries of a folder; a missing bucket is an unavailable store."""
         with self.translate_errors(relative):
             try:
                 entries = self.fs.ls(self.full(relative), detail=True, **self._within(LONG_ANSWER_SECONDS))
@@ -207,7 +208,7 @@ class ObjectStorage(Storage):
         }
 
     def files_below(self, relative: str) -> dict[str, StoredFile]:
-        """List every file below a folder: path below that folder -> what the listing shows."""
+        """List every file below a folder: relative path -> entry of the listing."""
         base = self.full(relative)
         with self.translate_errors(relative):
             listed = self.fs.find(base, detail=True, **self._within(LONG_ANSWER_SECONDS))
@@ -219,7 +220,7 @@ class ObjectStorage(Storage):
         return files
 
     def find_named(self, name: str) -> dict[str, Signature]:
-        """Find the files of one name at any depth by one complete listing."""
+        """Find the files with a given name at any depth, by one complete listing."""
         listed = self.files_below("")
         return {
             path: (str(entry.modified), entry.size)
@@ -228,18 +229,18 @@ class ObjectStorage(Storage):
         }
 
     def put(self, relative: str, content: bytes | Path) -> None:
-        """Write bytes by one request, or upload a finished local file and remove it."""
+        """Write bytes in one request, or upload a finished local file and remove it."""
         with self.translate_errors(relative, changing=True):
             if isinstance(content, bytes):
                 self.fs.pipe_file(self.full(relative), content, **self._within(seconds_for(len(content))))
             else:
-                # From the disk in pieces, so that a large table is not in memory twice.
+                # Streamed from disk, so that a large table is not in memory twice.
                 seconds = seconds_for(content.stat().st_size)
                 self.fs.put_file(str(content), self.full(relative), **self._within(seconds))
                 content.unlink()
 
     def put_if(self, relative: str, data: bytes, tag: str | None) -> bool:
-        """Write a small file if its version is the given one; in single-writer mode the comparison is local."""
+        """Write a small file if it still has the given version; in single-writer mode the comparison is local."""
         if self._honours_conditions():
             return self._put_if(relative, data, tag)
         if self.read_version(relative).tag != tag:
@@ -252,12 +253,11 @@ class ObjectStorage(Storage):
         self._honours_conditions()
 
     def _honours_conditions(self) -> bool:
-        """Test conditional writes; raises SettingsError if the store ignores them and there may be several writers.
+        """Test whether the store honours conditional writes; raises SettingsError if it does not and there may be several writers.
 
-        A store that ignores ``If-Match`` and ``If-None-Match`` answers 200 to both of two racing writers, and one write is lost.
-        Its version does not reveal this, so a throw-away object is written three times, and two of the writes must be refused.
-        Whether the store compares and writes atomically cannot be tested this way; stores that document conditional writes
-        guarantee it.
+        A store that ignores ``If-Match`` and ``If-None-Match`` answers 200 to two racing writers, and one write is lost. The
+        store's version number does not reveal this, so a temporary object is written three times, and two of the writes must be
+        refused. This does not test whether compare and write are atomic; stores that document conditional writes guarantee it.
         """
         if self.identity not in _FAULTS:
             path = f"{STAGING}/probe-{uuid.uuid4().hex}{DRAFT_SUFFIX}"
@@ -265,7 +265,7 @@ class ObjectStorage(Storage):
                 _FAULTS[self.identity] = self._fault_of_conditions(path)
             except ConditionsUnknown:
                 _FAULTS[self.identity] = "knows no conditional writes"
-            # Builders may lack the permission to remove; gc then sweeps it.
+            # Builders may lack permission to remove objects; gc then removes it.
             with contextlib.suppress(StorageUnavailable):
                 self.remove_files([path])
         fault = _FAULTS[self.identity]
@@ -278,10 +278,10 @@ class ObjectStorage(Storage):
         return fault is None
 
     def _fault_of_conditions(self, path: str) -> str | None:
-        """Return the fault of the store for messages; None if it honours conditions."""
-        mine = path.encode()
-        # The client repeats a write whose answer was lost and is then refused; the bytes show whose write it was.
-        if not self._put_if(path, mine, None) and self.read_version(path).data != mine:
+        """Return how the store violates the conditions, for messages; None if it honours them."""
+        content = path.encode()
+        # The client retries a write whose answer was lost, and the retry is refused; the bytes show whose write it was.
+        if not self._put_if(path, content, None) and self.read_version(path).data != content:
             return "refuses to create an object that does not exist (If-None-Match)"
         if self._put_if(path, b"second", None):
             return "overwrites an object that a write was to create (If-None-Match)"
@@ -290,7 +290,7 @@ class ObjectStorage(Storage):
         return None
 
     def remove_files(self, relatives: Iterable[str]) -> None:
-        """Remove files, as many per request as the store takes; missing ones are ignored."""
+        """Remove files, as many per request as the store accepts; missing ones are ignored."""
         paths = [self.full(relative) for relative in relatives]
         with self.translate_errors("the files to remove"), contextlib.suppress(FileNotFoundError):
             self.fs.rm(paths, **self._within(_seconds_for_many(paths)))
@@ -305,7 +305,7 @@ class ObjectStorage(Storage):
 
     @contextlib.contextmanager
     def translate_errors(self, relative: str, *, changing: bool = False) -> Iterator[None]:
-        """Distinguish an unavailable store from a missing file; `changing` expects no existing file."""
+        """Distinguish an unavailable store from a missing file; with `changing`, "not found" can only mean the bucket."""
         began = time.monotonic()
         try:
             yield
@@ -334,14 +334,14 @@ class ObjectStorage(Storage):
 
 @functools.cache
 def _temporary_cache() -> Cache:
-    """Return this process's cache for roots without a configured one."""
+    """Return this process's temporary cache, for roots without a configured one."""
     folder = tempfile.mkdtemp(prefix="alpha-results-cache-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Cache(folder, DEFAULT_BYTES)
 
 
 def seconds_for(size: int) -> float:
-    """Return the maximum seconds for an object of some bytes."""
+    """Return the time limit in seconds for an object of `size` bytes."""
     return ANSWER_SECONDS + size / LEAST_BYTES_PER_SECOND
 
 
@@ -358,6 +358,6 @@ def require_within(path: str, size: int, limit: int) -> None:
 
 
 def _signature(entry: Mapping[str, Any]) -> Signature:
-    """Return the entity tag, or the time if the store has no tags."""
+    """Return entity tag and size, and the time if the store has no tags."""
     tag = (entry.get("ETag") or "").strip('"')
     return tag, entry.get("size"), "" if tag else str(entry.get("LastModified") or "")

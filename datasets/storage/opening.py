@@ -1,4 +1,4 @@
-"""Opening of addresses by their backends."""
+"""Open an address with the backend of its scheme."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def open_storage(
     address
         A local folder or the URL of a supported store, such as ``s3://bucket/prefix``.
     cache
-        For the files of a remote root; a local one needs none and ignores it.
+        Cache for the files of a remote root; ignored for a local one.
     single_writer
-        Whether the caller ensures that no other command writes to the root. Only then a store may be
-        published to that does not honour conditional writes.
+        Whether the caller ensures that no other command writes to the root. Only then may the store lack
+        conditional writes.
 
     Raises
     ------
     SettingsError
-        When no backend opens such addresses.
+        When no backend supports the address.
     """
     address_text = os.fspath(address)
     backend = require_supported(address_text)
@@ -52,14 +52,14 @@ def open_storage(
 
 
 def require_supported(address: str) -> ModuleType:
-    """Return the backend's module for an address, without opening it.
+    """Return the backend module for an address, without opening the address.
 
     Raises
     ------
     SettingsError
-        When none does, or it is empty.
+        When no backend supports the address, or it is empty.
     """
-    if not address:  # from a variable of the shell that is not set: it would be the current folder
+    if not address:  # from an unset shell variable; it would mean the current folder
         raise SettingsError("an address is empty; give a folder or the URL of a supported store")
     match = _SCHEME.match(address)
     scheme = "file" if match is None else match[1].lower()

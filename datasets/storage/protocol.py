@@ -1,7 +1,7 @@
 """The interface of storage backends: a datasets root, or another folder of files, on one kind of store.
 
 A backend is one class that implements :class:`Storage`, in a module of :mod:`datasets.storage.backends` named after its
-scheme. Code outside this package does not depend on which one it has.
+scheme. Code outside this package does not depend on the backend.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from datasets.cache import Cache
 
 MAX_DOCUMENT_BYTES: Final = 16 << 20
-"""Maximum bytes of a manifest, pointer or other document; tables are bounded by their manifest."""
+"""Maximum bytes of a manifest, pointer or other document; the size of a table is in its manifest."""
 DRAFT_SUFFIX: Final = ".tmp"
 """Suffix of drafts in the staging folder."""
 
@@ -36,11 +36,11 @@ class StoredFile:
     Attributes
     ----------
     path
-        Relative to the root.
+        Path relative to the root.
     size
-        Its bytes.
+        Size in bytes.
     modified
-        When it was last written, by the clock of the disk or the store.
+        Time of the last write, by the clock of the disk or the store.
     """
 
     path: str
@@ -55,9 +55,9 @@ class Version:
     Attributes
     ----------
     data
-        Its bytes; None when there was no such file.
+        Bytes of the file; None if it did not exist.
     tag
-        Names this version of the file; None when there was none.
+        Identifies this version of the file; None if it did not exist.
     """
 
     data: bytes | None
@@ -65,27 +65,27 @@ class Version:
 
 
 Renew = Callable[[], None]
-"""Renews a lock if due; call it before every step that needs the lock. Raises StorageUnavailable if it was lost."""
+"""Renews a lock if due. Call it before every step that needs the lock; raises StorageUnavailable if the lock was lost."""
 
 
 class Storage(ABC):
     """Reads, atomic writes and locks below one root.
 
-    Paths are relative to the root, with forward slashes. Every method raises StorageUnavailable when the store does
-    not answer or refuses access, and when a disk fails, is full or denies access.
+    Paths are relative to the root, with forward slashes. Every method raises StorageUnavailable if the store does
+    not answer or denies access, or if a disk fails, is full or denies access.
 
     Attributes
     ----------
     address
         The address without user names, passwords and query strings, so that messages may show it.
     base
-        The store's own path of the root.
+        Path of the root within the store.
     folder
-        The root as a folder of this machine; None on a remote store.
+        The root as a local folder; None on a remote store.
     identity
-        Name of this root that no other store or address has, fit for a folder.
+        Unique name of the store and address, usable as a folder name.
     cache
-        The cache of a remote root that was named; None on a folder, and where none was.
+        The configured cache of a remote root; None for a local folder, or if none was configured.
     """
 
     address: str
@@ -95,32 +95,32 @@ class Storage(ABC):
     cache: Cache | None = None
 
     def full(self, relative: str) -> str:
-        """Return the store's path for a path relative to the root; the empty path is the root."""
+        """Return the path within the store for a path relative to the root; the empty path is the root."""
         if relative.startswith("/") or ".." in relative.split("/"):
             raise ValueError(f"{relative!r} leaves the root")
         return f"{self.base}/{relative}" if relative else self.base
 
     @abstractmethod
     def url(self, relative: str) -> str:
-        """Return an address for other programs: a path in a folder, else a URL."""
+        """Return the address of a file for other programs: a path in a local folder, else a URL."""
 
     @property
     def missing(self) -> bool:
-        """Whether the root is a missing folder; always False on a remote store, which has no folders."""
+        """Whether the root is a local folder that does not exist; always False on a remote store, which has no folders."""
         return False
 
     @abstractmethod
     def read(self, relative: str, limit: int = MAX_DOCUMENT_BYTES) -> bytes:
-        """Return a file's bytes; FileNotFoundError when it does not exist.
+        """Return a file's bytes; raises FileNotFoundError if it does not exist.
 
         Raises
         ------
         SnapshotCorrupt
-            When it has more bytes than the limit, or is a pipe or a device; it is not read.
+            When it exceeds the limit, or is a pipe or a device; it is not read.
         """
 
     def read_many(self, relatives: Sequence[str]) -> dict[str, bytes | None]:
-        """Return the bytes of many small files: None for missing files, no entry for unreadable ones."""
+        """Return the bytes of many small files: None for missing files, empty for unreadable ones."""
         return {relative: self._content(relative) for relative in relatives}
 
     def _content(self, relative: str) -> bytes | None:
@@ -152,7 +152,7 @@ class Storage(ABC):
         Raises
         ------
         SnapshotCorrupt
-            When its digest differs.
+            When the digest differs.
         """
 
     @abstractmethod
@@ -161,9 +161,9 @@ class Storage(ABC):
 
     @abstractmethod
     def children(self, relative: str) -> dict[str, Signature | None]:
-        """List the entries of a folder by one listing: name -> signature of a file, None for a folder.
+        """List the entries of a folder in one listing: name -> signature of a file, None for a folder.
 
-        A folder that does not exist is empty, as object stores have no folders.
+        A missing folder counts as empty, because object stores have no folders.
         """
 
     def entries(self, relative: str) -> dict[str, Signature]:
@@ -176,13 +176,13 @@ class Storage(ABC):
 
     @abstractmethod
     def files_below(self, relative: str) -> dict[str, StoredFile]:
-        """List every file below a folder: path below that folder -> what the listing shows."""
+        """List every file below a folder: path relative to that folder -> entry of the listing."""
 
     @abstractmethod
     def find_named(self, name: str) -> dict[str, Signature]:
-        """Find the files of one name at any depth: path -> signature.
+        """Find the files with a given name at any depth: path -> signature.
 
-        Backends may or may not search below a folder that has such a file.
+        A backend may skip the subfolders of a folder that has such a file.
         """
 
     @abstractmethod
@@ -192,58 +192,58 @@ class Storage(ABC):
         Parameters
         ----------
         content
-            Its bytes, or a finished file of this machine (of the root's own disk, where it has one), which is gone
-            afterwards.
+            Its bytes, or a finished local file (on the root's own disk, if the root is local), which is moved or
+            removed.
         """
 
     @abstractmethod
     def put_if(self, relative: str, data: bytes, tag: str | None) -> bool:
-        """Write a small file unless it was written since it was read.
+        """Write a small file unless another process has written it since it was read.
 
         Parameters
         ----------
         tag
-            Of what :meth:`read_version` returned.
+            Tag that :meth:`read_version` returned.
 
         Returns
         -------
         bool
-            False when somebody did, and it was not written.
+            False if another process wrote the file first; it is then left unchanged.
 
         Raises
         ------
         SettingsError
-            As :meth:`require_safe_writers`.
+            As in :meth:`require_safe_writers`.
         StorageUnavailable
-            When the store does not answer; it may or may not have written.
+            When the store does not answer; the file may or may not have been written.
         """
 
     @abstractmethod
     def remove_files(self, relatives: Iterable[str]) -> None:
         """Remove files; missing ones are ignored."""
 
-    def require_safe_writers(self) -> None:  # noqa: B027 - locks keep writers of a folder apart
-        """Refuse a store without conditional writes; call it before expensive work.
+    def require_safe_writers(self) -> None:  # noqa: B027 - local folders need no check, because writers use locks
+        """Raise if the store does not support safe concurrent writers; call it before expensive work.
 
         Raises
         ------
         SettingsError
-            When the store does not honour conditional writes, and no single writer was promised.
+            When the store does not honour conditional writes, and single-writer mode is off.
         """
 
     @abstractmethod
     def lock(self, name: str, holder: str) -> AbstractContextManager[Renew]:
-        """Hold the lock for work that needs one process at a time; yields the function that renews it.
+        """Hold a named lock that one process at a time may have; yields the function that renews it.
 
         Raises
         ------
         StorageUnavailable
-            When somebody else has it, or the root cannot be written.
+            When another process holds it, or the root cannot be written.
         """
 
 
 _UNESCAPED: Final = re.compile(r":(?!\d*$)")
-"""A colon in a host without a port after it: the rest is the beginning of a password."""
+"""A colon in the host part that is not followed by a port: a password starts there."""
 
 
 def without_secrets(address: str) -> str:
@@ -253,8 +253,8 @@ def without_secrets(address: str) -> str:
         return address
     host, slash, path = rest.partition("/")
     if "@" not in host and _UNESCAPED.search(host):
-        # A password with an unescaped slash ends at the last @.
+        # The password contains an unescaped slash, so it ends at the last @.
         host, slash, path = path.rpartition("@")[2].partition("/")
     if "?" in host.rpartition("@")[0]:
-        return f"{scheme}://…"  # a password or a parameter without a known end
+        return f"{scheme}://…"  # a password or a query string whose end is unknown
     return scheme + separator + (host.rpartition("@")[2] + slash + path).split("?", 1)[0]

@@ -1,6 +1,6 @@
 """Settings of S3 clients: endpoint, region and time limits, from the usual AWS variables.
 
-Credentials are not read here: botocore finds them where it always does (``AWS_ACCESS_KEY_ID`` and
+Credentials are not read here; botocore finds them in the usual places (``AWS_ACCESS_KEY_ID`` and
 ``AWS_SECRET_ACCESS_KEY``, a shared credentials file, the role of the machine).
 """
 
@@ -25,9 +25,9 @@ class S3Settings:
     Attributes
     ----------
     endpoint
-        Base URL of a store other than Amazon's; None leaves the choice to botocore.
+        Base URL of a store other than Amazon S3; None for botocore's default.
     region
-        Region to sign for; None leaves the choice to botocore.
+        Region used in signatures; None for botocore's default.
     """
 
     endpoint: str | None = None
@@ -40,7 +40,7 @@ class S3Settings:
         Raises
         ------
         SettingsError
-            When the endpoint is no address of a server, or has a user name or a password.
+            When the endpoint is not a server's address, or contains a user name or a password.
         """
         name = next((name for name in _ENDPOINTS if env.get(name)), None)
         if name is not None and not _ENDPOINT.fullmatch(env[name]):
@@ -64,9 +64,9 @@ class S3Settings:
         Parameters
         ----------
         connect, read
-            Seconds to wait for a connection and between two pieces of an answer.
+            Seconds to wait for a connection, and between two chunks of a response.
         attempts
-            Tries of one request, the first included.
+            Attempts per request, including the first.
         """
         config: dict[str, Any] = {
             "signature_version": "s3v4",
@@ -75,8 +75,8 @@ class S3Settings:
             "retries": {"total_max_attempts": attempts, "mode": "standard"},
         }
         if self.endpoint is not None:
-            # Self-hosted stores rarely have a host name per bucket, and older ones refuse the checksums that
-            # botocore adds by default. What is published carries SHA-256 digests of its own.
+            # Self-hosted stores rarely have a host name per bucket, and older ones reject the checksums that
+            # botocore adds by default. Published files have SHA-256 digests in their manifest.
             config["s3"] = {"addressing_style": "path"}
             config["request_checksum_calculation"] = "when_required"
             config["response_checksum_validation"] = "when_required"

@@ -1,1 +1,1 @@
-"""One module per scheme, named after it, with `BACKEND`, a class, and `EXAMPLE`, an address."""
+"""One module per URL scheme, named after it, with the class `BACKEND` and the example address `EXAMPLE`."""

@@ -30,9 +30,9 @@ from schemas.errors import SnapshotCorrupt, StorageUnavailable
 EXAMPLE: Final = "a folder"
 _PREFIX = "file://"
 _RESERVED: Final = "lost+found"
-"""Folder of file system checks at the top of a disk, which only root may list; no seal is in it."""
+"""Folder of the file system check at the top of a disk, which only root may list and which holds no seals."""
 _UNSEEN: Final[Signature] = (0, 0, 0)
-"""Signature of a file in a folder whose files this user may not look at."""
+"""Signature of a file that this user may not stat."""
 
 
 class LocalStorage(Storage):
@@ -43,20 +43,20 @@ class LocalStorage(Storage):
     address
         A path, or a ``file://`` URL.
     _
-        For the signature of other backends; ignored, because files are local and locks work.
+        Keyword arguments of other backends; ignored, because a local root needs neither a cache nor single-writer mode.
     """
 
     folder: Path
 
     def __init__(self, address: str, **_: Any) -> None:
         self.address = address
-        self.folder = Path(os.path.expanduser(address.removeprefix(_PREFIX))).resolve()  # noqa: PTH111 - leaves other texts unchanged
+        self.folder = Path(os.path.expanduser(address.removeprefix(_PREFIX))).resolve()  # noqa: PTH111 - Path.expanduser raises for an unknown user
         self.base = str(self.folder).rstrip("/")
         self.identity = hashlib.sha256(f" {self.address}".encode()).hexdigest()[:16]
 
     @property
     def missing(self) -> bool:
-        """Whether there is no such folder; raises StorageUnavailable if this user may not look."""
+        """Whether the folder is missing; raises StorageUnavailable if this user may not look."""
         with reading(self.base):
             return not self.folder.is_dir()
 
@@ -64,7 +64,7 @@ class LocalStorage(Storage):
         return Path(self.full(relative) or "/")
 
     def url(self, relative: str) -> str:
-        """Return the path."""
+        """Return the path of a file."""
         return self.full(relative)
 
     def read(self, relative: str, limit: int = MAX_DOCUMENT_BYTES) -> bytes:
@@ -108,7 +108,7 @@ class LocalStorage(Storage):
         return version.data
 
     def signature(self, relative: str = "") -> Signature | None:
-        """Return time, size and inode of a file, None when no such file is there."""
+        """Return time, size and inode of a file; None if it does not exist."""
         path = self._path(relative)
         with reading(path), contextlib.suppress(FileNotFoundError, NotADirectoryError):
             status = path.stat()
@@ -122,14 +122,14 @@ class LocalStorage(Storage):
         gone = (FileNotFoundError, NotADirectoryError)
         with reading(path), contextlib.suppress(*gone), os.scandir(path) as entries:
             for entry in entries:
-                # An entry that is removed meanwhile must not make the folder look empty.
+                # A file removed during the scan must not make the folder look empty.
                 with contextlib.suppress(FileNotFoundError):
                     status = entry.stat()
                     signatures[entry.name] = None if S_ISDIR(status.st_mode) else _signature(status)
         return signatures
 
     def files_below(self, relative: str) -> dict[str, StoredFile]:
-        """List every file below a folder: path below that folder -> what the listing shows."""
+        """List every file below a folder: relative path -> entry of the listing."""
         base = self.full(relative)
         files = {}
         with reading(base):
@@ -143,9 +143,9 @@ class LocalStorage(Storage):
         return files
 
     def find_named(self, name: str) -> dict[str, Signature]:
-        """Find the files of one name at any depth, including links; their reader decides whether to follow them.
+        """Find the files with a given name at any depth, including links; the caller decides whether to follow them.
 
-        A folder that this user may not list is taken to hold one, so that it is reported and not passed over.
+        A folder that this user may not list is assumed to contain one, so that it is reported and not skipped.
         """
         closed: list[str] = []
         with reading(self.base):
@@ -161,7 +161,7 @@ class LocalStorage(Storage):
         return signatures
 
     def put(self, relative: str, content: bytes | Path) -> None:
-        """Flush and rename a file on the root's disk, or bytes written under another name."""
+        """Flush a file on the root's disk, or bytes in a draft, and rename it into place."""
         target = self._path(relative)
         with writing(target):
             if isinstance(content, Path):
@@ -176,7 +176,7 @@ class LocalStorage(Storage):
             _flush(target.parent)
 
     def put_if(self, relative: str, data: bytes, tag: str | None) -> bool:
-        """Compare and write under the lock of the file."""
+        """Compare and write while holding the file's lock."""
         with locked(self._lock_file(relative.replace("/", "."))):
             if self.read_version(relative).tag != tag:
                 return False
@@ -201,7 +201,7 @@ class LocalStorage(Storage):
                 self._path(relative).unlink(missing_ok=True)
 
     @contextlib.contextmanager
-    def lock(self, name: str, holder: str) -> Iterator[Renew]:  # noqa: ARG002 - a dead holder has no lock
+    def lock(self, name: str, holder: str) -> Iterator[Renew]:  # noqa: ARG002 - the kernel releases a dead holder's lock
         """Acquire a lock that ends with this process; raises StorageUnavailable if it is held."""
         path = self._lock_file(name)
         with contextlib.ExitStack() as stack:
@@ -211,7 +211,7 @@ class LocalStorage(Storage):
                 raise StorageUnavailable(
                     f"another {name} is at work on {self.address}; wait for it"
                 ) from None
-            yield lambda: None  # it needs no renewal
+            yield lambda: None  # no renewal needed
 
 
 def _signature(status: os.stat_result) -> Signature:
@@ -219,13 +219,13 @@ def _signature(status: os.stat_result) -> Signature:
 
 
 def _files_below(base: str, closed: list[str] | None = None) -> Iterator[str]:
-    """Yield the paths of all entries below a folder that are not folders; links to folders are not followed.
+    """Yield the paths of all entries below a folder except folders; links to folders are not followed.
 
     Parameters
     ----------
     closed
-        Receives the folders below that cannot be listed, except those that are nested too deeply to have a path. None makes
-        each of them an error; the folder itself always is one.
+        Receives the subfolders that cannot be listed, except those nested too deeply to have a path. If None, such a
+        subfolder raises; the base folder always does.
     """
     # os.walk is recursive in Python 3.11, and folders may be nested deeper than its limit.
     folders = [""]
@@ -256,7 +256,7 @@ def _place(draft: Path, target: Path) -> None:
 
 
 def _flush(path: Path) -> None:
-    """Flush a file's bytes, or a folder's names, to disk, so that a rename does not survive a power cut without them."""
+    """Flush a file or a folder to disk, so that after a power cut no renamed file lacks its bytes."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

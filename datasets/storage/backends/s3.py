@@ -43,8 +43,8 @@ class S3Storage(ObjectStorage):
         When the address names no bucket.
     """
 
-    # One GET for an object, whatever its size: s3fs would ask for the size first, and would put an object that is
-    # replaced meanwhile together from pieces of both versions.
+    # One GET per object of any size: otherwise s3fs requests the size first, and could combine chunks of two versions
+    # if the object is replaced meanwhile.
     read_options: ClassVar[Mapping[str, Any]] = {"max_concurrency": 1}
 
     def __init__(self, address: str, *, cache: Cache | None = None, single_writer: bool = False) -> None:
@@ -60,7 +60,7 @@ class S3Storage(ObjectStorage):
         credentials = tuple(sorted(item for item in os.environ.items() if item[0].startswith("AWS_")))
         fs = s3fs.S3FileSystem(
             session=_session(credentials),
-            use_listings_cache=False,  # catalogues are polled for changes
+            use_listings_cache=False,  # catalogue polls must see changes
             config_kwargs=config,
             client_kwargs=settings.client,
         )
@@ -78,8 +78,8 @@ class S3Storage(ObjectStorage):
         return tagged
 
     def _put_if(self, relative: str, data: bytes, tag: str | None) -> bool:
-        # Older gateways of Ceph compare the tag with its quotes, which never matches: they take it without. That is
-        # distinguished from a lost race by the version still being the one that was seen.
+        # Older Ceph gateways never match a quoted tag, so the tag is also tried without quotes. The race was not lost if the
+        # object still has the expected version.
         for form in [None] if tag is None else [tag, tag.strip('"')]:
             if self._put_by_tag(relative, data, form):
                 return True
@@ -108,8 +108,8 @@ async def _get(fs: Any, path: str, limit: int) -> tuple[bytes, str]:
     bucket, key, _ = fs.split_path(path)
     began = asyncio.get_running_loop().time()
     async with asyncio.timeout(ANSWER_SECONDS) as within:
-        # One GET: a separate request could return the tag of another version.
-        answer = await fs._call_s3("get_object", Bucket=bucket, Key=key)  # noqa: SLF001 - s3fs has no public way to the tag
+        # One GET, because a separate request could return the tag of another version.
+        answer = await fs._call_s3("get_object", Bucket=bucket, Key=key)  # noqa: SLF001 - s3fs has no public call that returns the tag
         async with answer["Body"] as body:
             require_within(path, answer["ContentLength"], limit)
             within.reschedule(began + seconds_for(answer["ContentLength"]))
@@ -118,11 +118,11 @@ async def _get(fs: Any, path: str, limit: int) -> tuple[bytes, str]:
 
 @lru_cache(maxsize=16)
 def _session(_credentials: tuple[tuple[str, str], ...]) -> Any:
-    """Return a session with a fast parser of times, one for each set of AWS variables.
+    """Return a session with a fast timestamp parser, one for each set of AWS variables.
 
-    botocore's general parser of times takes two thirds of a listing: half a second of processor time for ten thousand alphas.
+    botocore's general parser takes two thirds of a listing's time: half a second of CPU time for ten thousand alphas.
     """
-    from aiobotocore.session import AioSession  # noqa: PLC0415 - as slow to load as s3fs, for roots in buckets only
+    from aiobotocore.session import AioSession  # noqa: PLC0415 - slow to load, for roots in buckets only
 
     session = AioSession()
     factory = session.get_component("response_parser_factory")
@@ -131,7 +131,7 @@ def _session(_credentials: tuple[tuple[str, str], ...]) -> Any:
 
 
 def _instant(value: Any) -> Any:
-    """Parse a time of a store's answer: ISO-8601 in listings, other formats as botocore does."""
+    """Parse a timestamp of a response: ISO 8601 in listings, other formats as in botocore."""
     from botocore.utils import parse_timestamp  # noqa: PLC0415 - loaded with the session
 
     try:
