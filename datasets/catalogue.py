@@ -1,4 +1,4 @@
-"""The live catalogue: pointers in memory, refreshed by one listing."""
+"""The live catalogue: all pointers in memory, refreshed by one listing."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from schemas.errors import SnapshotCorrupt, StorageUnavailable
 from schemas.kinds import REQUIRED_KINDS
 
 _SAVE_SECONDS: Final = 30.0
-"""Seconds between two saves of a changing catalogue."""
+"""Minimum seconds between two saves of a changing catalogue."""
 
 
 class Catalogue:
-    """Resolves alphas to served snapshots, and follows new pointers.
+    """Resolves alphas to served snapshots, and follows changes of pointers.
 
-    Reading never blocks on a refresh, and a request that resolved a snapshot keeps it while another one is published.
+    Readers never wait for a refresh, and a request keeps the snapshot that it resolved while another one is published.
 
-    A refresh lists the pointers and reads the changed ones concurrently; many new ones come from the index of the
-    root (:mod:`datasets.pointer_index`). With a cache of a remote root the pointers are saved on this machine, so that a
-    restart reads only what changed, and can serve although the store is unavailable.
+    A refresh lists the pointers and reads the changed ones concurrently; if many changed, it reads the index of the
+    root (:mod:`datasets.pointer_index`). If a remote root has a cache, the pointers are also saved there, so that a
+    restart reads only the changed ones, and can serve while the store is unavailable.
 
     Parameters
     ----------
     storage
         The datasets root.
     list_seconds
-        How long a listing is trusted while no pointer is reported to have moved; 0 lists every time.
+        Seconds for which a listing is trusted while no move of a pointer is recorded; 0 to list on every refresh.
     """
 
     def __init__(self, storage: Storage, list_seconds: float = 0.0) -> None:
@@ -49,15 +49,15 @@ class Catalogue:
         self.resolve: Final = self._snapshots.get
         """Return the served snapshot of an alpha; None if there is none."""
         self.listing = Listing(())
-        """Every pointer, as of the last refresh."""
+        """All pointers at the last refresh."""
         self._lock = threading.Lock()
         self._refreshed = self._listed = self._saved_at = float("-inf")
         self._move: Signature | None = None
         self._complete = False
         self.listed_at = datetime.min.replace(tzinfo=UTC)
-        """When the last complete listing began: no snapshot replaced before then is served any more."""
+        """Start of the last complete listing; snapshots replaced before then are no longer served."""
         self.broken: dict[str, str] = {}
-        """Alpha id -> reason why its pointer could not be read; its previous snapshot stays served."""
+        """Alpha id -> reason why its pointer could not be read; the previous snapshot is still served."""
         self._unserved: dict[str, Pointer] = {}
         self._unsaved = False
         self._file = None
@@ -68,8 +68,8 @@ class Catalogue:
     def refresh(self) -> bool:
         """Read the changed pointers.
 
-        All pointers are listed when they were not for `list_seconds`, or when one moved: one read of an object
-        store tells that, and in a folder its modification time.
+        All pointers are listed if the last listing is older than `list_seconds`, or if a pointer moved. A move shows in
+        one read of an object store, or in the modification time of a local folder.
 
         Returns
         -------
@@ -79,16 +79,16 @@ class Catalogue:
         Raises
         ------
         StorageUnavailable
-            When the store does not answer, or lists nothing where there was something before: an unmounted disk leaves
-            an empty folder. Everything known stays as it was.
+            When the store does not answer, or when a catalogue that had pointers is suddenly empty, as after a disk was
+            unmounted. The catalogue is then unchanged.
         """
         with self._lock:
             now = time.monotonic()
             move = last_move(self._storage) if self._list_seconds else None
             if move is None or move != self._move or now - self._listed >= self._list_seconds:
-                self._move = None  # a poll that fails is repeated in full
+                self._move = None  # after a failure, the next refresh lists again
                 changed = self._list(now)
-                # A pointer that was removed before it was read is listed again.
+                # List again if a pointer was removed between the listing and its read.
                 self._move = move if self._complete else None
             else:
                 changed = False
@@ -113,7 +113,7 @@ class Catalogue:
         return bool(changed or removed)
 
     def _read(self, signatures: Mapping[str, Signature], changed: list[str]) -> dict[str, bytes | None]:
-        """Return the bytes of changed pointers, from the index if they are many."""
+        """Read the changed pointers, from the index if there are many."""
         index = {} if prefer_single_reads(len(changed), len(signatures)) else read_index(self._storage)
         read: dict[str, bytes | None] = {
             alpha: index[alpha][1]
@@ -132,7 +132,7 @@ class Catalogue:
         unserved = {alpha: pointer for alpha, pointer in self._unserved.items() if alpha in listed}
         for alpha, data in self._read(listed, changed).items():
             if data is None:
-                continue  # removed since the listing: the next refresh notices
+                continue  # removed since the listing; the next refresh notices
             try:
                 pointer = _decoded(alpha, pointer_path(alpha), data)
             except SnapshotCorrupt as error:
@@ -151,7 +151,7 @@ class Catalogue:
         self._replace_listing(snapshots)
 
     def _replace_listing(self, snapshots: dict[str, Snapshot]) -> None:
-        # Latest started first, the address as tiebreak: two stable sorts.
+        # Latest started first, ties by address: two stable sorts.
         pointers = sorted((s.pointer for s in snapshots.values()), key=lambda x: x.alpha_id)
         pointers.sort(key=lambda x: datetime.fromisoformat(x.started_at), reverse=True)
         for alpha in self._snapshots.keys() - snapshots.keys():
@@ -160,7 +160,7 @@ class Catalogue:
         self.listing = Listing(tuple(pointers), tuple(self._unserved.values()))
 
     def _load(self, file: Path) -> None:
-        """Load the pointers saved by an earlier process, unless the file is damaged."""
+        """Load the pointers that an earlier process saved; a missing or damaged file is ignored."""
         try:
             saved = decode(file.read_bytes())
             pointers = {alpha: Pointer.decode(data, file.name) for alpha, (_, data) in saved.items()}
@@ -172,7 +172,7 @@ class Catalogue:
         )
 
     def _save(self, *, changed: bool) -> None:
-        """Save the pointers on this machine, soon after a change; on a full disk the old file stays."""
+        """Save the pointers locally after a change, at limited frequency; if that fails, the old file stays."""
         self._unsaved = self._unsaved or changed
         if self._file is None or not self._unsaved or time.monotonic() - self._saved_at < _SAVE_SECONDS:
             return
@@ -197,7 +197,7 @@ class Catalogue:
         return {alpha: pointer for alpha, pointer in self._unserved.items() if pointer.withdrawn}
 
     def pointers(self) -> tuple[Pointer, ...]:
-        """Return every pointer, latest started first, the address as tiebreak."""
+        """Return all pointers, latest started first, ties by address."""
         return self.listing.pointers
 
     @property

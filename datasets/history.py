@@ -1,7 +1,7 @@
 """History of an alpha from its pointer: publications, replacements, rollbacks, withdrawals.
 
-A pointer records when its snapshot was first served, the earlier snapshots and when they were replaced, and the decisions of
-operators, so no journal is needed.
+A pointer records when its snapshot was first served, when earlier snapshots were replaced, and the operators' decisions, so
+no journal is needed.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ WITHDRAWN: Final = "withdrawn"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change of an alpha.
+    """A change of an alpha.
 
     Attributes
     ----------
     at
-        Time in UTC by the publisher's clock; always later than the previous change of the alpha.
+        Time in UTC by the publisher's clock; always later than the alpha's previous change.
     change
         Kind of the change.
     alpha_id
         The alpha.
     snapshot
-        Snapshot that is served from then on; None after a withdrawal.
+        Snapshot served after the change; None after a withdrawal.
     previous
-        Snapshot that was served before; None if there was none, or it is no longer recorded.
+        Snapshot served before the change; None if there was none, or if it is no longer recorded.
     """
 
     at: datetime
@@ -46,7 +46,7 @@ class Change:
 
 
 def recorded_changes(pointer: Pointer) -> tuple[Change, ...]:
-    """Return the changes that a pointer records, oldest first; the last one always, earlier ones until gc removes them. Pure.
+    """Return the changes that a pointer records, oldest first. The last is always present; gc removes earlier ones. Pure.
 
     A snapshot that was served twice is recorded with its last replacement.
     """
@@ -61,7 +61,7 @@ def recorded_changes(pointer: Pointer) -> tuple[Change, ...]:
     empty = empty_snapshot_ids(pointer)
     changes = []
     for place, at in enumerate(times):
-        # Served again, it has no first time at that moment: of those that were served before, the next one to leave.
+        # If no snapshot was first served now, an earlier one was served again: the next of them to be replaced.
         served_again = (s for s in order if replaced_at[s] > at and first.get(s, at) <= at)
         snapshot = incoming.get(at) or next(served_again, pointer.snapshot)
         previous = outgoing.get(at)
@@ -86,8 +86,8 @@ def _decided(
 ) -> str:
     """Return the operator's decision for the change at an instant; empty if there was none.
 
-    The last decision after the move before it; of a move that is not remembered any more, it was taken for another
-    snapshot than the one this move left or went to.
+    That is the last decision since the previous move. It is ignored if it concerns another snapshot than this move does,
+    because it then belongs to a move that is no longer recorded.
     """
     decisions = ((_moment(x.at), x) for x in pointer.decisions)
     since_last_move = [x for when, x in decisions if when <= at and (since is None or when > since)]

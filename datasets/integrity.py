@@ -1,4 +1,4 @@
-"""Verification of a root's files against manifests and pointers."""
+"""Verify the files of a root against manifests and pointers."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from schemas.plurals import counted
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault of a snapshot.
+    """A fault of a snapshot.
 
     Attributes
     ----------
     file
-        Which file, relative to the root.
+        Path of the file, relative to the root.
     check
-        What was checked: ``pointer``, ``manifest``, ``digest``, … or the id of a rule.
+        The failed check: ``pointer``, ``manifest``, ``digest``, … or the id of a rule.
     message
-        The fault, in words.
+        Description of the fault.
     """
 
     file: str
@@ -33,7 +33,7 @@ class Fault:
 
 
 def check_manifest(storage: Storage, pointer: Pointer) -> tuple[Manifest | None, list[Fault]]:
-    """Read the manifest of a pointer and compare both.
+    """Read the manifest that a pointer names, and compare the two.
 
     Returns
     -------
@@ -83,14 +83,14 @@ def check_files(
     Parameters
     ----------
     alpha_id, snapshot
-        The snapshot's folder, which the manifest must name.
+        Alpha and snapshot of the folder, which the manifest must name.
     on_intact
-        Called with each file that is as it was published, and its bytes.
+        Called with the entry and the bytes of each intact file.
 
     Returns
     -------
     list of Fault
-        Empty when everything is there and intact.
+        Empty if all files are present and intact.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def check_files(
         path = f"{folder}/{entry.path}"
         size = sizes.get(entry.path)
         try:
-            # Reads are bounded by the manifest's size, because the file may have any size.
+            # Limit the read to the size in the manifest, because the file may have grown.
             data = storage.read(path, entry.bytes) if size == entry.bytes else None
         except FileNotFoundError:
             size = data = None
@@ -133,7 +133,7 @@ def check_files(
 
 
 def read_manifests(storage: Storage, alpha_id: str, snapshots: Sequence[str]) -> dict[str, Manifest]:
-    """Read the manifests of several snapshots, without those that are missing or of another snapshot.
+    """Read the manifests of several snapshots; missing ones, and those of another snapshot, are skipped.
 
     Raises
     ------

@@ -2,19 +2,19 @@
 
 ::
 
-    <root>/catalog/<alpha_id>.json                                  the pointer to what is served
-    <root>/alphas/alpha_id=<id>/snapshot=<id>/manifest.json         what the snapshot holds
+    <root>/catalog/<alpha_id>.json                                  the pointer to the served snapshot
+    <root>/alphas/alpha_id=<id>/snapshot=<id>/manifest.json         the list of the snapshot's files
     <root>/alphas/alpha_id=<id>/snapshot=<id>/description.json      the written description, if sealed
-    <root>/alphas/alpha_id=<id>/snapshot=<id>/figures/<family>.json research figures, by book where there is one object a book
+    <root>/alphas/alpha_id=<id>/snapshot=<id>/figures/<family>.json research figures, by book if the family has one object per book
     <root>/alphas/alpha_id=<id>/snapshot=<id>/figures/luck.json     luck figures of the complete run, by book
-    <root>/alphas/alpha_id=<id>/snapshot=<id>/probe.json            the sample by which runs are compared as they are published
+    <root>/alphas/alpha_id=<id>/snapshot=<id>/probe.json            a sample for comparing runs at publication
     <root>/alphas/alpha_id=<id>/snapshot=<id>/<dataset>/[book=<book>/]part-0.parquet
-    <root>/alphas/alpha_id=<id>/sealed_weeks.json                   what each seal said of every week; gc leaves it
-    <root>/index/                                                   on an object store: all pointers in one object, and the last move, hints
-    <root>/refused/<digest of a seal.json>.json                     what `build --from` need not check again
-    <root>/.staging/                                                builds at work; never read
+    <root>/alphas/alpha_id=<id>/sealed_weeks.json                   weekly digests of every seal; gc keeps it
+    <root>/index/                                                   on an object store: all pointers in one object, and a marker of the last move
+    <root>/refused/<digest of a seal.json>.json                     refusals, so that `build --from` skips refused seals
+    <root>/.staging/                                                builds in progress; never read by readers
 
-All paths here are relative to the root, with forward slashes, so that a folder and a bucket are alike.
+All paths here are relative to the root, with forward slashes, in folders and buckets alike.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ def pointer_path(alpha_id: str) -> str:
     Raises
     ------
     AlphaNotPublished
-        When the text is not a valid alpha address: no path is built from it.
+        When the text is not a valid alpha address.
     """
     return f"{CATALOG}/{_checked(alpha_id)}{POINTER_SUFFIX}"
 
 
 def by_alpha(entries: Mapping[str, _Entry]) -> dict[str, _Entry]:
-    """Return the pointers of a listing of :data:`CATALOG` by alpha."""
+    """Return the entries of a listing of :data:`CATALOG` by alpha, without other files."""
     return {
         alpha: entry
         for name, entry in entries.items()
@@ -74,7 +74,7 @@ def by_alpha(entries: Mapping[str, _Entry]) -> dict[str, _Entry]:
 
 
 def alpha_path(alpha_id: str) -> str:
-    """Return the folder of all snapshots of an alpha."""
+    """Return the path of the folder with all snapshots of an alpha."""
     return f"{ALPHAS}/alpha_id={_checked(alpha_id)}"
 
 
@@ -85,7 +85,7 @@ def sealed_weeks_path(alpha_id: str) -> str:
 
 @lru_cache(_MAX_PATHS)
 def snapshot_path(alpha_id: str, snapshot: str) -> str:
-    """Return the folder of one snapshot."""
+    """Return the path of a snapshot's folder."""
     if not is_snapshot_id(snapshot):
         raise AlphaNotPublished(
             f"{snapshot!r} is not a valid snapshot id: 20 hexadecimal digits are expected"
@@ -104,7 +104,7 @@ def table_path(dataset: str, book: str | None = None) -> str:
     Raises
     ------
     KindNotPublished
-        When the dataset or the book's name is not one a path may hold.
+        When the dataset is unknown or the book's name is not valid in a path.
     """
     if dataset not in PUBLISHED_TABLES:
         raise KindNotPublished(

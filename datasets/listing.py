@@ -1,4 +1,4 @@
-"""All pointers at one moment, and their search."""
+"""An immutable list of all pointers, with search."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Listing:
     Parameters
     ----------
     pointers
-        Latest started first, the address as tiebreak: the order of search results.
+        Latest started first, ties by address; search results have this order.
     unserved
-        Pointers of withdrawn alphas: not served, but part of the history of changes.
+        Pointers of withdrawn alphas, which are not served but appear in the history of changes.
     """
 
     def __init__(self, pointers: tuple[Pointer, ...], unserved: tuple[Pointer, ...] = ()) -> None:
@@ -43,7 +43,7 @@ class Listing:
 
     @cached_property
     def edition(self) -> str:
-        """Digest of the list's content, the same on every node with the same pointers."""
+        """Digest of the list, equal on all nodes with the same pointers."""
         hasher = hashlib.sha256()
         for x in self.pointers:
             shown = (

@@ -13,8 +13,8 @@ import orjson
 from schemas.errors import OtherFormat, SnapshotCorrupt
 
 FORMAT: Final = 1
-"""Version of the fields of manifests and pointers. Raise it when one is removed, changes its meaning, or must not be ignored;
-columns and formulas have a version of their own, :func:`schemas.version.schema_version`."""
+"""Version of the fields of manifests and pointers. Bump it when a field is removed or changes its meaning, or when readers must
+not ignore a new one. Columns and formulas have their own version, :func:`schemas.version.schema_version`."""
 NO_SEAL: Final = "nothing"
 """Seal digest of the empty snapshot of a withdrawn alpha."""
 Document = TypeVar("Document")
@@ -27,15 +27,15 @@ class FileEntry:
     Attributes
     ----------
     path
-        Below the snapshot's folder.
+        Path relative to the snapshot's folder.
     dataset, book
-        Dataset of the file, and its book; None for a dataset that is not stored by book.
+        Dataset of the file, and its book; None if the dataset is not stored by book.
     rows
-        Its rows; 0 for documents.
+        Number of rows; 0 for documents.
     bytes, sha256
-        Its size and digest.
+        Size in bytes, and digest.
     first, last
-        First and last day with a row (YYYY-MM-DD), None when there is none.
+        First and last day with a row (YYYY-MM-DD); None if no row has a day.
     """
 
     path: str
@@ -55,44 +55,44 @@ class Manifest:
     Attributes
     ----------
     schema_version
-        The version of the declarations the snapshot was built with.
+        Version of the declarations that the snapshot was built with.
     alpha_id, source_alpha_id, snapshot, seal_digest
-        Identity; the snapshot's id is a digest of all other fields.
+        Ids and digest; the snapshot's id is a digest of all other fields.
     started_at, sealed_at
-        Of the run, ISO-8601 UTC.
+        Times of the run, ISO-8601 UTC.
     equity_basis, smoothing, engine
         As sealed.
     kinds, missing
         Kinds of the seal that are present, and required ones that are not.
     columns
-        Dataset -> published columns that are present, in declared order.
+        Dataset -> its published columns, in declared order.
     files
-        Every file of the snapshot but the manifest.
+        Every file of the snapshot except the manifest.
     warnings
         Warnings of the check.
     rules
-        Ids of the rules its builder knew.
+        Ids of the rules known to the build.
     built_with
-        Library -> release that wrote the files.
+        Library -> version that wrote the files.
     reconciliation
         ``declared``: the seal's declared differences; ``figures``: each sealed figure with its recomputed value and the
-        convention that gives it.
+        convention that reproduces it.
     checks
         One entry per rule, in the order of the rules: ``rule``; ``outcome``, which is ``pass``, ``notice`` (a warning) or
-        ``not_checked``; ``reason`` if it was not checked, else None; ``checked`` and ``of``, the rows that the
-        rule could compare and all rows, None where it compares all or none; ``checked_without_raw``, those without the raw
-        books.
+        ``not_checked``; ``reason`` if it was not checked, else None; ``checked`` and ``of``, the number of
+        rows that the rule could compare and of all rows, None if it compares all or none; ``checked_without_raw``, the number
+        without the raw books.
     notices
         One entry per declared notice, in declared order, including those that pass: ``notice`` (its id), ``outcome``,
-        ``figure``, ``value``, ``threshold``, ``unit``, ``reason``, ``message``, ``raw`` (made of raw columns or books)
-        and ``details``; other runs that an entry concerns are named in ``details["alphas"]``.
+        ``figure``, ``value``, ``threshold``, ``unit``, ``reason``, ``message``, ``raw`` (computed from raw columns or
+        books) and ``details``; ``details["alphas"]`` names the other runs that an entry concerns.
     history
         One entry per earlier seal of the alpha, oldest first: ``seal_digest``, ``sealed_at`` and ``snapshot``;
-        ``outcome``, which is ``extended`` or ``restated``; ``common_weeks``, ``restated_weeks`` by what was restated,
+        ``outcome``, which is ``extended`` or ``restated``; ``common_weeks``, ``restated_weeks`` by kind of data,
         ``restated_since``, ``mean_ic_before`` and ``mean_ic_after`` (:func:`datasets.sealed_weeks.compare`).
     weekly_digests
-        Week -> digest of its ``scores``, ``targets``, ``forward_returns`` and ``fills``, None for what the run did not
-        seal (:mod:`datasets.sealed_weeks`).
+        Week -> digest of its ``scores``, ``targets``, ``forward_returns`` and ``fills``; None if the run did not seal
+        them (:mod:`datasets.sealed_weeks`).
     sealed_by
         Team whose key signed the seal; None if the deployment requires no signature.
     """
@@ -122,7 +122,7 @@ class Manifest:
     sealed_by: str | None = None
 
     def with_id(self) -> Manifest:
-        """Return this manifest with the snapshot id that follows from its content."""
+        """Return this manifest with the snapshot id derived from its content."""
         return replace(self, snapshot=_content_id(self.document()))
 
     def encode(self) -> bytes:
@@ -130,15 +130,15 @@ class Manifest:
         return encode(self.document())
 
     def document(self) -> dict[str, Any]:
-        """Return the manifest for JSON; values are shared, not copied."""
-        shown: dict[str, Any] = {name.name: getattr(self, name.name) for name in fields(self)}
+        """Return the manifest as a JSON-ready dict; values are shared, not copied."""
+        document: dict[str, Any] = {x.name: getattr(self, x.name) for x in fields(self)}
         if self.sealed_by is None:
-            del shown["sealed_by"]
-        return shown | {"format": FORMAT, "files": [asdict(entry) for entry in self.files]}
+            del document["sealed_by"]
+        return document | {"format": FORMAT, "files": [asdict(entry) for entry in self.files]}
 
     @classmethod
     def decode(cls, data: bytes, origin: str) -> Manifest:
-        """Read a manifest back.
+        """Decode a manifest.
 
         Raises
         ------
@@ -151,7 +151,7 @@ class Manifest:
 
 
 def has_content_id(data: bytes, snapshot: str) -> bool:
-    """Whether a snapshot id follows from the bytes of a manifest."""
+    """Whether a snapshot id is the one derived from the bytes of a manifest."""
     try:
         content = orjson.loads(data)
         return bool(content["snapshot"] == snapshot == _content_id(content))
@@ -160,19 +160,19 @@ def has_content_id(data: bytes, snapshot: str) -> bool:
 
 
 def _content_id(document: Mapping[str, Any]) -> str:
-    """Digest a manifest without its snapshot id."""
+    """Return the snapshot id: a digest of the manifest without the id."""
     return digest(encode({name: value for name, value in document.items() if name != "snapshot"}))[:20]
 
 
 def decode(data: bytes, kind: type[Document], origin: str, what: str) -> Document:
-    """Decode a JSON document of this program's format, validating the declared fields; others are ignored.
+    """Decode and validate a JSON document of this program's format; undeclared fields are ignored.
 
     Parameters
     ----------
     kind
-        The dataclass that declares its fields.
+        Dataclass that declares the fields.
     origin, what
-        The file and what it should be, for the message.
+        Name of the file and of the expected document, for messages.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """The part of a manifest that may be served.
 
-A manifest is written for the run's own team. It names sealed columns, those that are never published among them, and
-shows rows of them. What may be shown follows from the declarations: a column that is not published is not named to
-anybody, one that needs raw-book access not to a key without it.
+A manifest is written for the run's own team. It names sealed columns, including those that are never published, and quotes
+rows of them. The declarations determine what a caller may see: unpublished columns are hidden from everybody, and raw
+columns from keys without raw-book access.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _REMOVED: Final = object()
 
 
 def visible(content: Any, *, raw: bool) -> Any:
-    """Return the content of a manifest that a caller may see.
+    """Return the part of a manifest's content that a caller may see.
 
     Parameters
     ----------
@@ -38,8 +38,8 @@ def visible(content: Any, *, raw: bool) -> Any:
     Returns
     -------
     Any
-        The same without hidden columns and books: a list entry with a hidden name, as key or value, is omitted, because its
-        other figures may describe it; in text the name is replaced by words.
+        The content without hidden columns and books. A list entry with a hidden name, as key or value, is omitted, because
+        its other figures may describe the hidden data; in text, the name is replaced.
     """
     if isinstance(content, Mapping):
         return {key: visible(value, raw=raw) for key, value in content.items() if _name(key, raw=raw) == key}
@@ -50,7 +50,7 @@ def visible(content: Any, *, raw: bool) -> Any:
 
 
 def _entry(entry: Any, *, raw: bool) -> Any:
-    """Return the visible part of one entry of a list, or a marker that it was removed."""
+    """Return the visible part of a list entry; `_REMOVED` if it must be omitted."""
     if not isinstance(entry, Mapping):
         return visible(entry, raw=raw)
     if _is_row(entry):

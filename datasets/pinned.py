@@ -1,8 +1,8 @@
-"""Snapshots by id, for callers that pin one while newer ones are published.
+"""Open snapshots by id, for callers that pin one while newer ones are published.
 
-An id is valid as long as the pointer of its alpha has it and gc has not announced its removal, which gc
-does no sooner than its grace period after the snapshot was replaced. No listing is needed: the pointer in memory
-says whether there is such a snapshot, and only its manifest is read, once.
+An id is valid while the pointer of its alpha records it and gc has not announced its removal. Gc announces a removal no
+sooner than its grace period after the snapshot was replaced. No listing is needed: the pointer in memory records the
+snapshot, and only the manifest is read, once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from datasets.storage import Storage
 from schemas.errors import SnapshotCorrupt, SnapshotNotKept
 
 OPENED: Final = 256
-"""Maximum number of earlier snapshots that stay open, with manifests and descriptions in memory."""
+"""Maximum number of open earlier snapshots, whose manifests stay in memory."""
 
 
 class PinnedSnapshots:
@@ -42,47 +42,47 @@ class PinnedSnapshots:
         self._lock = threading.Lock()
 
     def opened(self, alpha_id: str, snapshot: str) -> Snapshot | None:
-        """Return the result of :meth:`open` without I/O; None if that needs I/O.
+        """Return the snapshot without I/O if possible; None if :meth:`open` would need I/O.
 
         Raises
         ------
         AlphaNotPublished, SnapshotNotKept
-            As :meth:`open`.
+            As in :meth:`open`.
         """
         current = self._current(alpha_id, snapshot)
         return current if snapshot == current.id else self._cached(current.pointer, snapshot)
 
     def open(self, alpha_id: str, snapshot: str) -> Snapshot:
-        """Return one snapshot of an alpha, the served one or a kept earlier one.
+        """Return a snapshot of an alpha: the served one, or an earlier one that is still kept.
 
         Returns
         -------
         Snapshot
-            Its ``pointer.published_at`` is the moment it became the served one for the first time, as
-            :attr:`Snapshot.published_at` of the served one: pinned, an answer never changes.
+            An earlier snapshot's ``pointer.published_at`` is the time it was first served, like
+            :attr:`Snapshot.published_at` of the served one, so that answers from a pinned snapshot never change.
 
         Raises
         ------
         AlphaNotPublished
-            When no snapshot is served under that address: not published, or withdrawn.
+            When the alpha is not published, or is withdrawn.
         SnapshotNotKept
-            When the text is not an id, or names a snapshot that the alpha does not have any more; it says which one is served.
+            When the text is not an id, or names a snapshot that is no longer kept; the message names the served one.
         SnapshotCorrupt, StorageUnavailable
-            When its manifest cannot be read.
+            When the manifest cannot be read.
         """
         current = self._current(alpha_id, snapshot)
         return self.opened(alpha_id, snapshot) or self._open(current.pointer, snapshot)
 
     def open_fresh(self, alpha_id: str, snapshot: str) -> Snapshot:
-        """Do as :meth:`open`, with the pointer read from the root instead of the one in memory.
+        """Open a snapshot like :meth:`open`, but read the pointer from the root instead of from memory.
 
-        Another reader of the root may have seen a newer snapshot before this one, and gc may have removed an old one
-        since the pointer was read last. One small read.
+        Another reader may already have seen a newer snapshot, and gc may have removed an old one since the last refresh.
+        This costs one small read.
 
         Raises
         ------
         AlphaNotPublished, SnapshotNotKept, SnapshotCorrupt, StorageUnavailable
-            As :meth:`open`.
+            As in :meth:`open`.
         """
         pointer = served(self._storage, alpha_id) if is_snapshot_id(snapshot) else None
         if pointer is None:
@@ -93,7 +93,7 @@ class PinnedSnapshots:
         return self._cached(pointer, snapshot) or self._open(pointer, snapshot)
 
     def _current(self, alpha_id: str, snapshot: str) -> Snapshot:
-        """Return the pointer of an alpha if the given snapshot is served or kept, without I/O."""
+        """Return the served snapshot of an alpha without I/O; raises if the requested snapshot is not kept."""
         current = self._catalogue.resolve(alpha_id)
         if current is None:
             raise not_published(self._storage, alpha_id)
@@ -139,7 +139,7 @@ class PinnedSnapshots:
 
 
 def _key(current: Pointer, snapshot: str) -> tuple[str, str, str]:
-    """Return alpha, snapshot and first publication, because a snapshot may be removed and published again."""
+    """Return the cache key; it includes the first publication, because a removed snapshot may be published again."""
     earlier = current.earlier.get(snapshot)
     return current.alpha_id, snapshot, (earlier or current).published_at
 
@@ -156,6 +156,6 @@ def _require_kept(pointer: Pointer, snapshot: str) -> None:
 
 
 def _not_kept(alpha_id: str, snapshot: str, current: str) -> SnapshotNotKept:
-    # An invalid id is not repeated, because it is arbitrary text of a caller.
+    # Do not echo an invalid id, which is arbitrary text from a caller.
     shown = snapshot if is_snapshot_id(snapshot) else "of that name"
     return SnapshotNotKept(f"{alpha_id} has no snapshot {shown}; {current} is served", current)

@@ -1,4 +1,4 @@
-"""The pointer of an alpha: its served and earlier snapshots, and the decisions of operators."""
+"""The pointer of an alpha: its served and earlier snapshots, and the operators' decisions."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from datasets.manifest import (
 )
 
 MAX_EARLIER_SNAPSHOTS: Final = 1000
-"""Maximum number of earlier snapshots in a pointer; gc keeps fewer in any sensible setting."""
+"""Maximum number of earlier snapshots in a pointer; gc usually keeps far fewer."""
 MAX_DECISIONS: Final = 20
-"""Maximum number of decisions in a pointer, the latest ones."""
+"""Maximum number of decisions in a pointer; the latest are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,9 @@ class Earlier:
     Attributes
     ----------
     published_at
-        When it became the served one for the first time, ISO-8601 UTC.
+        When it was first served, ISO-8601 UTC.
     replaced_at
-        When it stopped being served the last time, ISO-8601 UTC.
+        When it was last replaced, ISO-8601 UTC.
     manifest_sha256
         Digest of its manifest.
     """
@@ -46,17 +46,16 @@ class Earlier:
 class RollbackScope:
     """The scope of a rollback.
 
-    A rollback judges the seal, not the files that one build made of it: built again with other declarations or another
-    version of a library, the seal has another snapshot, and stays rolled back. From one build of a seal to another build
-    of the same seal it judges that version of the declarations. Where both builds have the same figures, written by two
-    versions of a library, it judges those very files.
+    A rollback normally covers the seal, not the files of one build. If the seal is built again with other declarations or
+    another library version, its new snapshot is rolled back as well. A rollback between two builds of the same seal covers
+    only the version of the declarations. If the two builds differ only in the library version, it covers only the files.
 
     Attributes
     ----------
     seal_digest
-        The seal; None if the rollback covers only the files.
+        Digest of the seal; None if the rollback covers only the files.
     schema_version
-        Version of the declarations; None if the rollback covers the seal under any version.
+        Version of the declarations; None if the rollback covers the seal built with any version.
     """
 
     seal_digest: str | None
@@ -76,9 +75,9 @@ class Decision:
     act
         ``rollback``, ``withdraw`` or ``restore``.
     at, by, reason
-        When (ISO-8601 UTC), who (user@host), and why; no reason is the empty text.
+        Time (ISO-8601 UTC), operator (user@host), and reason; an empty text if none was given.
     snapshot
-        The snapshot that was served until then, or is again.
+        The snapshot that was served before the decision; for ``restore``, the one that is served again.
     """
 
     act: str
@@ -99,29 +98,29 @@ class Pointer:
     manifest_sha256
         Digest of the snapshot's manifest.
     name, tldr
-        Name and summary in lists; the name defaults to the alpha's id.
+        Name and summary shown in lists; the name defaults to the alpha's id.
     complete, missing
         Whether all required kinds are present, and the missing ones.
     started_at, sealed_at, published_at
-        ISO-8601 UTC; `published_at` is when the snapshot was last made the served one.
+        ISO-8601 UTC; `published_at` is when the snapshot last became the served one.
     kinds
         Kinds of the seal that are present.
     seal_digest, schema_version
-        Seal and version of the declarations from which the snapshot was built.
+        Digest of the seal, and version of the declarations, from which the snapshot was built.
     first_published_at
-        When it was first served; a rollback to it does not change this.
+        When the snapshot was first served; a rollback to it does not change this time.
     earlier
-        Snapshots that were served before, the last :data:`MAX_EARLIER_SNAPSHOTS`.
+        Id -> snapshot served before; the last :data:`MAX_EARLIER_SNAPSHOTS` are kept.
     rolled_back
-        Snapshot from which an operator rolled back -> the builds that the rollback covers.
+        Id of a snapshot that an operator rolled back -> scope of the rollback.
     removing
-        Snapshots that gc is removing at this moment: their files may be gone already.
+        Ids of snapshots that gc is removing; some of their files may already be gone.
     withdrawn
-        The snapshot that was served when the alpha was withdrawn; None when it is not withdrawn.
+        The snapshot that was served when the alpha was withdrawn; None if it is not withdrawn.
     decisions
         The latest decisions of operators, oldest first.
     headline
-        The figures by which alphas are listed (:mod:`datasets.figures.headline`), as written.
+        Headline figures of the alpha in lists (:mod:`datasets.figures.headline`), as stored.
     """
 
     alpha_id: str
@@ -147,7 +146,7 @@ class Pointer:
 
     @property
     def is_withdrawn(self) -> bool:
-        """Whether the alpha is withdrawn, or was restored without a build since."""
+        """Whether the alpha is withdrawn, or was restored and not built since."""
         return self.withdrawn is not None or self.seal_digest == NO_SEAL
 
     def was_rolled_back(self, seal_digest: str, schema_version: str) -> bool:
@@ -155,11 +154,11 @@ class Pointer:
         return any(scope.covers(seal_digest, schema_version) for scope in self.rolled_back.values())
 
     def with_decision(self, decision: Decision) -> tuple[Decision, ...]:
-        """Return the decisions with a new one."""
+        """Return the decisions with a new one appended."""
         return (*self.decisions, decision)[-MAX_DECISIONS:]
 
     def document(self) -> dict[str, Any]:
-        """Return the pointer for JSON."""
+        """Return the pointer as a JSON-ready dict."""
         return {"format": FORMAT, **asdict(self)}
 
     def encode(self) -> bytes:
@@ -181,7 +180,7 @@ class Pointer:
 
 
 def make_pointer(manifest: Manifest, description: Mapping[str, Any] | None) -> Pointer:
-    """Return the pointer to a snapshot, without the digest of its manifest and the time of publication.
+    """Return the pointer to a snapshot; the caller adds the digest of the manifest and the time of publication.
 
     Parameters
     ----------

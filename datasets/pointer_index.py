@@ -1,12 +1,12 @@
-"""Index of an object store's pointers in one object, so that a first listing needs only one more read.
+"""Index of all pointers of an object store in one object, so that the first refresh needs one listing and one read.
 
 ::
 
     <root>/index/pointers.json    entity tag, size and text of every pointer, rewritten by batches and gc
-    <root>/index/moved            rewritten by every move of a pointer: an idle poll is one read of it
+    <root>/index/moved            rewritten by every move of a pointer, so that an idle poll is one read
 
-Both are hints. A text is used only where a listing of the store still shows its tag and size, and all pointers are listed
-now and then whatever the hints say. A node keeps a file of the same format, for its next start.
+Both are hints. A text is used only if a listing of the store still shows its tag and size, and all pointers are listed
+periodically regardless of the hints. A node saves a file of the same format for its next start.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _log = logging.getLogger(__name__)
 INDEX_PATH: Final = f"{INDEX}/pointers.json"
 MOVED_PATH: Final = f"{INDEX}/moved"
 MAX_INDEX_BYTES: Final = 256 << 20
-"""Maximum bytes of an index (some 100,000 alphas)."""
+"""Maximum bytes of an index, enough for about 100,000 alphas."""
 _FORMAT: Final = 2
 _COARSEST_CLOCK_SECONDS: Final = 2.0
-"""Seconds between two changes of a folder that have different times on every file system."""
+"""Resolution of the coarsest file-system clock: changes further apart have different times."""
 
 Texts = Mapping[str, tuple[Signature, bytes]]
 """Alpha -> signature of its pointer in a listing, and the pointer's bytes."""
@@ -49,7 +49,7 @@ def encode(pointers: Texts) -> bytes:
 
 
 def decode(data: bytes | None) -> Texts:
-    """Decode an index; empty if there is none, or it is damaged or of another format."""
+    """Decode an index; empty if it is missing, damaged or of another format."""
     expected, _, body = (data or b"").partition(b"\n")
     if digest(body).encode() != expected:
         return {}
@@ -60,14 +60,14 @@ def decode(data: bytes | None) -> Texts:
 
 
 def prefer_single_reads(changed: int, alphas: int) -> bool:
-    """Whether some pointers are read faster one by one than from the index."""
+    """Whether reading the changed pointers one by one is faster than reading the index."""
     return changed <= 8 + alphas // 100
 
 
 def record_move(storage: Storage) -> None:
-    """Record for readers of an object store that a pointer moved; in a folder its modification time is the record.
+    """Tell readers of an object store that a pointer moved; in a local folder, its modification time tells them.
 
-    Publication does not depend on it: readers see the pointer at their next listing.
+    Publication does not depend on this record: readers see the pointer at their next listing.
     """
     if storage.folder is not None:
         return
@@ -97,10 +97,10 @@ def last_move(storage: Storage) -> Signature | None:
 
 
 def _folder_version(folder: Path) -> Signature | None:
-    """Return device, inode and time of a folder: files are written by renames, each of which changes the time.
+    """Return device, inode and modification time of a folder; every rename into it changes the time.
 
-    None for a folder that does not exist, and for one that has just changed: a file that is renamed into it a moment later
-    may leave the same time, as the clock of a file system is coarse.
+    None for a missing folder, and for one that has just changed: the file system's clock is coarse, so another rename a
+    moment later may leave the same time.
     """
     with reading(folder), contextlib.suppress(FileNotFoundError, NotADirectoryError):
         status = folder.stat()
@@ -110,7 +110,7 @@ def _folder_version(folder: Path) -> Signature | None:
 
 
 def read_index(storage: Storage) -> Texts:
-    """Return the index of an object store; empty if there is none, or it is too large.
+    """Return the index of an object store; empty if it is missing or too large.
 
     Raises
     ------
@@ -126,9 +126,9 @@ def read_index(storage: Storage) -> Texts:
 
 
 def rebuild(storage: Storage) -> None:
-    """Rewrite the index of an object store from a listing, unless it lacks only few pointers.
+    """Rewrite the index of an object store from a listing, unless it lacks only a few pointers.
 
-    One that cannot be written, or that somebody else rewrote meanwhile, costs first looks some reads.
+    If it cannot be written, or another process rewrites it meanwhile, readers only need more reads at their start.
     """
     if storage.folder is not None:
         return
@@ -150,7 +150,7 @@ def rebuild(storage: Storage) -> None:
                 pointers[alpha] = (listed[alpha], data)
         if len(data := encode(pointers)) <= MAX_INDEX_BYTES:
             storage.put_if(INDEX_PATH, data, version.tag)
-        if not known:  # as in a root that was copied without its index
+        if not known:  # for example after the root was copied without its index
             record_move(storage)
     except (AlphaResultsError, OSError) as error:
         _log.warning("the index of %s cannot be written: %s", storage.address, error)

@@ -1,1 +1,1 @@
-"""Publication: writing of snapshots, conditional moves of pointers, removal of old snapshots."""
+"""Write snapshots, move pointers by compare-and-swap, and remove old snapshots."""

@@ -1,7 +1,7 @@
 """Decisions of operators on an alpha: rollback, withdrawal, restoration.
 
-Each is one step, the move of the pointer, and is remembered in it: who decided it, when and why. An alpha that is
-withdrawn keeps its pointer, at an empty snapshot: a catalogue of withdrawn alphas is not one that was lost.
+Each decision is one move of the pointer, which records who decided, when and why. The pointer of a withdrawn alpha remains
+and names an empty snapshot, so that a catalogue of withdrawn alphas is not mistaken for a lost one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from schemas.kinds import REQUIRED_KINDS
 _END_OF_TIME: Final = "9999-12-31T23:59:59Z"
 _BEGINNING: Final = "0001-01-01T00:00:00Z"
 MAX_REASON_CHARACTERS: Final = 500
-"""Maximum characters of a reason, which is part of the pointer."""
+"""Maximum characters of a reason, which is stored in the pointer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Author:
     reason: str = ""
 
     def decision(self, act: str, snapshot: str) -> Decision:
-        """Return the record of a new decision."""
+        """Return a new decision, made now."""
         return Decision(act, moment(), self.by, self.reason, snapshot)
 
 
@@ -71,29 +71,29 @@ def author(reason: str | None) -> Author:
     try:
         user = getpass.getuser()
     except (OSError, KeyError):
-        user = "unknown"  # a nameless user, as in a container
+        user = "unknown"  # a user without a name, as in a container
     return Author(f"{user}@{socket.gethostname()}", text)
 
 
 def roll_back(storage: Storage, pointer: Pointer, manifest: bytes, by: Author) -> Published:
-    """Serve an earlier snapshot, and record the abandoned one.
+    """Serve an earlier snapshot, and record the rollback from the current one.
 
     Parameters
     ----------
     pointer, manifest
-        Of the earlier snapshot, as for :func:`datasets.publication.pointers.publish_pointer`.
+        Pointer and manifest of the earlier snapshot, as in :func:`datasets.publication.pointers.publish_pointer`.
 
     Returns
     -------
     Published
-        Not changed when the snapshot is served already.
+        Not changed if the snapshot is already served.
 
     Raises
     ------
     PublicationRefused
-        While gc removes the files of the earlier snapshot, and when the alpha is withdrawn.
+        While gc removes the files of the earlier snapshot, and if the alpha is withdrawn.
     SnapshotCorrupt
-        When a file of it is not there.
+        When a file of the earlier snapshot is missing.
     StorageUnavailable
         When the store does not answer; the served snapshot is unchanged.
     """
@@ -120,23 +120,23 @@ def roll_back(storage: Storage, pointer: Pointer, manifest: bytes, by: Author) -
 
 
 def withdraw(storage: Storage, alpha_id: str, by: Author) -> Published:
-    """Stop serving an alpha until it is restored, whatever is built meanwhile.
+    """Stop serving an alpha until it is restored, even if it is built meanwhile.
 
     Returns
     -------
     Published
-        The snapshot that was served. Not changed when it was withdrawn already.
+        The snapshot that was served. Not changed if the alpha is already withdrawn.
 
     Raises
     ------
     AlphaNotPublished
-        When there is no such alpha.
+        When the alpha is not published.
     StorageUnavailable
         When the store does not answer, or its disk is full; the served snapshot is unchanged.
     """
     require_served(storage, alpha_id)
     manifest = _empty_manifest(alpha_id, _END_OF_TIME)
-    # Its file is written before the pointer, as for every snapshot.
+    # The manifest is written before the pointer moves, as for every snapshot.
     storage.put(f"{snapshot_path(alpha_id, manifest.snapshot)}/{MANIFEST}", manifest.encode())
 
     def decide(current: Pointer) -> Pointer | None:
@@ -148,26 +148,26 @@ def withdraw(storage: Storage, alpha_id: str, by: Author) -> Published:
         return replace(following, withdrawn=current.snapshot, decisions=decisions)
 
     changed = _move(storage, alpha_id, decide)
-    withdrawn = changed or require_served(storage, alpha_id)
-    return Published(alpha_id, withdrawn.withdrawn or withdrawn.snapshot, changed=changed is not None)
+    final = changed or require_served(storage, alpha_id)
+    return Published(alpha_id, final.withdrawn or final.snapshot, changed=changed is not None)
 
 
 def restore(
     storage: Storage, alpha_id: str, by: Author, pointer: Pointer | None, manifest: bytes | None
 ) -> Published:
-    """Restore a withdrawn alpha: serve its last snapshot, or leave it to the next build.
+    """Restore a withdrawn alpha: serve its last snapshot, or let the next build serve a new one.
 
     Parameters
     ----------
     pointer, manifest
-        Of the snapshot that was served when the alpha was withdrawn; None when its files are gone.
+        Pointer and manifest of the snapshot that was served when the alpha was withdrawn; None if its files are gone.
 
     Raises
     ------
     AlphaNotPublished
-        When there is no such alpha.
+        When the alpha is not published.
     PublicationRefused
-        When another decision was taken meanwhile, or gc is removing the snapshot's files.
+        When the alpha was withdrawn again meanwhile, or gc is removing the snapshot's files.
     SnapshotCorrupt, StorageUnavailable
         As in :func:`roll_back`.
     """

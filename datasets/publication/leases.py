@@ -1,12 +1,12 @@
-"""Leases, by which readers protect replaced snapshots from gc.
+"""Leases, with which readers protect replaced snapshots from gc.
 
 ::
 
     <root>/leases/<reader>.json
 
-A lease holds one instant: its reader no longer needs snapshots that were replaced before it. That is one small file,
-however many alphas there are, which the reader renews. A lease that is not renewed expires after the time that it names. A
-reader that may not write to the root has no lease, and only the grace period protects its snapshots.
+A lease states one instant: its reader does not need snapshots that were replaced before then. It is one small file for any
+number of alphas, which the reader renews; otherwise it expires after its stated lifetime. A reader without write access to
+the root has no lease, and only the grace period protects its snapshots.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ VALID_SECONDS: Final = 900
 REFRESH_SECONDS: Final = 60
 """Seconds between two refreshes of a lease."""
 CLOCK_ALLOWANCE: Final = timedelta(minutes=10)
-"""Seconds before the last refresh of the catalogue in which a running request may have started, including clock differences."""
+"""Allowance for requests that resolved a snapshot before the last refresh of the catalogue, and for clock differences."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}\Z")
 
@@ -41,13 +41,13 @@ class Lease:
     Attributes
     ----------
     reader
-        Who reads: host and process.
+        Host and process of the reader.
     refreshed_at
-        When it was written last, ISO-8601 UTC.
+        Time of the last write, ISO-8601 UTC.
     since
-        Snapshots that were replaced before this instant are not read by it, ISO-8601 UTC.
+        Instant before which replaced snapshots are no longer needed, ISO-8601 UTC.
     seconds
-        How long it is honoured from `refreshed_at`.
+        Seconds for which the lease is valid after `refreshed_at`.
     """
 
     reader: str
@@ -64,13 +64,13 @@ def write_lease(
     Parameters
     ----------
     reader
-        Its name; characters a file name may not hold are replaced.
+        Name of the reader; characters that are not allowed in a file name are replaced.
     followed_at
-        When it last began a look at the catalogue that worked.
+        Start of the reader's last successful refresh of the catalogue.
     now
-        The time of the reader.
+        Current time by the reader's clock.
     seconds
-        How long it is honoured.
+        Seconds for which the lease is valid.
 
     Raises
     ------
@@ -94,12 +94,12 @@ def remove_lease(storage: Storage, reader: str) -> None:
 
 
 def read_leases(storage: Storage) -> list[Lease]:
-    """Return every lease in the root, including stale ones.
+    """Return all leases of the root, including expired ones.
 
     Raises
     ------
     SnapshotCorrupt
-        When a lease cannot be read: the needs of its reader are then unknown.
+        When a lease cannot be read, because the needs of its reader are then unknown.
     StorageUnavailable
         When the store does not answer.
     """
@@ -108,12 +108,12 @@ def read_leases(storage: Storage) -> list[Lease]:
 
 
 def is_stale(lease: Lease, now: datetime) -> bool:
-    """Whether a lease has expired; one from the future, of a clock that was set back, has not."""
+    """Whether a lease has expired; a lease dated in the future, after a clock was set back, has not."""
     return now - datetime.fromisoformat(lease.refreshed_at) > timedelta(seconds=lease.seconds)
 
 
 def horizon(leases: Sequence[Lease], now: datetime) -> datetime | None:
-    """Return the instant since which live readers may need replaced snapshots; None without live readers."""
+    """Return the instant since which live readers may need replaced snapshots; None if there are no live readers."""
     live = [datetime.fromisoformat(lease.since) for lease in leases if not is_stale(lease, now)]
     return min(live, default=None)
 

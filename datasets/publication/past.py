@@ -1,4 +1,4 @@
-"""Comparison of a seal, at its publication, with all earlier ones of its alpha."""
+"""Compare a seal, at its publication, with all earlier seals of its alpha."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from datasets.storage import Storage
 from schemas.errors import PublicationContended
 
 _MAX_ATTEMPTS: Final = 50
-"""Lost races in a row before giving up; each means that another seal of the alpha was built."""
+"""Lost races in a row before giving up; in each, another seal of the alpha was built."""
 _MAX_BYTES: Final = 1 << 30
 """Maximum bytes of the record of earlier seals, which grows with each seal."""
 
@@ -24,7 +24,7 @@ def earlier_seals(storage: Storage, alpha_id: str) -> list[SealEntry]:
     Raises
     ------
     SnapshotCorrupt
-        When the file that says so cannot be read.
+        When the record of the seals cannot be read.
     StorageUnavailable
         When the store does not answer.
     """
@@ -43,22 +43,22 @@ def with_history(
 ) -> Manifest:
     """Record the weekly digests of a seal, and in its manifest the comparison with every seal built before it.
 
-    Called before the snapshot is visible. A seal that is already recorded is compared with those before
-    it, as at its first build, without writing.
+    Called before the snapshot becomes visible. A seal that is already recorded is compared with the seals before it, as at
+    its first build, and nothing is written.
 
     Parameters
     ----------
     manifest
-        Of the snapshot being published.
+        Manifest of the snapshot being published.
     weeks
-        Digests and IC of each week of the seal.
+        Week (YYYY-MM-DD) -> digests and IC in the seal.
     judge
-        Returns the notice on `history`, which replaces the one in the manifest.
+        Returns the notice on a history, which replaces the notice of the same name in the manifest.
 
     Returns
     -------
     Manifest
-        With `history`, the notice on it and the digests of the weeks, named.
+        The manifest with `history`, its notice, the weekly digests, and a new id.
 
     Raises
     ------

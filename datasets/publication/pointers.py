@@ -1,8 +1,8 @@
-"""Moves of an alpha's pointer, the step that changes the served snapshot.
+"""Move an alpha's pointer, the step that changes the served snapshot.
 
-Builders, rollback and gc change a pointer only by :func:`compare_and_swap`: under a lock in a folder, by a conditional
-write on an object store. The pointer also orders their work on files: gc first names in it the snapshots that it will
-remove, and a command that serves a snapshot checks its files after reading the pointer that it will replace.
+Builders, rollback and gc change a pointer only by :func:`compare_and_swap`, which uses a lock in a local folder and a
+conditional write on an object store. The pointer also coordinates their work on files: gc first lists in it the snapshots
+that it will remove, and a command that serves a snapshot checks the files after reading the pointer that it will replace.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from schemas.errors import (
 from schemas.version import schema_version
 
 _MAX_ATTEMPTS: Final = 50
-"""Lost races in a row before giving up; each means that another build of the alpha was published."""
+"""Lost races in a row before giving up; in each, another process moved the alpha's pointer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Published:
     alpha_id, snapshot
         The served snapshot.
     changed
-        False when this snapshot was served before and no byte was written.
+        False if the snapshot was already served and nothing was written.
     """
 
     alpha_id: str
@@ -78,15 +78,15 @@ def publish_pointer(storage: Storage, pointer: Pointer, manifest: bytes, *, forc
     manifest
         The bytes of the snapshot's manifest.
     force
-        Serve it although a later seal is served, although it was rolled back before, or although the pointer is
-        of another format.
+        Whether to serve the snapshot even if a later seal is served, the snapshot was rolled back, or the current pointer
+        has another format.
 
     Raises
     ------
     PublicationRefused
         When a later seal is served, when the snapshot was rolled back, or while gc removes its files.
     SnapshotCorrupt
-        When one of its files is missing: gc has removed those of an earlier build.
+        When a file of the snapshot is missing, because gc removed it after an earlier build.
     StorageUnavailable
         When the store does not answer; the served snapshot is unchanged.
     """
@@ -124,22 +124,22 @@ def compare_and_swap(
     Parameters
     ----------
     decide
-        Called with the pointer in force, None when there is none; returns the new one, or None to leave it. It is
-        called again when another writer was quicker, with the pointer that one wrote.
+        Called with the current pointer, None if there is none; returns the new one, or None to leave it unchanged. If
+        another writer is faster, it is called again with the pointer that this writer wrote.
     replace_other_format
-        Take a pointer of another format for none, instead of refusing it.
+        Whether to treat a pointer of another format as missing, instead of raising.
 
     Returns
     -------
     Pointer or None
-        The new pointer; None when it was not changed.
+        The new pointer; None if it was not changed.
 
     Raises
     ------
     PublicationRefused
-        When others were quicker too many times.
+        When other writers were faster too many times.
     SnapshotCorrupt
-        When the pointer in force cannot be read.
+        When the current pointer cannot be read.
     """
     path = pointer_path(alpha_id)
     written: bytes | None = None
@@ -147,7 +147,7 @@ def compare_and_swap(
         version = storage.read_version(path)
         current = _decoded(version, path, replace_other_format=replace_other_format)
         if current is not None and version.data == written:
-            # The client repeats a write whose answer was lost, and the repetition meets its own result.
+            # The client retried a write whose answer was lost, and the retry met its own result.
             break
         proposed = decide(current)
         if proposed is None:
@@ -194,37 +194,37 @@ def next_pointer(current: Pointer, following: Pointer) -> Pointer:
 
 
 def rollback_scope(current: Pointer, proposed: Pointer) -> RollbackScope:
-    """Return the scope of a rollback from one snapshot to another: the seal, one build of it, or its files alone. Pure."""
+    """Return the scope of a rollback from one snapshot to another: the seal, its build with one version, or only the files. Pure."""
     if current.seal_digest != proposed.seal_digest:
         return RollbackScope(current.seal_digest, None)
     if current.schema_version != proposed.schema_version:
         return RollbackScope(current.seal_digest, current.schema_version)
-    # The served snapshot has the same figures: judging them would also judge it.
+    # Both snapshots have the same seal and version, so a wider scope would cover the served one too.
     return RollbackScope(None, None)
 
 
 def is_current(pointer: Pointer, seal_digest: str) -> bool:
-    """Whether a pointer serves a seal built by this version of the pipeline. Pure."""
+    """Whether a pointer serves the seal, built with this version of the pipeline. Pure."""
     built_from = (pointer.seal_digest, pointer.schema_version)
     return built_from == (seal_digest, schema_version()) and has_headline(pointer.headline)
 
 
 def refuse(current: Pointer, seal_digest: str, declared: str, sealed_at: datetime, *, force: bool) -> None:
-    """Refuse a seal older than the served one, a rolled-back one, and any of a withdrawn alpha.
+    """Refuse a seal that is older than the served one or was rolled back, and every seal of a withdrawn alpha.
 
     Parameters
     ----------
     current
         The current pointer.
     seal_digest, declared, sealed_at
-        The candidate: digest of the seal, version of the declarations, and when it was sealed.
+        The candidate: digest of the seal, version of the declarations, and time of sealing.
     force
-        Refuse only withdrawn alphas.
+        Whether to refuse only withdrawn alphas.
 
     Raises
     ------
     PublicationRefused
-        When it is not to be served.
+        When the seal must not be served.
     """
     refuse_withdrawn(current)
     if force:
@@ -265,7 +265,7 @@ def refuse_removed(current: Pointer, proposed: Pointer) -> None:
     Raises
     ------
     PublicationContended
-        When it is named in the pointer as being removed.
+        When the pointer lists the snapshot as being removed.
     """
     if proposed.snapshot in current.removing:
         raise PublicationContended(
@@ -275,12 +275,12 @@ def refuse_removed(current: Pointer, proposed: Pointer) -> None:
 
 
 def require_complete(storage: Storage, manifest: Manifest, manifest_bytes: int) -> None:
-    """Check again that every file exists: gc may have removed files of an earlier build that this build reuses.
+    """Check that every file exists, because gc may have removed files of an earlier build that this build reuses.
 
     Raises
     ------
     SnapshotCorrupt
-        When one is missing or cut short.
+        When a file is missing or truncated.
     """
     folder = snapshot_path(manifest.alpha_id, manifest.snapshot)
     stored = storage.files_below(folder)
@@ -305,7 +305,7 @@ def _decoded(version: Version, path: str, *, replace_other_format: bool) -> Poin
 
 
 def moment(after: datetime | None = None) -> str:
-    """Format the current time to the microsecond, always later than a given one."""
+    """Return the current time in ISO 8601 to the microsecond, always later than a given time."""
     now = datetime.now(UTC)
     if after is not None:
         now = max(now, after + timedelta(microseconds=1))

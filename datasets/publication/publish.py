@@ -1,10 +1,10 @@
-"""Atomic publication: files first (several at a time), then the manifest, the pointer last.
+"""Atomic publication: first the files (several at a time), then the manifest, and finally the pointer.
 
-A snapshot's id is a digest of its manifest, which has the digest of every file. A file that exists under an id therefore
-has either the same bytes or is damaged, and only the same bytes replace it.
+A snapshot's id is a digest of its manifest, which contains the digest of every file. A file that exists under an id is
+therefore identical or damaged, and only a damaged file is replaced.
 
 Readers start from the pointer, so a snapshot becomes visible in the last step, which replaces one small file atomically. A
-build killed at any moment leaves published files untouched; the next build removes its leftovers in the staging folder.
+build killed at any moment leaves published files untouched; the next build removes its files from the staging folder.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from schemas.errors import SnapshotCorrupt, StorageUnavailable
 from schemas.plurals import counted
 
 CONCURRENT_WRITES: Final = 8
-"""Files of a snapshot written at a time: enough to hide the latency of a store, few enough that their buffers stay small."""
+"""Files of a snapshot written concurrently: enough to hide the latency of a store, few enough to keep buffers small."""
 
 _LOCK: Final = ".lock"
-"""File in a build's folder that its process locks."""
+"""File in a build's folder that the build's process locks."""
 
 
 class Publication:
-    """A private folder to write a snapshot in, and its publication.
+    """A private folder in which a snapshot is written and from which it is published.
 
     Use it as a context manager, which removes unpublished files.
 
@@ -50,13 +50,13 @@ class Publication:
     alpha_id
         Alpha of the snapshot.
     earlier
-        Manifest of a snapshot of the same alpha: on a root of this machine, files that come out the same are linked to its
-        own and not written again. None where there is none, or it is in doubt.
+        Manifest of an earlier snapshot of the alpha. On a local root, identical files are hard links to its files. None if
+        there is none, or if it cannot be trusted.
 
     Attributes
     ----------
     folder
-        Where the snapshot's files are written, under the relative paths they will have.
+        Folder for the snapshot's files, under their final relative paths.
     """
 
     def __init__(self, storage: Storage, alpha_id: str, earlier: Manifest | None = None) -> None:
@@ -69,7 +69,7 @@ class Publication:
         )
 
     def __enter__(self) -> Self:
-        """Make the staging folder and hold its lock, by which a dead build is distinguished from a live one."""
+        """Create the staging folder and lock it; a folder without a held lock belongs to a dead build."""
         parent, prefix, mode = _drafts(self._storage)
         self._work = parent / f"{prefix}-{uuid.uuid4().hex}"
         self.folder = self._work / "snapshot"
@@ -94,7 +94,7 @@ class Publication:
     def linked(self, relative: str, sha256: str) -> bool:
         """Link the earlier snapshot's file into the folder, if it has the same bytes.
 
-        Only on a root of this machine; the earlier file is read, so that no damage is handed on.
+        Only on a local root. The earlier file is verified first, so that a damaged file is not reused.
         """
         if self._storage.folder is None or self._earlier_digests.get(relative) != sha256:
             return False
@@ -106,7 +106,7 @@ class Publication:
                 return True
             target.unlink()
         except OSError:
-            # Gone, unreadable, or on a file system without links: it is written, and a disk that takes no more says so.
+            # Missing, unreadable, or on a file system without links: the caller writes the file, and reports disk errors.
             target.unlink(missing_ok=True)
         return False
 
@@ -116,16 +116,16 @@ class Publication:
         Parameters
         ----------
         manifest
-            Describes the files in `folder`; its bytes go in after them. It is given its id here.
+            Manifest of the files in `folder`, without its id; it is written after the files.
         pointer
             The new pointer, without the id and digest of the manifest.
         force
-            Replace a pointer whose seal is newer.
+            Whether to replace a pointer whose seal is newer.
 
         Returns
         -------
         Published
-            With ``changed`` also when the snapshot was served already and files of it had to be replaced.
+            ``changed`` is also True if the snapshot was already served and some of its files had to be replaced.
 
         Raises
         ------
@@ -153,7 +153,7 @@ class Publication:
             self._storage.put(target, self.folder / entry.path)
             return True
 
-        # In any order among themselves, and all of them before the manifest.
+        # In any order, but all of them before the manifest.
         with ThreadPoolExecutor(CONCURRENT_WRITES, thread_name_prefix="upload") as pool:
             placed = any(list(pool.map(put, manifest.files)))
         if MANIFEST not in present or self._storage.read_version(f"{destination}/{MANIFEST}").data != encoded:
@@ -163,7 +163,7 @@ class Publication:
         return Published(published.alpha_id, published.snapshot, changed=published.changed or placed)
 
     def _in_place(self, target: str, size: int, entry: FileEntry) -> bool:
-        """Whether an earlier build already placed these bytes; intact files are never replaced."""
+        """Whether an earlier build already placed an identical file; intact files are never replaced."""
         if size != entry.bytes:
             return False
         try:
@@ -173,7 +173,7 @@ class Publication:
 
 
 def sweep_staging(storage: Storage, before: datetime) -> None:
-    """Remove what killed processes left: folders of builds on this machine, and drafts in the root last written before then.
+    """Remove files of killed processes: local build folders, and drafts in the root last written before an instant.
 
     Raises
     ------
@@ -197,13 +197,13 @@ def sweep_staging(storage: Storage, before: datetime) -> None:
 def remove_snapshot(storage: Storage, alpha_id: str, snapshot: str) -> None:
     """Remove the files of a snapshot that its pointer names as being removed.
 
-    A folder is first renamed, which hides it in one step, also from a build that is placing files in it. Files that a killed
-    process leaves are swept as those of a dead build.
+    A local folder is first renamed, which hides it in one step, even from a build that is placing files in it. If the process
+    is killed, the renamed folder is later swept like that of a dead build.
 
     Raises
     ------
     StorageUnavailable
-        When the store does not answer, or does not permit removing.
+        When the store does not answer, or does not permit removal.
     """
     folder = snapshot_path(alpha_id, snapshot)
     if storage.folder is not None:
@@ -215,7 +215,7 @@ def remove_snapshot(storage: Storage, alpha_id: str, snapshot: str) -> None:
         shutil.rmtree(removed, ignore_errors=True)
         return
     storage.remove_files(entry.path for entry in storage.files_below(folder).values())
-    # A store answers one request for many removals, and lists only successes.
+    # A bulk removal may fail for some files without an error.
     if remaining := storage.files_below(folder):
         raise StorageUnavailable(
             f"the store of {storage.address} kept {counted(len(remaining), 'file')} of {folder}: check that removing is permitted"
@@ -223,9 +223,9 @@ def remove_snapshot(storage: Storage, alpha_id: str, snapshot: str) -> None:
 
 
 def _drafts(storage: Storage) -> tuple[Path, str, int]:
-    """Return the folder for builds before publication, the prefix of their names, and the permissions of each before the umask.
+    """Return the parent of build folders, the prefix of their names, and their permissions before the umask.
 
-    A root of this machine has it on its own disk, so that a rename publishes a file.
+    For a local root, the parent is on the same disk, so that a rename publishes a file.
     """
     if storage.folder is not None:
         return storage.folder / STAGING, "build", 0o777
@@ -235,11 +235,11 @@ def _drafts(storage: Storage) -> tuple[Path, str, int]:
 def _sweep(parent: Path, prefix: str) -> None:
     """Remove the folders of killed builds, whose lock is free or missing.
 
-    The caller holds the lock of `parent`, so that no build is met between making its folder and locking it. A folder
-    without a lock is being removed, or its owner was killed during the removal.
+    The caller holds the lock of `parent`, so that no build is between creating its folder and locking it. A folder
+    without a lock file is being removed, or its owner was killed during the removal.
     """
     for folder in parent.glob(f"{prefix}-*"):
-        # A held lock belongs to a live build, an inaccessible folder to another user.
+        # A held lock belongs to a live build, and an inaccessible folder to another user.
         refusals = (BlockingIOError, FileNotFoundError, PermissionError)
         with contextlib.suppress(*refusals), contextlib.ExitStack() as lock:
             if (folder / _LOCK).exists():

@@ -1,4 +1,4 @@
-"""Retention: the snapshots of an alpha that gc may remove."""
+"""Retention: decide which snapshots of an alpha gc removes, and remove them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from datasets.publication.publish import remove_snapshot
 from datasets.storage import Storage, StoredFile
 
 UNSERVED_GRACE: Final = timedelta(hours=1)
-"""Minimum age of a snapshot that was never served, because a build places its files shortly before it moves the pointer."""
+"""Minimum age before a snapshot that was never served is removed, because a build writes files before it moves the pointer."""
 GRACE: Final = "within the grace period"
 LEASE: Final = "a reader's lease"
 NO_POINTER: Final = "never served"
@@ -29,9 +29,9 @@ class Policy:
     Attributes
     ----------
     keep
-        How many snapshots, the served one among them; at least 1.
+        Number of snapshots to keep, including the served one; at least 1.
     grace
-        How long a snapshot is kept after it was replaced, so that callers that pin it can finish.
+        How long a replaced snapshot is kept, so that callers that pin it can finish.
     """
 
     keep: int
@@ -40,16 +40,16 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class StoredSnapshot:
-    """One stored snapshot of an alpha.
+    """A stored snapshot of an alpha.
 
     Attributes
     ----------
     snapshot
-        Its id.
+        Id of the snapshot.
     written
         When its newest file was written.
     bytes, files
-        What it takes.
+        Total size and number of its files.
     """
 
     snapshot: str
@@ -60,14 +60,14 @@ class StoredSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class GcDecision:
-    """The decision on one snapshot.
+    """The decision on a stored snapshot.
 
     Attributes
     ----------
     stored
-        Which.
+        The snapshot.
     keep_reason
-        Why it stays; None when it goes.
+        Reason to keep the snapshot; None if it is removed.
     """
 
     stored: StoredSnapshot
@@ -75,7 +75,7 @@ class GcDecision:
 
 
 def list_snapshots(storage: Storage, alpha_id: str) -> tuple[StoredSnapshot, ...]:
-    """List the snapshots of an alpha, complete or not, served or not, by id; one listing.
+    """List all stored snapshots of an alpha by id, including incomplete ones, in one listing.
 
     Raises
     ------
@@ -110,43 +110,43 @@ def decide(
     stored
         Stored snapshots.
     needed_since
-        Snapshots replaced at or after this instant may still be read; None without any lease.
+        Snapshots replaced at or after this instant may still be read; None if there is no lease.
     now
-        The current time. Later times, after a clock was set back, count as now, so these snapshots are kept.
+        The current time. Snapshots dated later, after a clock was set back, are kept.
 
     Returns
     -------
     tuple of GcDecision
-        In the order of `stored`. Removals that were begun are always finished.
+        Decisions in the order of `stored`. Removals already begun are always finished.
     """
-    replaced = {name: datetime.fromisoformat(one.replaced_at) for name, one in pointer.earlier.items()}
-    unserved_since = {h.snapshot: replaced.get(h.snapshot, h.written) for h in stored}
+    replaced = {name: datetime.fromisoformat(x.replaced_at) for name, x in pointer.earlier.items()}
+    unserved_since = {x.snapshot: replaced.get(x.snapshot, x.written) for x in stored}
     others = sorted(
-        (h.snapshot for h in stored if h.snapshot not in (pointer.snapshot, *pointer.removing)),
+        (x.snapshot for x in stored if x.snapshot not in (pointer.snapshot, *pointer.removing)),
         key=lambda snapshot: (snapshot in replaced, unserved_since[snapshot], snapshot),
         reverse=True,
     )
     # Snapshots of a withdrawn alpha are only kept while readers may need them.
     # Empty snapshots, which mark a withdrawal, do not count towards --keep.
     empty = empty_snapshots(pointer.alpha_id)
-    figures = [snapshot for snapshot in others if snapshot not in empty]
-    numbered = set() if pointer.is_withdrawn else set(figures[: max(0, policy.keep - 1)])
+    ranked = [snapshot for snapshot in others if snapshot not in empty]
+    latest = set() if pointer.is_withdrawn else set(ranked[: max(0, policy.keep - 1)])
 
-    def reason(one: StoredSnapshot) -> str | None:
-        if one.snapshot == pointer.snapshot:
+    def reason(candidate: StoredSnapshot) -> str | None:
+        if candidate.snapshot == pointer.snapshot:
             return "served"
-        if one.snapshot in pointer.removing:
+        if candidate.snapshot in pointer.removing:
             return None
-        if one.snapshot in numbered:
+        if candidate.snapshot in latest:
             return f"one of the {policy.keep} kept"
-        grace = policy.grace if one.snapshot in replaced else max(policy.grace, UNSERVED_GRACE)
-        if now - max(unserved_since[one.snapshot], one.written) < grace:
+        grace = policy.grace if candidate.snapshot in replaced else max(policy.grace, UNSERVED_GRACE)
+        if now - max(unserved_since[candidate.snapshot], candidate.written) < grace:
             return GRACE
-        if needed_since is not None and unserved_since[one.snapshot] >= needed_since:
+        if needed_since is not None and unserved_since[candidate.snapshot] >= needed_since:
             return LEASE
         return None
 
-    return tuple(GcDecision(one, reason(one)) for one in stored)
+    return tuple(GcDecision(x, reason(x)) for x in stored)
 
 
 def collect(
@@ -160,19 +160,19 @@ def collect(
 ) -> tuple[GcDecision, ...]:
     """Remove the unneeded snapshots of an alpha.
 
-    They are named in the pointer first, so that no build and no rollback serves one of them again while its files
-    go; killed in between, the next call finishes. An alpha without a pointer keeps everything: its first build may
-    be at work.
+    The pointer first lists them, so that no build or rollback serves one of them while its files are being removed. After a
+    crash, the next call finishes the removal. An alpha without a pointer keeps everything, because its first build may be
+    running.
 
     Returns
     -------
     tuple of GcDecision
-        One for every snapshot; with `dry_run`, the decision that gc would carry out.
+        One decision per snapshot; with `dry_run`, nothing is removed.
 
     Raises
     ------
     SnapshotCorrupt
-        When the pointer cannot be read: the snapshots that it needs are then unknown.
+        When the pointer cannot be read, because the needed snapshots are then unknown.
     StorageUnavailable
         When the store does not answer, or does not permit removing.
     """
@@ -183,7 +183,7 @@ def collect(
 
     current = served(storage, alpha_id)
     if current is None:
-        return tuple(GcDecision(one, NO_POINTER) for one in stored)
+        return tuple(GcDecision(x, NO_POINTER) for x in stored)
     removable = _removable(decisions(current))
     if dry_run or not (removable or current.removing):
         return decisions(current)
@@ -196,7 +196,7 @@ def collect(
 
     announced = compare_and_swap(storage, alpha_id, announce) or served(storage, alpha_id)
     if announced is None:
-        return tuple(GcDecision(one, NO_POINTER) for one in stored)
+        return tuple(GcDecision(x, NO_POINTER) for x in stored)
     removed = set(announced.removing)
     for snapshot in announced.removing:
         remove_snapshot(storage, alpha_id, snapshot)
@@ -207,12 +207,12 @@ def collect(
         return replace(
             pointer,
             removing=tuple(snapshot for snapshot in pointer.removing if snapshot not in removed),
-            earlier={name: one for name, one in pointer.earlier.items() if name not in removed},
+            earlier={name: x for name, x in pointer.earlier.items() if name not in removed},
         )
 
     compare_and_swap(storage, alpha_id, conclude)
     return tuple(
-        GcDecision(f.stored, None) if f.stored.snapshot in removed else f for f in decisions(announced)
+        GcDecision(x.stored, None) if x.stored.snapshot in removed else x for x in decisions(announced)
     )
 
 
