@@ -33,14 +33,14 @@ from schemas.metrics.statistic import Checked
 
 Matrix = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.uint8]
-_PLACES: Final = {
-    name: next(place for place, x in enumerate(RECORDED) if x.name == figure.recorded)
+_COLUMNS: Final = {
+    name: next(column for column, x in enumerate(RECORDED) if x.name == figure.recorded)
     for name, figure in HEADLINE.items()
     if figure.recorded
 }
 """Figure -> its column."""
 _MAX_ALLOWED: Final = 64
-"""Allow-lists whose flags are cached for one list of alphas."""
+"""Maximum number of allow-lists whose flags are cached for one list of alphas."""
 Places = npt.NDArray[np.intp]
 """Indices of alphas in the list."""
 _DAY: Final = slice(0, 10)
@@ -51,7 +51,7 @@ _NOT_COMPARED: Final = "no table supports a figure of the run that it is made of
 
 
 class Judged(NamedTuple):
-    """Multiple-testing figures among the alphas of one reader, in list order; NaN for other alphas."""
+    """Multiple-testing figures over the alphas that a reader may see, in list order; NaN for other alphas."""
 
     p_value: Floats
     q_value: Floats
@@ -68,25 +68,25 @@ class Entry(NamedTuple):
 
 
 class Allowed(Protocol):
-    """The names a key may read. Hashable."""
+    """The alphas that a key may read. Hashable."""
 
     @property
     def is_all(self) -> bool:
-        """Whether it is every name."""
+        """Whether every alpha is allowed."""
         ...
 
     def allows(self, name: str) -> bool:
-        """Whether a name is among them."""
+        """Whether an alpha is allowed."""
         ...
 
 
 class Columns:
-    """Figures, days and orders of the alphas of one list. Thread-safe.
+    """Figures, days and sort orders of the alphas of a list. Thread-safe.
 
     Parameters
     ----------
     pointers
-        In the order of the list.
+        Pointers in list order.
     """
 
     def __init__(self, pointers: Sequence[Pointer]) -> None:
@@ -96,7 +96,7 @@ class Columns:
 
     @cached_property
     def _figures(self) -> tuple[Matrix, Codes, Codes]:
-        """Return values (NaN where withheld), codes of their sources and codes of their evidence, alphas by figures."""
+        """Return values (NaN if withheld), source codes and evidence codes, each of shape (alphas, figures)."""
         rows = [row_of(pointer.headline) for pointer in self._pointers]
         shape = (len(rows), len(RECORDED))
         values = np.array([row[0] for row in rows], dtype=np.float64).reshape(shape)
@@ -107,11 +107,11 @@ class Columns:
         return values, source_codes, checked
 
     def prepare(self) -> None:
-        """Compute the most used arrays ahead, so that no request waits for them."""
+        """Compute the most used arrays in advance, so that no request waits for them."""
         _ = self._figures, self._by_address
 
     def figure(self, name: str, closed: Collection[str]) -> Floats:
-        """Return a figure of every alpha for comparisons: NaN if it is withheld, or no table supports it.
+        """Return a figure of every alpha for comparisons; NaN if it is withheld or not supported by a table.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class Columns:
             Kinds of data the caller may not read; figures computed from them are NaN.
         """
         matrix, source_codes, checked = self._figures
-        column = _PLACES[name]
+        column = _COLUMNS[name]
         codes = source_codes[:, column]
         values = np.where(checked[:, column] == STATED, np.nan, matrix[:, column])
         for kind in closed:
@@ -131,14 +131,14 @@ class Columns:
         return (names, frozenset(closed)) in self._judged
 
     def judged(self, names: Allowed, closed: Collection[str]) -> Judged:
-        """Correct the figures of each alpha for the number of alphas that the reader may read.
+        """Correct the figures of each alpha for the number of alphas that the reader may see.
 
         Parameters
         ----------
         names
-            The alphas whose runs may be read.
+            The alphas that the reader may see.
         closed
-            As of :meth:`figure`.
+            As in :meth:`figure`.
         """
         key = names, frozenset(closed)
         judged = self._judged.get(key)
@@ -154,7 +154,7 @@ class Columns:
         return judged
 
     def judged_entry(self, place: int, name: str, names: Allowed, closed: Collection[str]) -> Entry:
-        """Return a multiple-testing figure of a readable alpha; the caller adds the reason for other alphas."""
+        """Return a multiple-testing figure of an alpha; the caller adds the reason if the reader may not see the alpha."""
         value = float(getattr(self.judged(names, closed), name)[place])
         if not math.isnan(value):
             return Entry(value, Checked.COMPUTED)
@@ -167,14 +167,14 @@ class Columns:
     def entry(self, place: int, name: str, closed: Collection[str]) -> Entry:
         """Return a figure of one alpha; the caller adds the reason if the reader may not see it."""
         values, codes, checked = self._figures
-        at = place, _PLACES[name]
+        at = place, _COLUMNS[name]
         value, evidence = float(values[at]), checked_of(int(checked[at]))
         if math.isnan(value) or evidence is None:
             return Entry(reason=reason_of(self._pointers[place].headline, HEADLINE[name].recorded))
         return Entry() if any(codes[at] == code_of(kind) for kind in closed) else Entry(value, evidence)
 
     def allowed(self, names: Allowed) -> Flags:
-        """Whether an allow-list has each alpha."""
+        """Flag the alphas on an allow-list."""
         flags = self._allowed.get(names)
         if flags is None:
             flags = np.array([names.allows(x.alpha_id) for x in self._pointers], dtype=np.bool_)
@@ -184,7 +184,7 @@ class Columns:
         return flags
 
     def tagged(self, tag: str) -> Flags:
-        """Whether each alpha has a tag, ignoring case."""
+        """Flag the alphas that have a tag, ignoring case."""
         flags = np.zeros(len(self._pointers), dtype=np.bool_)
         flags[self._tags.get(tag.casefold(), [])] = True
         return flags
@@ -199,7 +199,7 @@ class Columns:
 
     @cached_property
     def supported(self) -> Flags:
-        """Whether the tables of each run reproduce all its sealed figures, if that was recorded."""
+        """Flags of the alphas whose tables reproduce all sealed figures; False if the checks were not recorded."""
         summaries = (checked_in(x.headline) for x in self._pointers)
         return np.array(
             [x is not None and not (x.stated or x.contradicted) for x in summaries], dtype=np.bool_
@@ -231,11 +231,11 @@ class Columns:
         return {name: _rank([key(x) for x in self._pointers]) for name, key in keys.items()}
 
     def rank(self, name: str) -> Floats:
-        """Return the rank of each alpha by a text; equal texts have equal ranks."""
+        """Return the rank of each alpha by a text column; equal texts have equal ranks."""
         return self._ranks[name]
 
     def ordered(self, values: Floats, *, descending: bool) -> Places:
-        """Return the alphas sorted by a value, missing values last, ties by address."""
+        """Return the indices of the alphas sorted by a value, missing values last, ties by address."""
         by_address = self._by_address
         keys = -values[by_address] if descending else values[by_address]
         return by_address[np.argsort(keys, kind="stable")]

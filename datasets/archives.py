@@ -1,10 +1,10 @@
-"""Records of source archives.
+"""State of the source archives.
 
 ::
 
-    <root>/archives/alpha_id=<id>/seal=<digest>.json        the state of the archive of one seal's source
+    <root>/archives/alpha_id=<id>/seal=<digest>.json        state of the source archive of one seal
 
-Records are beside the snapshots, which never change, because a failed upload may be repeated after publication. A record
+States are not part of snapshots, which never change, because a failed upload may be retried after publication. A state
 belongs to a seal, so that a rollback also offers the source of the earlier seal.
 """
 
@@ -30,30 +30,30 @@ _DIGEST: Final = re.compile(r"[0-9a-f]{64}\Z")
 
 @dataclass(frozen=True, slots=True)
 class ArchiveState:
-    """State of the archive of one seal's source.
+    """State of the source archive of one seal.
 
     Attributes
     ----------
     alpha_id, seal_digest
-        Whose source it is.
+        Alpha, and digest of the seal.
     status
-        ``packaging`` while it is being made or uploaded, ``delivered``, or ``failed``.
+        ``packaging`` while the archive is being built or uploaded, ``delivered``, or ``failed``.
     updated_at
-        When that was recorded, ISO-8601 UTC.
+        Time of the last change of the status, ISO-8601 UTC.
     filename
         File name of the download.
     key
         Key of the object below the archives' address; None until it is known.
     size_bytes, sha256
-        Of the object; None until they are known.
+        Size and digest of the object; None until they are known.
     files
-        Source files in it.
+        Number of source files in the archive.
     left_out
-        Source files the exclusion patterns excluded from it.
+        Number of source files excluded by `exclude`.
     exclude
-        Those patterns.
+        Exclusion patterns.
     reason
-        Why it failed; None unless it did.
+        Reason of a failure; None unless `status` is ``failed``.
     """
 
     alpha_id: str
@@ -70,7 +70,7 @@ class ArchiveState:
     reason: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the state for JSON."""
+        """Return the state as a JSON-ready dict."""
         return asdict(self)
 
     @classmethod
@@ -93,7 +93,7 @@ def archive_state_path(alpha_id: str, seal_digest: str) -> str:
     Raises
     ------
     AlphaNotPublished
-        When the text is not a valid alpha address: no path is built from it.
+        When the text is not a valid alpha address.
     SnapshotCorrupt
         When the digest is not a SHA-256.
     """
@@ -104,7 +104,7 @@ def archive_state_path(alpha_id: str, seal_digest: str) -> str:
 
 
 def read_archive_state(storage: Storage, alpha_id: str, seal_digest: str) -> ArchiveState | None:
-    """Return the recorded state of a seal's archive; None if there is none.
+    """Return the state of a seal's source archive; None if there is none.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def read_archive_state(storage: Storage, alpha_id: str, seal_digest: str) -> Arc
 
 
 def write_archive_state(storage: Storage, state: ArchiveState) -> None:
-    """Record the state of an archive atomically.
+    """Write the state of an archive atomically.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The audit of a run: its checks and their outcomes, from the manifest of its snapshot."""
+"""The audit of a run: its checks and their outcomes, from the manifest."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Reader:
     may_read
         Whether the reader may read another alpha.
     closed
-        An endpoint whose data the reader may not see, though the checks were made on them; None when all are open. The
-        audit then has outcomes without figures.
+        An endpoint that the checks' data come from and that the reader may not call, so that the audit has outcomes without
+        figures; None if the reader may call all of them.
     """
 
     raw: bool
@@ -51,7 +51,7 @@ class Reader:
 
 
 ANALYST: Final = Reader(raw=True, may_read=lambda _: True)
-"""Reader of the files, who may see all of them."""
+"""An analyst with access to the files, who may see everything."""
 
 
 def audit(manifest: Manifest, summary: CheckSummary | None, reader: Reader) -> dict[str, Any]:
@@ -60,11 +60,11 @@ def audit(manifest: Manifest, summary: CheckSummary | None, reader: Reader) -> d
     Parameters
     ----------
     manifest
-        Of its snapshot.
+        Manifest of the snapshot.
     summary
-        Result of :func:`datasets.figures.checks.check_summary`.
+        Result of :func:`datasets.figures.statistics.check_summary`.
     reader
-        What the reader may not see is left out of entries and of counts.
+        Rights of the reader; entries and counts omit what the reader may not see.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def audit(manifest: Manifest, summary: CheckSummary | None, reader: Reader) -> d
 
 
 def verdict(checked: Mapping[str, Any] | None) -> str:
-    """Return the object `checked` as one line of text."""
+    """Return the check summary as one line of text."""
     if checked is None:
         return f"Not audited: {NOT_RECORDED}"
     notices, proven = checked["notices"], checked["forward_returns_proven"]
@@ -128,7 +128,7 @@ def _notices(manifest: Manifest, reader: Reader) -> Iterator[Entry]:
         if notice["raw"] and not reader.raw:
             continue
         if not may_see(notice["raw"], names, raw=reader.raw, may_read=reader.may_read):
-            # As if there were no other runs, so that their existence is not disclosed.
+            # Do not disclose that other runs exist.
             yield _entry(
                 "notice", notice["notice"], NOT_CHECKED, figure=notice["figure"], reason=TOO_FEW_OTHERS
             )
@@ -145,7 +145,7 @@ def _notices(manifest: Manifest, reader: Reader) -> Iterator[Entry]:
 
 
 def _redact_values(entry: Entry, readable: list[str]) -> Entry:
-    """Remove values from a notice about other runs that reveal how many of them the reader may not see."""
+    """Remove values that would reveal how many of the other runs the reader may not see."""
     reason = f"It concerns other runs, of which this key may read {', '.join(readable)}."
     return {**entry, "value": None, "unit": None, "reason": reason, "details": {"alphas": readable}}
 
@@ -197,9 +197,7 @@ def _rule(check: Mapping[str, Any], manifest: Manifest, *, raw: bool) -> Entry:
         counts = {"checked": rows_checked(check, raw=raw), "of": check["of"]}
     if broken:
         counts["files"] = sorted({x["file"] for x in broken})
-        if visible(message, raw=raw) == visible(
-            message, raw=True
-        ):  # otherwise rows of raw columns are included
+        if visible(message, raw=raw) == visible(message, raw=True):  # otherwise the rows include raw columns
             counts["rows"] = sum(x["rows"] for x in broken)
     return _entry(
         "rule",
@@ -213,7 +211,7 @@ def _rule(check: Mapping[str, Any], manifest: Manifest, *, raw: bool) -> Entry:
 
 
 def _closed(entry: Entry, endpoint: str) -> Entry:
-    """Remove the figures of an entry that was computed from data the reader may not see."""
+    """Remove the figures of an entry whose data the reader may not see."""
     shown = {name: value for name, value in entry["details"].items() if name in ("scope", "period", "alphas")}
     reasons = {PASS: None, NOT_CHECKED: entry["reason"]}
     reason = reasons.get(entry["status"], CLOSED.format(endpoint))

@@ -1,4 +1,4 @@
-"""Files of a local disk: errors with messages for operators, locks, and bounded reads of untrusted paths."""
+"""Local files: disk errors with messages for operators, locks, and bounded reads of untrusted paths."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CLOSED: Final = {
     errno.EACCES: "this user may not read it; permit it",
     errno.EPERM: "this user may not read it; permit it",
 }
-# Error number -> message; other errors are bugs.
+# Error number -> message; other errors are not translated, because they are bugs.
 
 _PART_BYTES: Final = 1 << 24
 """Bytes read at a time."""
@@ -66,7 +66,7 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
     Raises
     ------
     DiskUnavailable
-        In place of the OSError. That a file is not there stays a FileNotFoundError: it is no fault of the disk.
+        In place of the OSError. FileNotFoundError is not converted, because a missing file is not a disk fault.
     """
     try:
         yield
@@ -76,7 +76,7 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def raise_disk_error(path: str | os.PathLike[str], error: OSError) -> None:
-    """Raise DiskUnavailable if a failure to read a file is due to its disk or permissions."""
+    """Raise DiskUnavailable if a read failed because of the disk or permissions."""
     reason = (_CLOSED | _LOST).get(error.errno or 0)
     if reason is not None:
         raise DiskUnavailable(f"{os.fspath(path)} cannot be read: {reason}, then try again") from error
@@ -84,15 +84,15 @@ def raise_disk_error(path: str | os.PathLike[str], error: OSError) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
-    """Acquire the lock of a path, creating the file; the lock ends with its process.
+    """Lock a file, creating it if necessary; the kernel releases the lock when the process ends.
 
-    Processes and threads exclude each other alike, since every call opens the file again. One thread must not acquire it
-    twice. The kernel queues those that wait; the package `filelock` polls, and takes 50 times as long for a free lock.
+    The lock excludes both threads and processes, because every call opens the file again. A thread must not acquire it
+    twice. The kernel queues waiters; the package `filelock` polls, and takes 50 times as long to acquire a free lock.
 
     Raises
     ------
     BlockingIOError
-        When another has it and is not to be waited for.
+        When the lock is held and `wait` is False.
     """
     descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     try:
@@ -103,7 +103,7 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
 
 
 class NotRegular(Exception):
-    """The path is a folder, a link, a pipe or a device, which the message names."""
+    """The path is a folder, a link, a pipe or a device; the message says which."""
 
 
 class TooLarge(Exception):
@@ -112,7 +112,7 @@ class TooLarge(Exception):
     Attributes
     ----------
     size
-        Its bytes.
+        Size of the file in bytes.
     """
 
     def __init__(self, size: int) -> None:
@@ -129,32 +129,31 @@ def read_regular(path: str, limit: int, *, follow: bool = False) -> bytes:
 def read_parts(path: str, limit: int, *, follow: bool = False) -> Iterator[bytes]:
     """Yield the bytes of a regular file in parts, never blocking on other kinds of files.
 
-    A pipe that nobody writes to, a device without an end and a link to either are recognised by their kind; none of them is
-    opened to be read.
+    Other kinds, such as pipes without a writer and endless devices, are recognised by their file type and not opened.
 
     Parameters
     ----------
     path
-        Where it is.
+        Path of the file.
     limit
-        Most bytes to read.
+        Maximum number of bytes.
     follow
-        Read what the last part of the path leads to when that is a link.
+        Whether to follow a link in the last part of the path.
 
     Raises
     ------
     FileNotFoundError, NotADirectoryError
-        When no file is there.
+        When the file does not exist.
     NotRegular
-        When it is a folder, a link, a pipe, a socket or a device.
+        When the path is a folder, a link, a pipe, a socket or a device.
     TooLarge
-        When it holds more.
+        When the file exceeds the limit.
     StorageUnavailable
-        When the disk fails, or does not permit it.
+        When the disk fails or denies access.
     """
     with reading(path):
-        # Checked before it is opened, because opening a device may have effects.
-        _require_regular(os.stat(path, follow_symlinks=follow))  # noqa: PTH116 - the path of an own storage, which is text
+        # Check before opening, because opening a device may have side effects.
+        _require_regular(os.stat(path, follow_symlinks=follow))  # noqa: PTH116 - callers have text
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
         try:
             descriptor = os.open(path, flags)
@@ -167,7 +166,7 @@ def read_parts(path: str, limit: int, *, follow: bool = False) -> Iterator[bytes
             _require_regular(status)
             if status.st_size > limit:
                 raise TooLarge(status.st_size)
-            # At most one byte beyond the limit, because the file may grow meanwhile.
+            # Read one byte beyond the limit, to notice a file that grows meanwhile.
             remaining = limit + 1
             while remaining > 0 and (part := os.read(file.fileno(), min(remaining, _PART_BYTES))):
                 remaining -= len(part)

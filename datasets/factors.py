@@ -1,4 +1,4 @@
-"""The factors of an operator's file, such as those of the Fama-French library."""
+"""Read factor returns from an operator's file, such as those of the Fama-French library."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KIND: Final = "factor file"
 
 
 def read_factors(file: str, data: bytes) -> Factors:
-    """Decode a file of factors.
+    """Decode a Parquet file of factor returns.
 
     Parameters
     ----------
@@ -31,14 +31,14 @@ def read_factors(file: str, data: bytes) -> Factors:
     Raises
     ------
     SettingsError
-        When it is no such file or breaks a rule; the message names the file, the rule, an example and the fix.
+        When the file is not a valid factor file; the message names the file, the rule, an example and the fix.
     """
     rows = read_columns(FACTORS, _KIND, file, data).rows.sort(FACTORS.key)
     if rows.is_empty():
         raise refused(_KIND, file, "there is at least one row", "there is none")
-    repeated = rows.filter(pl.struct(FACTORS.key).is_duplicated())
-    if repeated.height:
-        day, factor, _ = repeated.row(0)
+    duplicates = rows.filter(pl.struct(FACTORS.key).is_duplicated())
+    if duplicates.height:
+        day, factor, _ = duplicates.row(0)
         raise refused(
             _KIND, file, "a factor has one row a day", f"{factor} on {day} stands there more than once"
         )

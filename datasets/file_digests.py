@@ -1,4 +1,4 @@
-"""Digests of local files, computed once per version of a file."""
+"""SHA-256 digests of local files, cached by file version."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from datasets.disk import raise_disk_error
 from schemas.settings import SETTINGS
 
 _MAX_FILES: Final = 200_000
-"""Maximum number of remembered digests, some 300 bytes each."""
+"""Maximum number of cached digests, about 300 bytes each."""
 _STRIPES: Final = 64
 _DOUBTED_SECONDS: Final = 10.0
-"""Seconds that a mismatch is remembered: a damaged file is read once in this time, and one that was only
-misread recovers soon."""
+"""Seconds that a mismatch is cached: a damaged file is not read again sooner, and one that was only misread recovers."""
 
 FileVersion = tuple[int, int, int, int]
 """Device, inode, size and modification time in nanoseconds: the version of a file."""
@@ -29,15 +28,15 @@ class _Digest(NamedTuple):
 
 
 class FileDigests:
-    """Remembers the SHA-256 of files by their version. Thread-safe.
+    """Cache of the SHA-256 of files by version. Thread-safe.
 
-    A file is read on first use, again whenever it was written or replaced, and again when its digest was computed too
-    long ago. Threads that check one file at the same time wait for one reading of it.
+    A file is read on first use, after it was written or replaced, and when its digest has expired. Threads that check the
+    same file at the same time share one read.
 
     Parameters
     ----------
     seconds
-        How long a digest is trusted.
+        Seconds for which a digest is trusted.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -47,11 +46,11 @@ class FileDigests:
         self._reading = [threading.Lock() for _ in range(_STRIPES)]
 
     def trust(self, seconds: float) -> None:
-        """Set how long digests are trusted."""
+        """Set for how many seconds digests are trusted."""
         self._seconds = seconds
 
     def forget(self, path: str | os.PathLike[str]) -> None:
-        """Forget the digest of a file that is written anew, perhaps within one tick of the clock of its times."""
+        """Drop the digest of a file about to be rewritten, because the rewrite may leave the same modification time."""
         version = _version(os.stat(path))  # noqa: PTH116 - as below
         with self._lock:
             self._digests.pop(version, None)
@@ -62,9 +61,9 @@ class FileDigests:
         Raises
         ------
         FileNotFoundError
-            When it does not exist.
+            When the file does not exist.
         StorageUnavailable
-            When the disk fails or does not permit reading it.
+            When the disk fails or denies access.
         """
         try:
             version = _version(os.stat(path))  # noqa: PTH116 - most callers have text
@@ -82,9 +81,7 @@ class FileDigests:
         entry = self._digests.get(version)
         if entry is not None and time.monotonic() - entry.computed <= seconds:
             return entry
-        with self._reading[
-            hash(version) % _STRIPES
-        ]:  # other threads that check the same file wait for this read
+        with self._reading[hash(version) % _STRIPES]:  # threads that check the same file wait for this read
             entry = self._digests.get(version)
             if entry is not None and time.monotonic() - entry.computed <= seconds:
                 return entry
@@ -96,7 +93,7 @@ class FileDigests:
             sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
             unchanged = _version(os.fstat(stream.fileno())) == version
         entry = _Digest(sha256, started)
-        if unchanged:  # otherwise it was written meanwhile, and the next call reads it again
+        if unchanged:  # a file written during the read is read again by the next call
             with self._lock:
                 self._digests.pop(version, None)
                 self._digests[version] = entry

@@ -1,4 +1,4 @@
-"""Computation of the figures that a pointer records, from the files of a snapshot."""
+"""Compute the headline figures of a pointer from the files of a snapshot."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COSTS: Final = ("execution_cost", "turnover_notional")
 
 
 def make_headline(manifest: Manifest, read_file: Read) -> dict[str, Any]:
-    """Return the pointer's record of a snapshot's figures.
+    """Compute the headline figures of a snapshot from its files, for the pointer.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ def make_headline(manifest: Manifest, read_file: Read) -> dict[str, Any]:
     Returns
     -------
     dict
-        As :meth:`datasets.figures.headline.Headline.document`; every figure is withheld when the files cannot be read, so
-        that the snapshot can be published all the same.
+        As :func:`datasets.figures.headline.headline_of` returns them. If the files cannot be read, every figure is withheld,
+        so that the snapshot can still be published.
     """
     paths = {(entry.dataset, entry.book): entry.path for entry in manifest.files}
 
@@ -52,13 +52,13 @@ def make_headline(manifest: Manifest, read_file: Read) -> dict[str, Any]:
         described = orjson.loads(read_file(DESCRIPTION)) if ("description", None) in paths else None
         cost = _cost_bp(frames) if ("portfolio", BOOK) in paths else _NO_PORTFOLIO
         return headline_of(read(frames, manifest), described, cost)
-    except Exception:  # noqa: BLE001 - the snapshot is sound and is published without figures
+    except Exception:  # noqa: BLE001 - an intact snapshot is published even without figures
         _log.exception("the figures of %s could not be made; its list entry goes without", manifest.alpha_id)
         return without_figures()
 
 
 def stored_headline(storage: Storage, manifest: Manifest) -> dict[str, Any]:
-    """Return the pointer's record of a stored snapshot's figures.
+    """Compute the headline figures of a stored snapshot, for its pointer.
 
     Parameters
     ----------

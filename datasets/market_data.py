@@ -1,4 +1,4 @@
-"""Daily prices of benchmarks from Parquet files, with validation."""
+"""Read and validate daily benchmark prices from Parquet files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read_benchmarks(files: Mapping[str, bytes]) -> dict[str, Benchmark]:
     Parameters
     ----------
     files : Mapping[str, bytes]
-        Name -> bytes of each Parquet file; a symbol may be spread over several.
+        Name -> bytes of each Parquet file; a symbol may be spread over several files.
 
     Returns
     -------
@@ -45,10 +45,10 @@ def read_benchmarks(files: Mapping[str, bytes]) -> dict[str, Benchmark]:
     if rows.is_empty():
         raise _refused(", ".join(sorted(files)), "there is at least one row", "there is none")
     rows = rows.sort(MARKET_DATA.key)
-    repeated = rows.filter(pl.struct(MARKET_DATA.key).is_duplicated())
-    if repeated.height:
-        example = repeated.row(0, named=True)
-        names = ", ".join(repeated.head(2)[_FILE].unique(maintain_order=True))
+    duplicates = rows.filter(pl.struct(MARKET_DATA.key).is_duplicated())
+    if duplicates.height:
+        example = duplicates.row(0, named=True)
+        names = ", ".join(duplicates.head(2)[_FILE].unique(maintain_order=True))
         raise _refused(
             names,
             "a symbol has one row a day",
@@ -59,17 +59,17 @@ def read_benchmarks(files: Mapping[str, bytes]) -> dict[str, Benchmark]:
 
 
 def is_configured(market_data: str | os.PathLike[str] | None) -> bool:
-    """Whether there are market data to read.
+    """Whether market data are configured.
 
     Parameters
     ----------
     market_data : str, os.PathLike or None
-        As of :func:`read_symbols`.
+        As in :func:`read_symbols`.
 
     Returns
     -------
     bool
-        True when they are given or the setting is made.
+        True when an address is given or the setting is present.
     """
     return market_data is not None or _SETTING in os.environ
 
@@ -82,40 +82,41 @@ def read_symbols(
     Parameters
     ----------
     market_data : str, os.PathLike or None
-        A Parquet file or a folder of them, on this machine or a supported store; None for what the setting of that name says.
+        A Parquet file or a folder of them, local or on a supported store; None to use the setting of that name.
     symbols : iterable of str or None
-        In any case; None stands for the only symbol there is, or SPY.
+        Symbols in upper or lower case; None for SPY, or for the only symbol.
 
     Returns
     -------
     list of Benchmark
-        In the order of `symbols`.
+        Benchmarks in the order of `symbols`.
 
     Raises
     ------
     SettingsError
-        When there are no market data or no such symbol, or a file breaks a rule.
+        When market data are not configured, a symbol is missing, or a file breaks a rule.
     StorageUnavailable
         When the store does not answer.
     """
-    place = os.environ.get(_SETTING) if market_data is None else os.fspath(market_data)
-    if not place:
+    address = os.environ.get(_SETTING) if market_data is None else os.fspath(market_data)
+    if not address:
         raise SettingsError(f"no market data: give a Parquet file or a folder of them, or set {_SETTING}")
-    storage = open_storage(place)
+    storage = open_storage(address)
     files = {
-        f"{place}/{name}".rstrip("/"): storage.read(name, MAX_BYTES) for name in find_files(storage, _SETTING)
+        f"{address}/{name}".rstrip("/"): storage.read(name, MAX_BYTES)
+        for name in find_files(storage, _SETTING)
     }
     benchmarks = read_benchmarks(files)
-    return [_pick(benchmarks, symbol, place) for symbol in symbols]
+    return [_pick(benchmarks, symbol, address) for symbol in symbols]
 
 
-def _pick(benchmarks: Mapping[str, Benchmark], symbol: str | None, place: str) -> Benchmark:
+def _pick(benchmarks: Mapping[str, Benchmark], symbol: str | None, address: str) -> Benchmark:
     if symbol is None:
         if USUAL_BENCHMARK not in benchmarks and len(benchmarks) > 1:
-            raise SettingsError(f"{place} holds {', '.join(benchmarks)}: say which is the benchmark")
+            raise SettingsError(f"{address} holds {', '.join(benchmarks)}: say which is the benchmark")
         symbol = USUAL_BENCHMARK if USUAL_BENCHMARK in benchmarks else next(iter(benchmarks))
     if symbol.upper() not in benchmarks:
-        raise SettingsError(f"{place} holds no row of {symbol.upper()}")
+        raise SettingsError(f"{address} holds no row of {symbol.upper()}")
     return benchmarks[symbol.upper()]
 
 
@@ -139,7 +140,7 @@ def _benchmark(symbol: str, rows: pl.DataFrame) -> Benchmark:
 
 
 def _rows(file: str, data: bytes) -> pl.DataFrame:
-    """Decode one file to the declared columns, absent ones null, with the source of each row."""
+    """Decode a file to the declared columns; add its name and whether its prices are simulated."""
     columns = read_columns(MARKET_DATA, "market data", file, data)
     simulated = columns.metadata.get(SIMULATED_KEY.encode(), b"").decode("utf-8", "replace")
     return columns.rows.with_columns(pl.col("symbol").str.to_uppercase()).with_columns(

@@ -1,4 +1,4 @@
-"""Parquet files that an operator supplies: their columns checked against a declared table."""
+"""Parquet files supplied by an operator, validated against a declared table."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from schemas.table import PATTERNS, Bound, Column, Table
 from schemas.units import Type
 
 MAX_BYTES: Final = 1 << 30
-"""A larger file is refused unread."""
+"""Maximum bytes of a file; a larger one is not read."""
 _SUFFIX: Final = ".parquet"
 
 
 def find_files(storage: Storage, setting: str) -> dict[str, Signature]:
-    """Return the signature of every Parquet file at an address, in order of the names; that of a file is the empty name.
+    """Return the signature of every Parquet file at an address, by name; a single file has the empty name.
 
     Raises
     ------
     SettingsError
-        When it is neither a file nor a folder with one; the message names the `setting`.
+        When the address is neither a file nor a folder with a Parquet file; the message names the `setting`.
     StorageUnavailable
         When the store does not answer.
     """
@@ -48,7 +48,7 @@ class Columns(NamedTuple):
     Attributes
     ----------
     rows
-        In the declared types and order; an optional column that the file lacks is null.
+        Columns in the declared types and order; an optional column that the file lacks is null.
     metadata
         Key-value metadata of the Parquet file.
     """
@@ -63,18 +63,18 @@ def read_columns(table: Table, kind: str, file: str, data: bytes, *, types_only:
     Parameters
     ----------
     table
-        Declares the columns; others are ignored.
+        Declaration of the columns; others are ignored.
     kind, file
-        Name the data and the file in messages.
+        Names of the data and the file, for messages.
     data
         Bytes of the Parquet file.
     types_only
-        Whether only the names and types of the columns are checked, and no row is read.
+        Whether to check only the names and types of the columns, without reading rows.
 
     Raises
     ------
     SettingsError
-        When it is not a Parquet file, lacks a column, or one breaks its rule.
+        When the file is not a Parquet file, lacks a column, or a column breaks its rule.
     """
     import pyarrow as pa  # noqa: PLC0415 - slow to load: programs start without it
     import pyarrow.parquet as pq  # noqa: PLC0415 - as above
@@ -107,18 +107,18 @@ def refused(kind: str, file: str, rule: str, observed: str) -> SettingsError:
 
 
 def _checked(kind: str, file: str, column: Column, values: pl.Series) -> pl.Series:
-    """Return a column in its declared type; raises for a broken rule, with its place."""
+    """Return a column in its declared type; raises SettingsError for a broken rule."""
     cast = _CASTS[column.type](values)
     if cast is None:
         raise refused(kind, file, f"{column.name} is {_TYPE_NAMES[column.type]}", f"it is {values.dtype}")
     if column.type is Type.F64 and column.nullable:
-        cast = cast.fill_nan(None)  # NaN in data frames means unknown
+        cast = cast.fill_nan(None)  # data frames often use NaN for null
     if cast.null_count() and not column.nullable:
         row = cast.is_null().arg_true()[0]
         raise refused(kind, file, f"{column.name} has no nulls", f"there is one in row {row}")
     values = cast.drop_nulls()
     if column.type is Type.STR:
-        values = values.unique(maintain_order=True)  # a few texts in many rows
+        values = values.unique(maintain_order=True)  # many rows share few texts
     broken = values.filter(~_BOUNDS[column.bound](values))
     if broken.len():
         raise refused(
@@ -128,7 +128,7 @@ def _checked(kind: str, file: str, column: Column, values: pl.Series) -> pl.Seri
 
 
 def _days(values: pl.Series) -> pl.Series | None:
-    """Convert days, and timestamps without a zone that are all at midnight."""
+    """Convert dates, and timestamps without a time zone that are all at midnight; None for other values."""
     if values.dtype == pl.Date:
         return values if _has_iso_form(values) else None
     if not isinstance(values.dtype, pl.Datetime) or values.dtype.time_zone is not None:

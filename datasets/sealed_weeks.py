@@ -1,9 +1,9 @@
-"""Weekly digests of every seal of an alpha, by which restatements are detected.
+"""Weekly digests of every seal of an alpha, used to detect restatements.
 
-One file per alpha beside its snapshots (:func:`datasets.layout.sealed_weeks_path`), which gc keeps: a digest of each week's
-scores, targets, forward returns and fills, and its IC. A seal's entry is written once, before the pointer moves, and never
-changed. A seal is compared with the entries before its own, so that building it again gives the same manifest. An entry
-holds only the weeks that differ from the previous entry.
+Each alpha has one file beside its snapshots (:func:`datasets.layout.sealed_weeks_path`), which gc keeps. For each seal it has
+the IC of every week and digests of the week's scores, targets, forward returns and fills. A seal's entry is written once,
+before the pointer moves, and never changed. A seal is compared only with earlier entries, so that building it again gives
+the same manifest. An entry stores only the weeks that differ from the previous entry.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ EXTENDED: Final = "extended"
 RESTATED: Final = "restated"
 NOTICE: Final = "history.restated"
 UNSETTLED_WEEKS: Final[Mapping[str, int]] = {"scores": 0, "targets": 1, "forward_returns": 2, "fills": 2}
-"""Part of a week -> number of weeks at the end of a seal in which it may still change: a pending week is traded later, its
-forward returns are measured a week after its fills, and a halted name trades even later."""
+"""Kind of data -> number of weeks at the end of a seal that may still change: a pending week is traded later, its forward
+returns are known a week after its fills, and a halted name trades even later."""
 
 _Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]*$")] | None
 
@@ -34,7 +34,7 @@ class WeekDigests(NamedTuple):
     Attributes
     ----------
     scores, targets, forward_returns, fills : str or None
-        Hexadecimal; None if the run did not seal the kind, empty if the week has no rows of it.
+        Hexadecimal; None if the run did not seal the kind of data, empty if the week has no rows.
     """
 
     scores: str | None
@@ -44,14 +44,14 @@ class WeekDigests(NamedTuple):
 
 
 class SealedWeek(NamedTuple):
-    """One week of one seal.
+    """A week of a seal.
 
     Attributes
     ----------
     digests : WeekDigests
-        Digests of its rows.
+        Digests of the week's rows.
     ic : float or None
-        Rank IC of its scores; None if undefined.
+        Rank IC of the week's scores; None if undefined.
     """
 
     digests: WeekDigests
@@ -60,7 +60,7 @@ class SealedWeek(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SealEntry:
-    """The record of one seal.
+    """The entry of one seal.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class SealEntry:
     sealed_at : str
         ISO 8601, UTC.
     snapshot : str
-        Id of the first snapshot built from it.
+        Id of the first snapshot built from the seal.
     weeks : Mapping[str, SealedWeek]
         Week (YYYY-MM-DD) -> digests and IC in the seal.
     """
@@ -82,7 +82,7 @@ class SealEntry:
 
 @dataclass(frozen=True, slots=True)
 class _StoredSeal:
-    """A stored entry, with digests and IC of the weeks that differ from the previous entry."""
+    """A stored entry: digests and IC of the weeks that differ from the previous entry, and weeks that are gone."""
 
     seal_digest: str
     sealed_at: str
@@ -105,9 +105,9 @@ class _Stored:
 def compare(earlier: Mapping[str, SealedWeek], later: Mapping[str, SealedWeek]) -> dict[str, Any]:
     """Compare the common weeks of two seals.
 
-    A week of the earlier seal that the later one lacks is restated, and so is one that the later seal puts between
-    weeks of the earlier one. Weeks after the earlier seal's last, or before its first, extend it. What may still change
-    at the end of either seal (:data:`UNSETTLED_WEEKS`) is not compared.
+    A week that the later seal lacks counts as restated, and so does one that it inserts between weeks of the earlier seal.
+    Weeks before the first or after the last week of the earlier seal extend it. Data that may still change at the end of
+    either seal (:data:`UNSETTLED_WEEKS`) are not compared.
 
     Parameters
     ----------
@@ -117,9 +117,9 @@ def compare(earlier: Mapping[str, SealedWeek], later: Mapping[str, SealedWeek]) 
     Returns
     -------
     dict
-        ``outcome``, ``common_weeks``, ``restated_weeks`` (kind -> number), ``restated_since`` (None when no week was
+        ``outcome``, ``common_weeks``, ``restated_weeks`` (kind -> number), ``restated_since`` (None if no week was
         restated), ``mean_ic_before`` and ``mean_ic_after``: the mean IC of the compared weeks in each of the two seals,
-        None when no week has one.
+        None if no week has an IC.
     """
     compared = {part: _compared(earlier, later, end) for part, end in UNSETTLED_WEEKS.items()}
     restated = {
@@ -152,7 +152,7 @@ def compare_with_earlier(
     Returns
     -------
     tuple of dict
-        Comparison with each earlier seal, as of :func:`compare`, in their order.
+        Comparison with each earlier seal, as :func:`compare` returns it, in the order of `before`.
     """
     return tuple(
         {
@@ -171,7 +171,7 @@ def describe(entry: Mapping[str, Any]) -> str:
     Parameters
     ----------
     entry : Mapping[str, Any]
-        As of :func:`compare_with_earlier`.
+        One of the entries that :func:`compare_with_earlier` returns.
 
     Returns
     -------
@@ -219,9 +219,9 @@ def decode_seals(data: bytes, origin: str) -> list[SealEntry]:
     Parameters
     ----------
     data : bytes
-        As of :func:`encode_seals`.
+        Result of :func:`encode_seals`.
     origin : str
-        Name of the file, for the message.
+        Name of the file, for messages.
 
     Returns
     -------
@@ -231,7 +231,7 @@ def decode_seals(data: bytes, origin: str) -> list[SealEntry]:
     Raises
     ------
     SnapshotCorrupt
-        When the bytes have another form.
+        When the bytes have another format.
     """
     entries, weeks = list[SealEntry](), dict[str, SealedWeek]()
     try:
@@ -249,11 +249,11 @@ def decode_seals(data: bytes, origin: str) -> list[SealEntry]:
 
 
 def _compared(earlier: Collection[str], later: Collection[str], end: int) -> set[str]:
-    """Return the compared weeks: settled in both, missing in the later, or inserted between those of the earlier."""
+    """Return the compared weeks: those settled in both seals, missing from the later, or inserted into the earlier."""
     before, after = _settled(earlier, end), _settled(later, end)
     dropped = before.difference(later)
-    between = {week for week in after.difference(earlier) if before and min(before) < week < max(before)}
-    return before & after | dropped | between
+    inserted = {week for week in after.difference(earlier) if before and min(before) < week < max(before)}
+    return before & after | dropped | inserted
 
 
 def _settled(weeks: Collection[str], end: int) -> set[str]:
@@ -263,7 +263,7 @@ def _settled(weeks: Collection[str], end: int) -> set[str]:
 def _differs(earlier: SealedWeek | None, later: SealedWeek | None, part: str) -> bool:
     before = None if earlier is None else getattr(earlier.digests, part)
     after = None if later is None else getattr(later.digests, part)
-    # A kind that an earlier seal lacks is no restatement, but a week inserted between others is.
+    # Data that the earlier seal did not have are not restated, but an inserted week is.
     return bool(before != after and (before is not None or earlier is None))
 
 

@@ -23,9 +23,9 @@ _FULL: Final = [os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT, e
 def statements(root: Root) -> list[str]:
     """Return the statements that create or replace the views of a root.
 
-    Every view of a table has `alpha_id` and `snapshot` first, then `book` where the table has one, then the columns that any
-    run recorded, null where a run did not. A table that no run has any more loses its view. Meaning and unit of each column are
-    its comment. Files are named one by one: a snapshot published later is seen after the statements are made again.
+    The view of a table starts with `alpha_id` and `snapshot`, then `book` if the table has it, then every column that any run
+    recorded, null for other runs. The view of a table that no run has any more is dropped. Column comments state meaning and
+    unit. The statements list the files, so they must be generated again after a publication.
     """
     snapshots = [root[alpha] for alpha in root]
     statements = [f"CREATE OR REPLACE VIEW {ALPHAS} AS {_listing(root)}"]
@@ -63,14 +63,14 @@ def write(root: Root, file: str) -> list[str]:
     Returns
     -------
     list of str
-        The views that are there now.
+        Names of all views in the file.
 
     Raises
     ------
     SettingsError
-        When the file is not a DuckDB file, is in use by another process, holds a table of a view's name, or cannot be written.
+        When the file is not a DuckDB file, is in use by another process, has a table named like a view, or cannot be written.
     DiskUnavailable
-        When its disk is full or read-only.
+        When the disk is full or read-only.
     """
     import duckdb  # noqa: PLC0415 - readers that only want Polars need not load the engine
 
@@ -82,10 +82,10 @@ def write(root: Root, file: str) -> list[str]:
             views = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY ALL")
             return [name for (name,) in views.fetchall()]
     except duckdb.Error as error:
-        if is_new:  # empty or unfinished, which the next attempt would refuse
+        if is_new:  # an unfinished file would make the next attempt fail
             for name in (file, f"{file}.wal"):
                 Path(name).unlink(missing_ok=True)
-        # The engine's error has no number, only the system's words.
+        # DuckDB errors have no error number, only the system's message.
         kind = DiskUnavailable if any(words in str(error) for words in _FULL) else SettingsError
         raise kind(f"{file}: {error}") from error
 
@@ -111,7 +111,7 @@ def _value(value: object) -> str:
 
 
 def _text(value: str) -> str:
-    """Quote a text, because a view's definition takes no bound values."""
+    """Quote a text, because view definitions cannot have bound values."""
     return "'" + value.replace("'", "''") + "'"
 
 
