@@ -1,6 +1,6 @@
-"""Figures of runs: arrays or frames of one window in, numbers or the data of a resource out.
+"""Compute the figures of runs, from arrays or frames of one window to numbers or served data.
 
-Series are one-dimensional float64 arrays ordered by date, in which NaN stands for null. These modules read no file, no clock
-or a setting: :mod:`datasets.figure_data` reads, and both programs compute with what is here. A figure that the window does
-not determine comes back as :class:`~datasets.figures.unavailable.Unavailable` or ``None``, never as 0.
+Series are one-dimensional float64 arrays ordered by date, in which NaN stands for null. These modules are pure: they read no
+files, clock or settings. :mod:`datasets.figure_data` reads the inputs, and both programs compute figures here. A figure that
+the window does not determine is :class:`~datasets.figures.unavailable.Unavailable` or ``None``, never 0.
 """

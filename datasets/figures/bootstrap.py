@@ -1,6 +1,6 @@
 """The stationary bootstrap: block samples, counts of observations per sample, and quantiles.
 
-Samples are made and measured some rows at a time, in arrays that stay in a core's own cache: of larger ones the pages alone cost
+Samples are drawn and measured a few rows at a time, in arrays that fit a core's cache: with larger arrays, memory access costs
 more than the arithmetic.
 """
 
@@ -27,14 +27,14 @@ LEVEL: Final = 0.95
 """Confidence level of the bands."""
 MIN_OBSERVATIONS: Final = 20
 """Minimum observations of a series."""
-_NUMBERS: Final = 2**15
+_MAX_ELEMENTS: Final = 2**15
 """Maximum elements of an array of samples."""
-_VARIES: Final = 1e-12
-"""Share of the squares about the mean of the series below which those about the mean of a sample are rounding."""
+_MIN_VARIANCE_SHARE: Final = 1e-12
+"""Share of a sample's squared deviations from the series mean below which those from its own mean are rounding."""
 _SEED_BYTES: Final = 6
-"""Largest seed that every JSON reader reads exactly."""
+"""Bytes of a seed, few enough that every JSON reader reads it exactly."""
 _MIN_LAGS: Final = 5
-"""Consecutive autocorrelations that have to be small before later ones count as noise."""
+"""Consecutive small autocorrelations after which later ones count as noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Band:
     Attributes
     ----------
     estimate : float
-        Figure of the window, in its own unit; not necessarily inside the interval.
+        Figure of the window in its unit; it may lie outside the interval.
     lower, upper : float
         Quantiles of the samples, interpolated linearly, in the same unit.
     """
@@ -61,7 +61,7 @@ class Bands:
     Attributes
     ----------
     figures : Mapping[str, Band | Unavailable]
-        Figure -> its band, or why it has none.
+        Figure -> its band, or the reason why it has none.
     mean_block : float or None
         Mean block length in observations; None when no sample was drawn.
     """
@@ -71,12 +71,12 @@ class Bands:
 
 
 def make_seed(alphas: Iterable[str], book: str, window: Window) -> int:
-    """Return the seed of the random numbers, equal for every seal, key, process and call.
+    """Return the seed of the random numbers, which depends only on the arguments.
 
     Parameters
     ----------
     alphas : iterable of str
-        Ids of the alphas that are measured together, in the order of the request.
+        Ids of the alphas measured together, in the order of the request.
     book : str
         Name of the book.
     window : Window
@@ -115,7 +115,7 @@ def mean_block_length(series: Floats) -> float:
     lags = math.ceil(math.sqrt(n)) + _MIN_LAGS
     products = np.array([deviations[lag:] @ deviations[: n - lag] for lag in range(lags + 1)])
     covariances = products / n
-    # Over the overlapping observations of a lag.
+    # Sums of squares over the overlapping observations of each lag.
     squares = np.cumsum(np.square(deviations))
     behind = squares[-1] - squares[np.arange(lags + 1)]
     ahead = squares[n - 2 - np.arange(lags + 1)]
@@ -124,7 +124,7 @@ def mean_block_length(series: Floats) -> float:
     (quiet,) = np.nonzero(runs == _MIN_LAGS)
     width = min(2 * max(int(quiet[0]), 1), lags) if quiet.size else lags
     lag = np.arange(1, width + 1)
-    # A flat top that falls to 0 over its second half.
+    # Flat-top window: 1 over its first half, then falling linearly to 0.
     weight = np.minimum(1.0, 2.0 * (1.0 - lag / width))
     slope = float(2 * (weight * lag * covariances[1 : width + 1]).sum())
     variance = float(covariances[0] + 2 * (weight * covariances[1 : width + 1]).sum())
@@ -154,14 +154,14 @@ def resample(draw: np.random.Generator, n: int, mean_block: float) -> Iterator[P
     ----------
     Politis and Romano (1994), "The Stationary Bootstrap", Journal of the American Statistical Association 89.
     """
-    rows = max(1, _NUMBERS // n)
+    rows = max(1, _MAX_ELEMENTS // n)
     for start in range(0, SAMPLES, rows):
         chance = draw.random((min(rows, SAMPLES - start), n))
         chance[:, 0] /= mean_block  # every sample begins with a block
         flat = np.flatnonzero(chance < 1.0 / mean_block)
-        # Where a block begins, the same number times `mean_block` is uniform between 0 and 1.
+        # Where a block begins, the random number times `mean_block` is itself uniform between 0 and 1.
         first = (chance.ravel()[flat] * (mean_block * n)).astype(np.intp)
-        # The step from one place to the next is 1 within a block.
+        # Within a block, the step from one index to the next is 1.
         steps = np.ones(chance.size, np.intp)
         steps[flat] = np.diff(first - flat, prepend=1) + 1
         places = np.cumsum(steps, out=steps)
@@ -197,9 +197,9 @@ def sample_sums(draw: np.random.Generator, mean_block: float, terms: Matrix) -> 
     Parameters
     ----------
     draw : numpy.random.Generator
-        As of :func:`resample`.
+        As in :func:`resample`.
     mean_block : float
-        As of :func:`resample`.
+        As in :func:`resample`.
     terms : Matrix, shape (n, n_series)
         The series, without NaN.
 
@@ -232,7 +232,7 @@ def sample_moments(times: Matrix, series: Matrix) -> tuple[Matrix, Matrix]:
     deviations = series - centre
     total, squares = np.split((times @ np.concatenate([deviations, np.square(deviations)]).T).T, 2)
     variance = squares - total**2 / n
-    variance[variance <= _VARIES * squares] = 0.0
+    variance[variance <= _MIN_VARIANCE_SHARE * squares] = 0.0
     return centre + total / n, np.sqrt(variance / (n - 1))
 
 
@@ -242,16 +242,16 @@ def resampled_moments(draw: np.random.Generator, mean_block: float, series: Matr
     Parameters
     ----------
     draw : numpy.random.Generator
-        As of :func:`resample`.
+        As in :func:`resample`.
     mean_block : float
-        As of :func:`resample`.
+        As in :func:`resample`.
     series : Matrix, shape (n_series, n)
         Without NaN.
 
     Returns
     -------
     mean, deviation : Matrix, shape (n_series, n_samples)
-        As of :func:`sample_moments`.
+        As returned by :func:`sample_moments`.
     """
     parts = [sample_moments(count(places), series) for places in resample(draw, series.shape[1], mean_block)]
     mean, deviation = (np.concatenate(moments, axis=1) for moments in zip(*parts, strict=True))
@@ -296,7 +296,7 @@ def interval(values: Floats) -> dict[str, float] | None:
 
 
 def block_length(series: Floats, observations: str, values: str) -> float | Unavailable:
-    """Return the mean block length of a series, or why it is not resampled.
+    """Return the mean block length of a series, or the reason why it cannot be resampled.
 
     Parameters
     ----------
@@ -320,14 +320,14 @@ def band(estimate: Figure, values: Floats) -> Band | Unavailable:
     Parameters
     ----------
     estimate : float or Unavailable
-        Figure of the window, or why it has none.
+        Figure of the window, or the reason why it has none.
     values : Floats, shape (n_samples,)
         Figure of each sample; NaN where a sample does not determine it.
 
     Returns
     -------
     Band or Unavailable
-        ``insufficient_data`` when :func:`interval` has none.
+        ``insufficient_data`` if :func:`interval` returns None.
     """
     if isinstance(estimate, Unavailable):
         return estimate

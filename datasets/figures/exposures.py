@@ -35,7 +35,7 @@ ROLLING_STEP: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Factors:
-    """Returns of factors that explain a book together.
+    """Returns of factors that jointly explain a book.
 
     Attributes
     ----------
@@ -61,15 +61,15 @@ class Attribution:
     Attributes
     ----------
     pnl : float
-        Last closing less first opening equity.
+        Last closing minus first opening equity.
     risk_free : float
-        From the risk-free return.
+        Part of the risk-free return.
     factors : tuple of float, length n_factors
-        From each factor: its return times its coefficient.
+        Part of each factor: its return times its coefficient.
     alpha : float
-        From the intercept.
+        Part of the intercept.
     residual : float
-        From the residuals.
+        Part of the residuals.
     unmeasured : float
         P&L of the sessions without a return of the book, a risk-free return or a factor return.
     """
@@ -97,7 +97,7 @@ class Rolling:
     slopes : Matrix, shape (n_windows, n_factors)
         Coefficient of each factor.
     r_squared : Floats, shape (n_windows,)
-        Share of the variance that is explained, between 0 and 1.
+        Explained share of the variance, between 0 and 1.
     """
 
     days: Dates
@@ -143,8 +143,8 @@ def returns_between(days: Dates, returns: Matrix, sessions: Dates) -> Matrix:
     Returns
     -------
     Matrix, shape (n_sessions, n_factors)
-        Fractions: on the first session the return of that day, on later ones the return compounded over the days since the
-        session before. NaN where a session is not among `days`, or a return of the span is NaN.
+        Fractions: the return of the day on the first session, later the return compounded over the days since the previous
+        session. NaN if a session is not among `days`, or if any of the compounded returns is NaN.
     """
     aligned = np.full((sessions.size, returns.shape[1]), np.nan)
     if not days.size or not sessions.size:
@@ -166,19 +166,19 @@ def exposures(ledger: Ledger, factors: Matrix, window: int, *, less_risk_free: b
     ledger : Ledger
         Sessions of the window.
     factors : Matrix, shape (n_sessions, n_factors)
-        Return of each factor on each session, a fraction, as :func:`returns_between` gives them; NaN stands for null.
+        Return of each factor on each session, a fraction, as :func:`returns_between` returns it; NaN stands for null.
     window : int
-        Measured sessions of a rolling regression.
+        Measured sessions per rolling regression.
     less_risk_free : bool
-        Whether to subtract the risk-free return from the factors, as from the return of an index. Factors that are returns
-        of long-short portfolios are used as they are.
+        Whether to subtract the risk-free return from the factors, as for the return of an index. Returns of long-short
+        portfolios are used unchanged.
 
     Returns
     -------
     Exposures
-        Parts are withheld with too few measured sessions, when the returns or a factor are constant or the factors are
-        collinear (:func:`datasets.figures.newey_west.regress`), when a session opens with equity not above 0, and when the
-        ledger states no risk-free return.
+        Parts are withheld with too few measured sessions, if the returns or a factor are constant, if the factors are
+        collinear (:func:`datasets.figures.newey_west.regress`), if a session opens with equity not above 0, and if the
+        ledger has no risk-free return.
 
     References
     ----------
@@ -261,28 +261,28 @@ def explain(
     Parameters
     ----------
     ledger : Ledger or Unavailable
-        Sessions of the complete run, or why there are none.
+        Sessions of the complete run, or the reason why there are none.
     window : Window
         Days to explain.
     benchmarks : sequence of Benchmark
-        One regression each, on adjusted closes if the window has all of them, else on closes. Its first return is from the close
-        before the window.
+        One regression per benchmark, on adjusted closes if the window has all of them, else on closes. The first return starts
+        at the close before the window.
     factors : Factors or None
         The factors of the operator's file.
     rolling : int
-        Measured sessions of a rolling regression.
+        Measured sessions per rolling regression.
     withheld : Mapping[str, str]
-        ``benchmarks`` or ``factors`` -> why there are none.
+        ``benchmarks`` or ``factors`` -> reason why there are none.
 
     Returns
     -------
     dict
-        The members of the interface from ``observations`` on; JSON-ready.
+        The members of the payload from ``observations`` onwards; JSON-ready.
     """
     if isinstance(ledger, Unavailable):
-        none = np.empty(0, "datetime64[D]")
+        no_days = np.empty(0, "datetime64[D]")
         return {
-            **observed(none),
+            **observed(no_days),
             "rolling_sessions": rolling,
             "models": [],
             "withheld": {"models": ledger.text},
@@ -292,8 +292,10 @@ def explain(
     # A compounded return starts at the session before the window, if there is one.
     begin = max(0, rows.start - 1)
 
-    def model(name: str, kind: str, basis: str | None, of: Factors) -> dict[str, Any]:
-        returns = returns_between(of.days, of.returns, ledger.date[begin : rows.stop])[rows.start - begin :]
+    def model(name: str, kind: str, basis: str | None, regressors: Factors) -> dict[str, Any]:
+        returns = returns_between(regressors.days, regressors.returns, ledger.date[begin : rows.stop])[
+            rows.start - begin :
+        ]
         fitted = exposures(sessions, returns, rolling, less_risk_free=kind == BENCHMARK)
         return settle(
             {
@@ -301,9 +303,9 @@ def explain(
                 "kind": kind,
                 "return_basis": basis,
                 "measured": int(np.count_nonzero(fitted.measured)),
-                "regression": regression_payload(fitted.fit, of.names),
-                "attribution": _attribution_payload(of.names, fitted.attribution),
-                "rolling": _rolling_payload(of.names, fitted.rolling),
+                "regression": regression_payload(fitted.fit, regressors.names),
+                "attribution": _attribution_payload(regressors.names, fitted.attribution),
+                "rolling": _rolling_payload(regressors.names, fitted.rolling),
             }
         )
 
@@ -311,8 +313,8 @@ def explain(
     ends = Window(day(sessions.date, 0), day(sessions.date, -1)) if sessions.date.size else window
     for benchmark in benchmarks:
         days, returns, adjusted = benchmark.returns(ends.rows(benchmark.dates), before=1)
-        regressor = Factors((benchmark.symbol,), days, returns[:, None])
-        models.append(model(benchmark.symbol, BENCHMARK, RETURN_BASES[0 if adjusted else 1], regressor))
+        series = Factors((benchmark.symbol,), days, returns[:, None])
+        models.append(model(benchmark.symbol, BENCHMARK, RETURN_BASES[0 if adjusted else 1], series))
     if factors is not None:
         models.append(model(FACTORS, FACTORS, None, factors))
     return {

@@ -1,6 +1,6 @@
 """Headline figures of an alpha, computed at publication and recorded in its pointer.
 
-Lists of ten thousand alphas have them from the pointers in memory, without opening snapshots.
+Lists of ten thousand alphas read them from the pointers in memory, without opening snapshots.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from schemas.metrics.headline import HEADLINE_VERSION, RECORDED, HeadlineFigure
 from schemas.metrics.statistic import DERIVED, INDEX, LEDGER, SOURCES, Checked
 
 SEALED: Final = ""
-"""Stands for the data of a sealed figure."""
+"""Marks a sealed figure instead of a kind of data."""
 _MAX_TAGS: Final = 50
 _MAX_TAG_CHARACTERS: Final = 100
 """Maximum tags in a pointer, and characters of each."""
@@ -56,15 +56,15 @@ def headline_of(run: RunFigures, description: Any, cost_bp: Figure) -> dict[str,
     run : RunFigures
         Inputs of the run, every part readable.
     description : Any
-        The written description as sealed; None without one.
+        The sealed description; None if the run has none.
     cost_bp : float or Unavailable
         Execution cost of the long_short book, in basis points of traded notional.
 
     Returns
     -------
     dict
-        JSON-ready; :func:`row_of` and its neighbours read it. A figure that is not determined, or not in the unit of the list,
-        is withheld with the reason.
+        JSON-ready; decoded by :func:`row_of` and the functions below it. A figure that is not determined, or not in the list's
+        unit, is withheld with the reason.
     """
     sources = Sources(run, [source.endpoint for source in SOURCES])
     records = run.sealed.of("overall") if isinstance(run.sealed, SealedMetrics) else {}
@@ -90,7 +90,7 @@ def headline_of(run: RunFigures, description: Any, cost_bp: Figure) -> dict[str,
 
 
 def _record(figures: Mapping[str, _Figure | Unavailable]) -> dict[str, Any]:
-    """Return the record of all figures; short, because every node holds those of all alphas in memory."""
+    """Encode all figures compactly, because every node keeps those of all alphas in memory."""
     entries = [None if isinstance(figure, Unavailable) else figure for figure in figures.values()]
     return {
         "version": HEADLINE_VERSION,
@@ -106,7 +106,7 @@ def _record(figures: Mapping[str, _Figure | Unavailable]) -> dict[str, Any]:
 
 
 def _screened(sources: Sources) -> dict[str, tuple[Figure, str]]:
-    """Return the figures of the screen, and the data of each."""
+    """Compute the figures for screening, each with the kind of data it comes from."""
     span, kind = tenure(sources), INDEX.kind
     if not isinstance(span, Unavailable):
         kind = span["source"]
@@ -144,7 +144,7 @@ def _of_ledger(ledger: Ledger | Unavailable) -> dict[str, Figure]:
 
 
 def _entry(blocks: Mapping[str, Any], figure: HeadlineFigure) -> Entry | Unavailable:
-    """Return the entry of a figure in the metrics, or why its block is missing."""
+    """Return the entry of a figure in the metrics, or the reason why its block is missing."""
     node: Any = blocks
     for step in figure.path:
         if isinstance(node, Unavailable):
@@ -155,7 +155,7 @@ def _entry(blocks: Mapping[str, Any], figure: HeadlineFigure) -> Entry | Unavail
 
 
 def _comparable(figure: HeadlineFigure, entry: Entry) -> _Figure | Unavailable:
-    """Return a value in the unit of the list, its data, and its evidence."""
+    """Return the value in the list's unit, its kind of data and its evidence; withhold one in another unit."""
     value = entry["value"]
     if value is None:
         return Unavailable("insufficient_data", entry["withheld_reason"])
@@ -165,8 +165,8 @@ def _comparable(figure: HeadlineFigure, entry: Entry) -> _Figure | Unavailable:
             "other_unit",
             f"the run's figure is in {unit}, which does not compare; {where} of its metrics has it",
         )
-    made_of = figure.statistic.source.kind if entry["source_kind"] == DERIVED else SEALED
-    return value, made_of, Checked(entry["checked"])
+    kind = figure.statistic.source.kind if entry["source_kind"] == DERIVED else SEALED
+    return value, kind, Checked(entry["checked"])
 
 
 def _tags(description: Any) -> list[str] | None:
@@ -184,15 +184,15 @@ def without_figures() -> dict[str, Any]:
     Returns
     -------
     dict
-        With every figure withheld.
+        The record, with every figure withheld.
     """
     reason = Unavailable("insufficient_data", _FAILED)
     return _record(dict.fromkeys((figure.name for figure in RECORDED), reason))
 
 
 Row = tuple[tuple[float, ...], bytes, bytes]
-"""Figures in the order of :data:`schemas.metrics.headline.RECORDED`, NaN where one has no value, and two codes for each: of
-what it was made of (:func:`code_of`), and of what it rests on (:func:`checked_of`)."""
+"""Figures in the order of :data:`schemas.metrics.headline.RECORDED`, NaN for one without a value; then one code per figure for
+its kind of data (:func:`code_of`), and one for its evidence (:func:`checked_of`)."""
 _NO_CODES: Final = _NONE.encode() * len(RECORDED)
 NO_ROW: Final[Row] = ((math.nan,) * len(RECORDED), _NO_CODES, _NO_CODES)
 STATED: Final = ord(_CHECKED[Checked.STATED])
@@ -274,11 +274,11 @@ def row_of(recorded: Recorded) -> Row:
         return NO_ROW
     try:
         values = tuple(math.nan if value is None else float(value) for value in recorded["values"])
-        made_of, checked = (recorded[name].encode("ascii") for name in ("made_of", "figures_checked"))
+        kinds, checked = (recorded[name].encode("ascii") for name in ("made_of", "figures_checked"))
     except (KeyError, TypeError, ValueError, AttributeError):
         return NO_ROW
-    is_complete = len(values) == len(made_of) == len(checked) == len(RECORDED)
-    return (values, made_of, checked) if is_complete else NO_ROW
+    is_complete = len(values) == len(kinds) == len(checked) == len(RECORDED)
+    return (values, kinds, checked) if is_complete else NO_ROW
 
 
 def reason_of(recorded: Recorded, name: str) -> str:
@@ -294,7 +294,7 @@ def reason_of(recorded: Recorded, name: str) -> str:
     Returns
     -------
     str
-        One clause; :data:`OTHER_VERSION` when the record does not say.
+        One clause; :data:`OTHER_VERSION` if the record has no reason.
     """
     withheld = recorded.get("withheld") if has_headline(recorded) else None
     reason = withheld.get(name) if isinstance(withheld, Mapping) else None

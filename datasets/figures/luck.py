@@ -1,4 +1,4 @@
-"""The luck figures: from the series of a run and a query to the answer of `/luck`."""
+"""Compute the luck figures of `/luck` from the series of a run and a query."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ T = TypeVar("T")
 CONFIDENCE: Final = 0.95
 """Confidence level of the minimum track record."""
 BENCHMARK_SHARPE: Final = 0.0
-"""Sharpe ratio with which that of the run is compared."""
+"""Sharpe ratio to compare the run's with."""
 ANNUAL: Final = math.sqrt(SESSIONS_PER_YEAR)
 MAX_TESTED: Final = 1000
-"""Maximum number of trials; a thousand take a second or two."""
+"""Maximum number of trials; a thousand take one to two seconds."""
 TOO_MANY_TRIALS: Final = Unavailable(
     "insufficient_data", f"the run sealed more than {MAX_TESTED} trials, too many to be compared here"
 )
@@ -64,15 +64,15 @@ class Evidence:
     Attributes
     ----------
     alpha_id : str
-        Id of the alpha, which determines the random numbers.
+        Id of the alpha, which seeds the random numbers.
     ledger : Ledger or Unavailable
-        Sessions of the book, or why there are none.
+        Sessions of the book, or the reason why there are none.
     weekly : tuple of (Dates, Floats), each of shape (n_weeks,), or Unavailable
-        Rebalance dates, ascending, and the IC of each, NaN for null; or why there are none.
+        Rebalance dates, ascending, and the IC of each, NaN for null; or the reason why there are none.
     searched : int or None
         Number of combinations of search values in the description; None when it names none.
     trials : TrialReturns or Unavailable
-        Returns of the trials, or why there are none.
+        Returns of the trials, or the reason why there are none.
     """
 
     alpha_id: str
@@ -99,11 +99,11 @@ class TrialReturns:
 
 
 LUCK: Final = "luck"
-"""Name of the document of a snapshot with the figures of the complete run, by book."""
+"""Name of the snapshot's document with the luck figures of the complete run, by book."""
 SEALED_BOOKS: Final = CONDITIONED_BOOKS
-"""Books whose figures are in it; those of the unconditioned signal are computed for a request."""
+"""Books whose figures are in that document; those of raw books are computed on request."""
 EVERYTHING: Final = frozenset({LEDGER.endpoint, CROSS_SECTIONS.endpoint})
-"""Endpoints that a key must be able to call to see all figures."""
+"""Endpoints that a key must be allowed to call to see all figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +134,9 @@ class Returns:
     observations : int
         Number of returns.
     moments : SharpeMoments or Unavailable
-        Moments of the returns, or why they are withheld.
+        Moments of the returns, or the reason why they are withheld.
     trials : EffectiveTrials or None
-        Effective number of the sealed trials, by the same kind of returns over the window; None when it is not determined.
+        Effective number of sealed trials, from the same kind of returns in the window; None if not determined.
     """
 
     observations: int
@@ -159,7 +159,7 @@ class Luck:
     sealed : int
         Number of trials whose returns were sealed.
     distinct : int or None
-        Number of distinct trials; None when the window does not determine it.
+        Number of distinct trials; None if the window does not determine it.
     """
 
     data: Mapping[str, Any]
@@ -171,12 +171,12 @@ class Luck:
 
     @classmethod
     def decode(cls, stored: Mapping[str, Any]) -> Self:
-        """Read figures as they are stored with a snapshot.
+        """Decode figures stored with a snapshot.
 
         Parameters
         ----------
         stored : Mapping[str, Any]
-            Result of :func:`dataclasses.asdict`, read back from JSON.
+            Result of :func:`dataclasses.asdict`, decoded from JSON.
 
         Returns
         -------
@@ -196,7 +196,7 @@ def _stored_returns(stored: Mapping[str, Any]) -> Returns:
     )
 
 
-# Vanishing equity makes unbounded returns, whose figures are withheld without a log line.
+# Vanishing equity gives infinite returns; their figures are withheld, so NumPy need not warn.
 @np.errstate(all="ignore")
 def measure(evidence: Evidence, query: LuckQuery) -> Luck:
     """Compute the luck figures of a window.
@@ -227,7 +227,7 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
         withheld,
     )
     groups = None if isinstance(trials, Unavailable) else _trial_groups(trials.returns)
-    plain, excess = _returns_measured(ledger, trials, groups)
+    plain, excess = _measure_returns(ledger, trials, groups)
     daily, weekly = _daily_bands(ledger, seed), _weekly_bands(ic, seed)
     snooping = or_null(_data_snooping(ledger, trials, daily.mean_block, seed), "data_snooping", withheld)
     data = {
@@ -264,7 +264,7 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
     )
 
 
-def _returns_measured(
+def _measure_returns(
     ledger: Ledger | Unavailable, trials: TrialReturns | Unavailable, groups: TrialGroups | None
 ) -> tuple[Returns, Returns]:
     """Compute the figures of returns and of excess returns."""
@@ -276,7 +276,7 @@ def _returns_measured(
     if isinstance(ledger, Unavailable):
         return Returns(0, ledger, counted), Returns(0, ledger)
     returns = period_returns(ledger.starting, ledger.ending)
-    above = returns - ledger.risk_free
+    over_risk_free = returns - ledger.risk_free
     solvent = solvent_returns(ledger.starting, ledger.ending)
     excess_trials = None
     if groups is not None and not isinstance(trials, Unavailable):
@@ -286,10 +286,13 @@ def _returns_measured(
     if isinstance(solvent, Unavailable):
         moments = excess_moments = solvent
     else:
-        moments, excess_moments = sharpe_moments(returns), sharpe_moments(above, "daily excess returns")
+        moments, excess_moments = (
+            sharpe_moments(returns),
+            sharpe_moments(over_risk_free, "daily excess returns"),
+        )
     return (
         Returns(int(measured(returns).size), moments, counted),
-        Returns(int(measured(above).size), excess_moments, excess_trials),
+        Returns(int(measured(over_risk_free).size), excess_moments, excess_trials),
     )
 
 
@@ -308,9 +311,9 @@ def _ratios(moments: SharpeMoments | Unavailable, path: str, withheld: dict[str,
     Parameters
     ----------
     path
-        Of the figures in the payload, up to their names.
+        Prefix of the figures' paths in the payload.
     withheld
-        Gets the reason of each figure that is null.
+        Receives the reason of each null figure.
     """
     moment_figures = {
         name: moments if isinstance(moments, Unavailable) else getattr(moments, name) * scale
@@ -371,7 +374,7 @@ def _overfitting(trials: Matrix) -> Overfitting | Unavailable:
 def _data_snooping(
     ledger: Ledger | Unavailable, trials: TrialReturns | Unavailable, mean_block: float | None, seed: int
 ) -> DataSnooping | Unavailable:
-    """Test the best trial by its excess returns, with the block length of the ledger."""
+    """Test the excess returns of the best trial, with the ledger's block length."""
     if isinstance(trials, Unavailable):
         return trials
     if isinstance(ledger, Unavailable):

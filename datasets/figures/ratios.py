@@ -84,7 +84,7 @@ def pnl(starting: Floats, ending: Floats) -> float | Unavailable:
     Returns
     -------
     float or Unavailable
-        Last closing less first opening equity, in equity units; withheld without a session or when either is null.
+        Last closing minus first opening equity, in equity units; withheld without a session, or if either is null.
     """
     if starting.size == 0:
         return too_few(0, 1, "sessions")
@@ -183,7 +183,7 @@ class BookFigures:
     sharpe : float or Unavailable
         Mean over sample deviation, annualised with the square root of 252; no risk-free rate is subtracted.
     annualised_return : float or Unavailable
-        Compounded growth to the power of 252 over the sessions, less one; a fraction.
+        Compounded growth to the power of 252 / sessions, minus one; a fraction.
     volatility : float or Unavailable
         Sample deviation, annualised with the square root of 252; a fraction.
     max_drawdown_pct : float or Unavailable
@@ -260,7 +260,7 @@ def book_figures(returns: Floats) -> BookFigures:
     Returns
     -------
     BookFigures
-        Each figure is withheld as by its own function.
+        Each figure is withheld under the conditions of its own function.
     """
     n = int(returns.size)
     ending: Floats = np.cumprod(1.0 + returns, dtype=np.float64)
@@ -274,7 +274,7 @@ def book_figures(returns: Floats) -> BookFigures:
 
 
 def annualised_return(returns: Floats) -> Figure:
-    """Compounded growth to the power of 252 over the number of sessions, less one.
+    """Compounded growth to the power of 252 / sessions, minus one.
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ def annualised_return(returns: Floats) -> Figure:
     Returns
     -------
     float or Unavailable
-        Fraction per year; withheld without a session, and when the compounded growth falls to 0 or below.
+        Fraction per year; withheld without a session, and if the compounded growth falls to 0 or below.
 
     Examples
     --------
@@ -318,7 +318,7 @@ def annualised_volatility(returns: Floats) -> Figure:
 
 
 def difference(with_it: BookFigures, without: BookFigures) -> dict[str, Figure]:
-    """Return the figures of a book with an alpha minus those without it.
+    """Return the differences between the figures of a book with and without an alpha.
 
     Parameters
     ----------
@@ -328,11 +328,11 @@ def difference(with_it: BookFigures, without: BookFigures) -> dict[str, Figure]:
     Returns
     -------
     dict of str to float or Unavailable
-        Name of a figure -> difference, in the unit of the figure; withheld when either is, with its reason.
+        Name of a figure -> difference, in the unit of the figure; withheld if either figure is, with its reason.
     """
     differences: dict[str, Figure] = {}
     for name in FIGURES:
-        one, other = getattr(with_it, name), getattr(without, name)
-        withheld = next((x for x in (one, other) if isinstance(x, Unavailable)), None)
-        differences[name] = withheld if withheld is not None else one - other
+        own, other = getattr(with_it, name), getattr(without, name)
+        withheld = next((x for x in (own, other) if isinstance(x, Unavailable)), None)
+        differences[name] = withheld if withheld is not None else own - other
     return differences

@@ -1,4 +1,4 @@
-"""Regimes of a record (halves, up and down markets, volatility terciles), and a test for a structural break."""
+"""Regimes of a track record (halves, up and down markets, volatility terciles), and a test for a structural break."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from datasets.figures.unavailable import Unavailable
 from datasets.figures.withheld import settle
 
 MIN_OBSERVATIONS: Final = 20
-"""Minimum sessions of a regime, and observations of a break test."""
+"""Minimum sessions in a regime, and minimum observations in a break test."""
 VOLATILITY_SESSIONS: Final = 63
-"""Sessions of the benchmark's volatility window: a quarter."""
+"""Sessions in the window of the benchmark's volatility: a quarter."""
 _FIRST: Final = 0
 _LAST: Final = -1
 
@@ -66,9 +66,9 @@ class Market:
     Attributes
     ----------
     returns : Floats, shape (n_sessions,)
-        Return since the day before of the benchmark's own calendar, a fraction.
+        Return since the previous day of the benchmark's own calendar, a fraction.
     volatility : Floats, shape (n_sessions,)
-        Sample deviation of the 63 daily returns before the session, not annualised: known when the session begins.
+        Sample deviation of the 63 daily returns before the session, not annualised, so known when the session begins.
     """
 
     returns: Floats
@@ -122,8 +122,8 @@ def market_at(benchmark: Benchmark, sessions: Dates) -> Market:
     Returns
     -------
     Market
-        By adjusted closes when all that are used are known, else by closes. NaN on sessions that the benchmark does not
-        have, and on those with too few returns before them.
+        From adjusted closes if all those needed are known, else from closes. NaN on sessions without a benchmark price, and
+        on sessions with too few returns before them.
     """
     ends = sessions[[_FIRST, _LAST]] if sessions.size else sessions
     first, last = np.searchsorted(benchmark.dates, ends).tolist() or (0, 0)
@@ -149,7 +149,7 @@ def groups(returns: Floats, market: Market | None) -> dict[str, dict[str, Flags]
     returns : Floats, shape (n_sessions,)
         Returns of the book; only their number is used.
     market : Market or None
-        The benchmark at the same sessions; None without one.
+        The benchmark at the same sessions, or None.
 
     Returns
     -------
@@ -184,9 +184,9 @@ def regimes(ledger: Ledger | Unavailable, market: Market | None, seed: int) -> d
     Parameters
     ----------
     ledger : Ledger or Unavailable
-        Sessions of the window, or why there are none.
+        Sessions of the window, or the reason why there are none.
     market : Market or None
-        The benchmark at the same sessions; None without one.
+        The benchmark at the same sessions, or None.
     seed : int
         Seed of the bootstrap.
 
@@ -213,11 +213,11 @@ def regimes(ledger: Ledger | Unavailable, market: Market | None, seed: int) -> d
     measurable: dict[tuple[str, str], Flags] = {}
     for name, parts in by_group.items():
         for regime, flags in parts.items():
-            too_little = unmeasurable(returns[flags], MIN_OBSERVATIONS, "sessions", "daily returns")
-            if too_little is None:
+            too_short = unmeasurable(returns[flags], MIN_OBSERVATIONS, "sessions", "daily returns")
+            if too_short is None:
                 measurable[name, regime] = flags
             else:
-                withheld[f"{name}.{regime}"] = too_little.text
+                withheld[f"{name}.{regime}"] = too_short.text
     draw = np.random.Generator(np.random.PCG64([seed, 3]))
     samples = _sampled_sharpes(returns, list(measurable.values()), mean_block, draw)
     sharpes = dict(zip(measurable, samples, strict=True))
@@ -311,16 +311,16 @@ def measure(
     window: Window,
     seed: int,
 ) -> dict[str, Any]:
-    """Compute the regimes of a book, and test its record for a break.
+    """Compute the regimes of a book, and test its track record for a break.
 
     Parameters
     ----------
     ledger : Ledger or Unavailable
-        Sessions of the complete run, or why there are none.
+        Sessions of the complete run, or the reason why there are none.
     weekly : tuple of (Dates, Floats), each of shape (n_weeks,), or Unavailable
-        Rebalance dates and their ICs, or why there are none.
+        Rebalance dates and their ICs, or the reason why there are none.
     benchmark : Benchmark or str
-        The benchmark whose returns define the market regimes, or why there is none.
+        The benchmark whose returns define the market regimes, or the reason why there is none.
     book : str
         Name of the book.
     window : Window

@@ -76,9 +76,9 @@ def lo_scale(autocorrelations: Floats, periods: int) -> float | None:
     Parameters
     ----------
     autocorrelations : Floats, shape (n_lags,)
-        Autocorrelations of the returns from lag 1 on; later ones count as 0.
+        Autocorrelations of the returns, starting at lag 1; later ones count as 0.
     periods : int
-        Number of periods q, more than there are lags.
+        Number of periods q, greater than the number of lags.
 
     Returns
     -------
@@ -171,7 +171,7 @@ def calmar(annualised_return: Figure, max_drawdown_pct: Figure) -> Figure:
     Returns
     -------
     float or Unavailable
-        Ratio; withheld when either is, or when there is no drawdown.
+        Ratio; withheld if either argument is, or if there is no drawdown.
 
     References
     ----------

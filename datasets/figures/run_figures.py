@@ -1,4 +1,4 @@
-"""Weekly and daily series and sealed records of a run, and the part of them that a key may see."""
+"""Series and sealed records of a run, and the parts of them that a key may see."""
 
 from __future__ import annotations
 
@@ -97,11 +97,11 @@ class RawSignal:
     n_return_obs : Floats, shape (n_weeks,)
         Names with a signal and a forward return.
     decile_spread : Floats, shape (n_weeks,)
-        Mean forward return of the highest bucket less that of the lowest, a fraction.
+        Mean forward return of the highest bucket minus the lowest, a fraction.
     ic_by_horizon : Mapping[int, Floats]
         Horizon in weeks -> IC of each week with the return compounded over the horizon.
     rho_by_lag : Mapping[int, Floats]
-        Lag in weeks -> rank correlation of each week's signal with the one that many weeks before.
+        Lag in weeks -> rank correlation of each week's signal with the signal of that lag.
     cohort_size : Floats, shape (n_weeks,)
         Names with a signal.
     """
@@ -178,7 +178,7 @@ class CrossSections:
         Returns
         -------
         CrossSections
-            With the figures before smoothing as :meth:`RawSignal.within` gives them.
+            Weeks of the window; `raw` as :meth:`RawSignal.within` selects it.
         """
         rows = window.rows(self.date)
         raw = None if self.raw is None else self.raw.within(rows, self.in_force[rows])
@@ -194,7 +194,7 @@ class SealedRecord:
     name : str
         As sealed.
     value : float or None
-        In `unit`; None when it was sealed as undetermined.
+        Value in `unit`; None if it was sealed as undetermined.
     unit, source_kind : str
         As sealed.
     annualised : bool
@@ -203,7 +203,7 @@ class SealedRecord:
         Whether a convention reproduces the value from the sealed tables, one of
         :data:`schemas.tables.sealed_metrics.RECONCILIATIONS`.
     convention : str or None
-        The convention that does; None when none does.
+        The convention that reproduces the value; None if there is none.
     """
 
     name: str
@@ -294,7 +294,7 @@ class RunFigures:
     score_field : str
         Published column that holds the signal before smoothing: ``score`` when the run was not smoothed.
     checked : CheckSummary or None
-        Summary of the checks of the build; None when it recorded none.
+        Summary of the build's checks; None if it recorded none.
     """
 
     alpha_id: str
@@ -325,17 +325,17 @@ NO_RAW_SIGNAL: Final = Unavailable(MISSING_KIND, "the run recorded no signal bef
 
 
 class Sources:
-    """Each part of a run inside a window, or the reason why it is unavailable.
+    """The parts of a run inside a window, or the reasons why they are unavailable.
 
-    A part is sliced on first use, so a month with only sealed statistics slices none.
+    Parts are sliced on first use, so a month with only sealed statistics needs no slicing.
 
     Parameters
     ----------
     run : RunFigures
         Inputs of the complete run.
     may_call : Collection[str]
-        Registry ids of the endpoints the key may call. A part is closed to a key that may not call the endpoint
-        serving it, whether or not the run holds it.
+        Registry ids of the endpoints that the key may call. A part is closed to a key that may not call the endpoint
+        serving it, even if the run does not have it.
     window : Window
         Days to keep.
     """

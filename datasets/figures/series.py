@@ -1,4 +1,4 @@
-"""Dated series: types, nulls as NaN, windows of days, the test for constant series, and annualisation."""
+"""Dated series: types, NaN as null, windows of days, tests for constant series, and annualisation."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ Dates: TypeAlias = npt.NDArray[np.datetime64]
 _Part = TypeVar("_Part", bound="DataclassInstance")
 
 ROUNDING: Final = 16 * float(np.finfo(np.float64).eps)
-"""Spread of a series due to rounding.
+"""Spread of a series that rounding alone can cause.
 
-The series are returns, rank correlations and shares: differences and ratios of numbers near 1, so their rounding
-is a few machine epsilons in absolute terms however small the values are. A ledger that grows by exactly 0.1 % a
-session has returns that differ in the sixteenth decimal; a Sharpe ratio of them would be about 1e14 and would
+The series are returns, rank correlations and shares, that is differences and ratios of numbers near 1, so their
+rounding error is a few machine epsilons however small the values are. A ledger that grows by exactly 0.1 % a
+session has returns that differ in the sixteenth decimal; their Sharpe ratio would be about 1e14 and would
 measure the arithmetic, not the book.
 """
 
@@ -46,11 +46,11 @@ def cut(part: _Part, rows: slice | Flags, **others: Any) -> _Part:
     Parameters
     ----------
     part : dataclass
-        Its fields are arrays with the same first axis.
+        Dataclass whose fields are arrays with the same first axis.
     rows : slice or Flags, shape (n_rows,)
         Rows to keep.
     **others : Any
-        New values of the fields that are not such arrays, by name.
+        New values of the other fields, by name.
 
     Returns
     -------
@@ -118,18 +118,18 @@ def constant_rows(rows: Matrix) -> Flags:
 def unmeasurable(
     series: Floats, minimum: int, observations: str, values: str | None = None
 ) -> Unavailable | None:
-    """Return why a series without nulls has no measure of its spread: it is too short, or constant.
+    """Return the reason why the spread of a series cannot be measured: it is too short or constant.
 
     Parameters
     ----------
     series : Floats, shape (n_observations,)
         Without NaN.
     minimum : int
-        Observations that the measure needs.
+        Minimum observations for the measure.
     observations : str
         Name of the observations in the plural, such as ``sessions``.
     values : str or None
-        Name of their values in the plural, such as ``daily returns``; None for that of the observations.
+        Name of their values in the plural, such as ``daily returns``; None to use `observations`.
 
     Returns
     -------
@@ -218,7 +218,7 @@ class Window:
         Returns
         -------
         slice
-            Contiguous rows; empty when none is inside.
+            Contiguous rows; empty if no row is inside.
         """
         first = 0 if self.first is None else int(np.searchsorted(dates, np.datetime64(self.first), "left"))
         last = (
@@ -229,17 +229,17 @@ class Window:
         return slice(first, last)
 
     def touches(self, other: Window) -> bool:
-        """Whether this window and a bounded one have a day in common.
+        """Whether this window overlaps a bounded one.
 
         Parameters
         ----------
         other : Window
-            Both of its ends are given.
+            Window with both ends.
 
         Returns
         -------
         bool
-            True when they overlap.
+            True if they have a day in common.
         """
         assert other.first is not None
         assert other.last is not None
@@ -252,7 +252,7 @@ class Window:
         Parameters
         ----------
         other : Window
-            Both of its ends are given.
+            Window with both ends.
 
         Returns
         -------
@@ -309,7 +309,7 @@ MIN_CALENDAR_DAYS: Final = 90
 def sessions_per_year(dates: Dates) -> float | Unavailable:
     """Return the number of sessions per year of a calendar.
 
-    It is shown for information: daily series are always annualised by :data:`SESSIONS_PER_YEAR`.
+    The number is informative only: daily series are always annualised by :data:`SESSIONS_PER_YEAR`.
     Exchanges have 250 to 253 sessions a year, a market that never closes 365, a ledger of weekly closes 52.
 
     Parameters
@@ -320,8 +320,8 @@ def sessions_per_year(dates: Dates) -> float | Unavailable:
     Returns
     -------
     float or Unavailable
-        Sessions after the first, over the calendar days from the first to the last, times 365.25.
-        ``insufficient_data`` when these are fewer than 90.
+        Number of sessions minus 1, over the calendar days from first to last session, times 365.25.
+        ``insufficient_data`` with fewer than 90 calendar days.
 
     Examples
     --------
@@ -339,7 +339,7 @@ def sessions_per_year(dates: Dates) -> float | Unavailable:
 
 
 def observed(dates: Dates) -> dict[str, Any]:
-    """Return the number of observations and their first and last day, as they are served.
+    """Return the number of observations and their first and last day, for the payload.
 
     Parameters
     ----------

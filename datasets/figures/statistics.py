@@ -1,4 +1,4 @@
-"""Entries of statistics: sealed, else computed, else withheld with the reason."""
+"""Entries of statistics: sealed, or else computed, or else withheld with a reason."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def derive(statistic: Statistic, sources: Sources) -> float | Unavailable:
     Returns
     -------
     float or Unavailable
-        In the unit of :meth:`Span.unit_of`; withheld when its data cannot be read or do not determine it.
+        In the unit of :meth:`Span.unit_of`; withheld if the data cannot be read or do not determine it.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def without_returns(n_return_obs: Floats) -> Unavailable | None:
     Returns
     -------
     Unavailable or None
-        ``forward_returns_absent``; None when a week has one, and for an empty series.
+        ``forward_returns_absent``; None if any week has a forward return, and for an empty series.
     """
     if n_return_obs.size and not n_return_obs.any():
         return Unavailable("forward_returns_absent", "no forward return is known in the window")
@@ -117,8 +117,8 @@ def without_returns(n_return_obs: Floats) -> Unavailable | None:
 Entry = dict[str, Any]
 """The served entry of a statistic."""
 _SERVED_AS_SEALED: Final = (Checked.REPRODUCED, Checked.STATED)
-_OF_THE_DATA: Final = (MISSING_KIND, ACCESS_LIMITED, BLOCK_ERROR)
-"""Reasons that concern a source rather than one statistic."""
+_SOURCE_REASONS: Final = (MISSING_KIND, ACCESS_LIMITED, BLOCK_ERROR)
+"""Codes of reasons that concern a source rather than one statistic."""
 _STATISTICS: Final = (*CORE, *(statistic for family in RANK_IC.values() for statistic in family))
 
 
@@ -137,12 +137,12 @@ class Span:
     equity_basis : float
         Opening equity of the run, in equity units.
     unreadable : Unavailable or None
-        Why the sealed records cannot be read; every statistic is then withheld, because a computed figure would be taken for
-        a sealed one.
+        Reason why the sealed records cannot be read; every statistic is then withheld, because a computed figure could be
+        mistaken for a sealed one.
     period : str or None
         Year or month of the span; None for the complete run.
     raw : bool
-        Whether the names of raw records may be shown.
+        Whether the caller may see the names of raw records.
     computed : bool
         Whether the statistics are computed regardless of sealed records.
     """
@@ -158,7 +158,7 @@ class Span:
 
     @property
     def narrowed(self) -> bool:
-        """Whether the window was given, so that sealed and computed figures describe different spans."""
+        """Whether a window narrows the span, so that sealed and computed figures describe different days."""
         return self.rows is not self.complete
 
     def unit_of(self, statistic: Statistic) -> str:
@@ -192,7 +192,7 @@ def any_sealed(statistics: Iterable[Statistic], records: Records) -> bool:
     Returns
     -------
     bool
-        True when a record states one of them that the sealed tables do not contradict or give by another convention.
+        True if a record states one of them and the sealed tables neither contradict it nor follow another convention.
     """
     stated = (stated_value(statistic, records) for statistic in statistics)
     return any(record is not None and checked(*record) in _SERVED_AS_SEALED for record in stated)
@@ -211,7 +211,7 @@ def checked(name: SealedName, record: SealedRecord) -> Checked:
     Returns
     -------
     Checked
-        Reproduced by the definition of the interface, computed by another convention, contradicted, or merely stated.
+        Reproduced by the interface's definition, computed (sealed by another convention), contradicted, or only stated.
     """
     if record.reconciliation == NOT_CHECKED:
         return Checked.STATED
@@ -233,7 +233,7 @@ def stated_value(statistic: Statistic, records: Records) -> tuple[SealedName, Se
     Returns
     -------
     tuple of (SealedName, SealedRecord) or None
-        None when none states it.
+        None if no record states it.
     """
     for name in statistic.sealed:
         record = records.get(name.name)
@@ -256,8 +256,8 @@ def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> E
     span : Span
         Sealed records and data.
     warnings : Warnings
-        Receives a warning when data are closed, missing or unreadable, the computation fails, or the tables contradict the
-        sealed value; not when the data do not determine the figure, which the entry itself says.
+        Receives a warning if data are closed, missing or unreadable, the computation fails, or the tables contradict the
+        sealed value; if the data do not determine the figure, only the entry says so.
     block : str
         Dotted path of the block, for warnings.
 
@@ -267,21 +267,21 @@ def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> E
         The entry as served; ``value`` is None when withheld, with ``withheld_reason``.
     """
     stated = stated_value(statistic, span.records)
-    rests_on = Checked.COMPUTED if stated is None else checked(*stated)
+    evidence = Checked.COMPUTED if stated is None else checked(*stated)
     value: float | None
     source: str | None
     kind: str | None
     reason: Unavailable | None = None
-    if stated is not None and rests_on in _SERVED_AS_SEALED:
+    if stated is not None and evidence in _SERVED_AS_SEALED:
         name, record = stated
         value, unit, source, kind = record.value, record.unit, record.name, record.source_kind
         scaling = name.annualisation or _scaling(record)
     else:
         unit, scaling = span.unit_of(statistic), statistic.annualisation
         derived = span.unreadable or _derived(statistic, span.rows, warnings, block)
-        if stated is not None and rests_on is Checked.CONTRADICTED:
+        if stated is not None and evidence is Checked.CONTRADICTED:
             where = f"{statistic.name} of {span.period}" if span.period else statistic.name
-            _warn_of_contradicted(where, stated[1].value, derived, warnings, block)
+            _warn_of_contradiction(where, stated[1].value, derived, warnings, block)
         if isinstance(derived, Unavailable):
             value, source, kind, reason = None, None, None, derived
         else:
@@ -291,7 +291,7 @@ def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> E
         "value": value,
         "unit": unit,
         "status": status.value,
-        "checked": rests_on.value if value is not None or rests_on is Checked.CONTRADICTED else None,
+        "checked": evidence.value if value is not None or evidence is Checked.CONTRADICTED else None,
         "source": None if source is not None and source.startswith(RAW_PREFIX) and not span.raw else source,
         "source_kind": kind,
     }
@@ -300,9 +300,9 @@ def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> E
     written["annualisation"] = scaling.value
     if statistic.name == RATE_OF:
         written["risk_free_rate"], written["risk_free_rate_source"] = _risk_free(
-            span, sealed=rests_on in _SERVED_AS_SEALED
+            span, sealed=evidence in _SERVED_AS_SEALED
         )
-    if stated is not None and rests_on not in _SERVED_AS_SEALED:
+    if stated is not None and evidence not in _SERVED_AS_SEALED:
         written["sealed_value"], written["sealed_unit"] = stated[1].value, stated[1].unit
         written["sealed_convention"] = stated[1].convention
     if reason is not None:
@@ -372,7 +372,7 @@ def _derived(statistic: Statistic, sources: Sources, warnings: Warnings, block: 
     if isinstance(figure, Unavailable):
         if figure is FAILED:
             warnings.withheld(name, figure)
-        elif figure.code in _OF_THE_DATA:
+        elif figure.code in _SOURCE_REASONS:
             warnings.withheld(block, figure)
         return figure
     if not math.isfinite(figure):
@@ -381,16 +381,16 @@ def _derived(statistic: Statistic, sources: Sources, warnings: Warnings, block: 
 
 
 def _scaling(record: SealedRecord) -> Annualisation:
-    """Read the annualisation of a record."""
+    """Return the annualisation of a record."""
     if record.annualised:
         return Annualisation.ANNUALISED
     return Annualisation.NOT_ANNUALISABLE if record.unit == PERIOD_SUM else Annualisation.PER_PERIOD
 
 
-def _warn_of_contradicted(
+def _warn_of_contradiction(
     where: str, sealed: float | None, derived: float | Unavailable, warnings: Warnings, block: str
 ) -> None:
-    """Add a notice with the sealed value and the served one."""
+    """Add a notice that states the contradicted sealed value and the served one."""
     instead = (
         f"it cannot be recomputed ({derived.text}) and is withheld"
         if isinstance(derived, Unavailable)
@@ -418,21 +418,21 @@ def _not_sealed(statistic: Statistic, records: Records) -> str:
 
 
 def _is_rate(record: SealedRecord) -> bool:
-    """Whether a sealed rate may be the one stated with a figure."""
+    """Whether a sealed rate may be served with a figure."""
     return record.reconciliation == NOT_CHECKED or record.convention in OWN_CONVENTIONS[RISK_FREE_RATE]
 
 
 def _risk_free(span: Span, *, sealed: bool) -> tuple[float | None, str | None]:
-    """Return the rate of the value, and its source.
+    """Return the risk-free rate of the ratio, and the rate's source.
 
-    A sealed ratio describes the complete span, as does a sealed rate. A computed ratio of a part of it does not, so its
-    rate is that of the same sessions.
+    Sealed ratios and rates describe the complete span. A ratio computed from part of the span uses the rate of the same
+    sessions.
     """
     record = span.records.get(RISK_FREE_RATE)
-    of_whole_run = sealed or not span.narrowed
-    if of_whole_run and record is not None and record.value is not None and _is_rate(record):
+    complete = sealed or not span.narrowed
+    if complete and record is not None and record.value is not None and _is_rate(record):
         return record.value, RISK_FREE_RATE
-    ledger = (span.complete if of_whole_run else span.rows).ledger
+    ledger = (span.complete if complete else span.rows).ledger
     if isinstance(ledger, Unavailable):
         return None, None
     mean = mean_or_null(ledger.risk_free)

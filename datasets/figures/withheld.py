@@ -1,4 +1,4 @@
-"""Stored and served form of figures: values, or nulls with reasons."""
+"""Convert figures to their stored and served form: values, or nulls with reasons."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNBOUNDED: Final = "insufficient_data", "it has no bounds, as of equity that van
 
 
 def settle(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace unavailable figures by null, with their reasons by path.
+    """Replace unavailable figures by null, and collect the reasons by path.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def settle(figures: Mapping[str, Any]) -> dict[str, Any]:
         members: dict[str, Any] = {}
         for name, value in _members(values):
             if isinstance(value, float) and not math.isfinite(value):
-                value = Unavailable(*UNBOUNDED)  # noqa: PLW2901 - withheld like others
+                value = Unavailable(*UNBOUNDED)  # noqa: PLW2901 - withheld like any unavailable figure
             if isinstance(value, Unavailable):
                 withheld[f"{path}{name}"] = value.text
                 members[name] = None
@@ -58,7 +58,7 @@ def _members(block: Any) -> Iterable[tuple[str, Any]]:
 
 
 def withheld_payload(payload: Field, reason: Unavailable, **known: Any) -> dict[str, Any]:
-    """Return the object of a family whose figures are all withheld.
+    """Return the object of a family in which every figure is withheld.
 
     Parameters
     ----------
