@@ -67,7 +67,7 @@ def ledger_bands(
     starting, ending : Floats, shape (n_sessions,)
         Opening and closing equity in order of date, in equity units; NaN stands for null.
     risk_free : Floats, shape (n_sessions,)
-        Risk-free return of each session, a fraction; NaN stands for null. Where no session has one, ``excess_sharpe`` is
+        Risk-free return of each session, a fraction; NaN stands for null. If no session has one, ``excess_sharpe`` is
         withheld.
     turnover : Floats, shape (n_sessions,)
         One-sided turnover, a fraction of equity; NaN stands for null. Sessions with a NaN in any column are not resampled.
@@ -77,7 +77,7 @@ def ledger_bands(
     Returns
     -------
     Bands
-        Of every figure of :data:`LEDGER_FIGURES`. All are ``insufficient_data`` with fewer than 20 sessions,
+        One band per figure of :data:`LEDGER_FIGURES`. All are ``insufficient_data`` with fewer than 20 sessions,
         ``nonpositive_variance`` when the returns are constant, and ``nonpositive_equity`` when a session opens with equity
         not above 0.
 
@@ -92,7 +92,7 @@ def ledger_bands(
         name: measure(starting, ending, risk_free, turnover) for name, measure in LEDGER_FIGURES.items()
     }
     if np.isnan(risk_free).all():
-        risk_free = np.zeros_like(risk_free)  # the figure that needs it is withheld
+        risk_free = np.zeros_like(risk_free)  # excess_sharpe, the only figure that needs it, is withheld
     known = ~np.isnan(returns + risk_free + turnover)
     series = np.stack([returns, returns - risk_free, turnover])[:, known]
     opening = float(starting[0]) if starting.size else 0.0
@@ -119,7 +119,7 @@ def weekly_bands(ic: Floats, draw: np.random.Generator) -> Bands:
     Returns
     -------
     Bands
-        Of every figure of :data:`WEEKLY_FIGURES`, withheld as those of :func:`ledger_bands`.
+        One band per figure of :data:`WEEKLY_FIGURES`, withheld under the conditions of :func:`ledger_bands`.
     """
     values = measured(ic)
     estimates = {name: measure(ic) for name, measure in WEEKLY_FIGURES.items()}
@@ -134,7 +134,7 @@ def _bands(
     sampled: Callable[[Places], Sampled],
     draw: np.random.Generator,
 ) -> Bands:
-    """Resample `n` observations in blocks, and take the quantiles of every figure."""
+    """Resample `n` observations in blocks, and compute the band of every figure."""
     if isinstance(mean_block, Unavailable):
         return Bands(dict.fromkeys(estimates, mean_block))
     parts = [sampled(places) for places in resample(draw, n, mean_block)]

@@ -33,8 +33,8 @@ def tenure(sources: Sources) -> Block | Unavailable:
     -------
     dict or Unavailable
         ``weeks``, ``traded_weeks``, ``first_rebalance``, ``last_rebalance``, ``calendar_days``, ``years`` (of 365.25 days)
-        and ``source``. Unavailable when the window has no date, and when the key may not read the index: the ledger does
-        not replace it then, because the two would pass for the same figure.
+        and ``source``. Unavailable if the window has no date, or if the key may not read the index. The ledger then does not
+        replace the index, because the two figures could not be told apart.
     """
     index, ledger = sources.index, sources.ledger
     if not isinstance(index, Unavailable):
@@ -126,7 +126,7 @@ def ic_deciles(sources: Sources, score_field: str | None = SCORE_FIELD) -> Block
     sources : Sources
         Data of the window.
     score_field : str or None
-        Column by which the names are ranked; None when the key may not see it.
+        Column that ranks the names; None if the key may not see it.
 
     Returns
     -------
@@ -162,8 +162,8 @@ def panel(sources: Sources, deciles: Block | Unavailable) -> Block | Unavailable
     Returns
     -------
     dict or Unavailable
-        Weekly IC and decile spread, means by horizon and lag, and coverage, all of the signal before smoothing except the
-        weekly IC, which is that of the delivered score.
+        Weekly IC of the delivered score; decile spread, means by horizon and lag, and coverage of the signal before
+        smoothing.
     """
     sections, raw = sources.cross_sections, sources.raw
     for part in (deciles, sections, raw):
@@ -182,12 +182,12 @@ def panel(sources: Sources, deciles: Block | Unavailable) -> Block | Unavailable
 
 
 def nwt_ic(span: Span) -> Block | Unavailable:
-    """Test the weekly conditioned IC of the run, if its mean equals the sealed one.
+    """Test the weekly IC of the delivered score against zero, if its mean equals the sealed one.
 
     Parameters
     ----------
     span : Span
-        Sealed records and data of the complete run, whatever the window.
+        Sealed records and data of the complete run, regardless of the window.
 
     Returns
     -------

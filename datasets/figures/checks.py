@@ -1,4 +1,4 @@
-"""Summary of a run's checks, small enough for its pointer."""
+"""Summary of a run's checks, small enough to store in the pointer."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class CheckSummary:
     Attributes
     ----------
     reproduced, stated, contradicted : int
-        Statistics that the run sealed, by :class:`schemas.metrics.statistic.Checked`.
+        Numbers of sealed statistics, by :class:`schemas.metrics.statistic.Checked`.
     forward_returns_proven : tuple of float or None, length 2
-        Share of the forward returns that fills prove: with all books, and with those that every key sees; None when no
-        forward return could be compared.
+        Share of forward returns proven by fills, with all books and with those that every key may see; None if no forward
+        return could be compared.
     notices : int
-        Notices that every key may see.
+        Number of notices that every key may see.
     limited : tuple of (bool, tuple of str)
-        For each other notice, whether it requires raw-book access, and the other alphas it names.
+        For every other notice: whether it requires raw-book access, and the other alphas that it names.
     """
 
     reproduced: int
@@ -39,7 +39,7 @@ class CheckSummary:
     limited: tuple[tuple[bool, tuple[str, ...]], ...] = ()
 
     def for_reader(self, *, raw: bool, may_read: MayRead) -> dict[str, Any]:
-        """Return the object `checked` of the interface for a caller.
+        """Return the served object `checked` for a caller.
 
         Parameters
         ----------
@@ -51,7 +51,7 @@ class CheckSummary:
         Returns
         -------
         dict
-            JSON-ready; the notices counted are those the caller may see.
+            JSON-ready; counts only the notices that the caller may see.
         """
         limited = sum(
             may_see(needs_raw, names, raw=raw, may_read=may_read) for needs_raw, names in self.limited
@@ -65,12 +65,12 @@ class CheckSummary:
         }
 
     def document(self) -> dict[str, Any]:
-        """Return the record of the summary in the pointer.
+        """Encode the summary for the pointer.
 
         Returns
         -------
         dict
-            JSON-ready; :meth:`from_document` reads it.
+            JSON-ready; decoded by :meth:`from_document`.
         """
         return {
             "figures": [self.reproduced, self.stated, self.contradicted],
@@ -81,12 +81,12 @@ class CheckSummary:
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Decode the record of a summary in a pointer.
+        """Decode a summary from a pointer.
 
         Parameters
         ----------
         document : Mapping[str, Any]
-            As :meth:`document` writes it.
+            Result of :meth:`document`.
 
         Returns
         -------
@@ -96,7 +96,7 @@ class CheckSummary:
         Raises
         ------
         KeyError, TypeError, ValueError
-            When the document has another form.
+            When the document has another format.
         """
         reproduced, stated, contradicted = map(int, document["figures"])
         proven, without_raw = (
@@ -114,7 +114,7 @@ class CheckSummary:
 
 
 def forward_returns_proven(checks: Sequence[Mapping[str, Any]]) -> tuple[float | None, float | None]:
-    """Return the share of the forward returns that fills prove.
+    """Return the share of forward returns proven by fills.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def forward_returns_proven(checks: Sequence[Mapping[str, Any]]) -> tuple[float |
     Returns
     -------
     with_raw, without_raw : float or None
-        With all books, and without the raw ones; None when no forward return could be compared.
+        Shares with all books, and without the raw ones; None if no forward return could be compared.
     """
     for check in checks:
         if check["rule"] == FORWARD_RETURN_RULE:
@@ -140,12 +140,12 @@ def share_checked(check: Mapping[str, Any], *, raw: bool) -> float | None:
     check : Mapping[str, Any]
         Record of the rule in the manifest.
     raw : bool
-        Whether to count rows that only the raw books allow to compare.
+        Whether to count rows that can be compared only with the raw books.
 
     Returns
     -------
     float or None
-        Above 0, at most 1; None when the rule compares all rows by nature, or could compare none.
+        Above 0, at most 1; None if the rule always compares all rows, or could compare none.
     """
     checked = rows_checked(check, raw=raw)
     return float(checked / check["of"]) if checked and check["of"] else None
@@ -159,12 +159,12 @@ def rows_checked(check: Mapping[str, Any], *, raw: bool) -> int | None:
     check : Mapping[str, Any]
         Record of the rule in the manifest.
     raw : bool
-        Whether to count rows that only the raw books allow to compare.
+        Whether to count rows that can be compared only with the raw books.
 
     Returns
     -------
     int or None
-        None when the rule compares all rows by nature.
+        None if the rule always compares all rows.
     """
     without_raw: int | None = check.get("checked_without_raw", check["checked"])
     return check["checked"] if raw else without_raw

@@ -14,7 +14,7 @@ from datasets.figures.unavailable import Figure, Unavailable, too_few
 from schemas.metrics.families.concentration import BEST
 
 _THURSDAY: Final = 3
-"""Weekday of 1970-01-01, a Thursday, counted from Monday."""
+"""Weekday of 1970-01-01, counted from Monday as 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,7 @@ class Holdings:
     Attributes
     ----------
     effective_names : Floats, shape (n_sessions,)
-        Inverse Herfindahl index: one over the sum of squared shares of the names in the sum of absolute notionals; NaN
-        without positions.
+        Inverse Herfindahl index: one over the sum of the squared shares of names in gross notional; NaN without positions.
     long, short : Side
         Positions above and below 0.
     """
@@ -74,9 +73,9 @@ class PnlBreakdown:
     by_name : Floats, shape (n_names,)
         Net P&L over the run.
     long, short : SidePnl
-        P&L of the names held long or short at the close; of names closed in the session, by their side at the close before.
+        P&L of the names held long or short at the close; names closed in the session count by their side at the previous close.
     neither : float
-        Net P&L of names on no side at either close.
+        Net P&L of names held at neither close.
     """
 
     by_name: Floats
@@ -101,9 +100,9 @@ def concentration(
     starting, ending : Floats, shape (n_sessions,)
         Opening and closing equity, in equity units, without NaN.
     holdings : Holdings or Unavailable
-        Positions of the book by session, or why there are none.
+        Positions of the book by session, or the reason why there are none.
     profit : PnlBreakdown or Unavailable
-        P&L by name and side, or why there is none.
+        P&L by name and side, or the reason why there is none.
 
     Returns
     -------
@@ -175,7 +174,7 @@ def by_week(date: Dates, values: Floats) -> Floats:
     Returns
     -------
     Floats, shape (n_weeks,)
-        Sum of each week that has a day, in order and in the unit of `values`.
+        Sum of each week that has a day, ascending, in the unit of `values`.
     """
     week = (date.astype("datetime64[D]").astype(np.int64) + _THURSDAY) // 7
     _, starts = np.unique(week, return_index=True)
@@ -198,7 +197,7 @@ def sharpe_without_best(returns: Floats) -> Figure:
     """
     if returns.size < BEST + 2:
         return too_few(int(returns.size), BEST + 2, "daily returns")
-    # In order, ties by the earliest, so that rounding does not depend on the selection.
+    # Dropped ties are the earliest, and the rest stay in order, so that the result is deterministic.
     kept = np.sort(np.argsort(-returns, kind="stable")[BEST:])
     return annualised_sharpe(returns[kept], "other daily returns")
 

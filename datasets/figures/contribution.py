@@ -1,4 +1,4 @@
-"""Contribution of an alpha to a book of others."""
+"""Contribution of an alpha to a book of other alphas."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Weighting:
     name : str
         ``equal``, ``volatility`` (inverse to volatility) or ``given``.
     given : tuple of float
-        Weight of the alpha, then those of the others in their order; used with ``given`` only.
+        Weight of the alpha, then the weights of the others in their order; used with ``given`` only.
     """
 
     name: str = "equal"
@@ -61,19 +61,19 @@ def contribution(
     alpha : str
         Id of the alpha.
     own : DailyReturns
-        Its returns in the window.
+        Returns of the alpha in the window.
     others : Mapping[str, DailyReturns]
         Id -> returns in the window of the other alphas of the book; at least one.
     weighting : Weighting
-        Weights of the alphas; without the alpha the others keep their proportions.
+        Weights of the alphas; without the alpha, the others keep their proportions.
     seed : int
         Seed of the bootstrap of the marginal Sharpe ratio.
 
     Returns
     -------
     dict
-        The members of the interface from ``observations`` on, JSON-ready. Figures are withheld with their reasons, all of
-        them when an alpha has sessions without a return.
+        The members of the payload from ``observations`` onwards, JSON-ready. Withheld figures have a reason; all are withheld
+        if an alpha has sessions without a return.
     """
     series = {alpha: own, **others}
     indebted = next((name for name, x in series.items() if x.missing.size), None)
@@ -144,7 +144,7 @@ def empty_contribution(reason: Unavailable) -> dict[str, Any]:
     Parameters
     ----------
     reason : Unavailable
-        Why every figure is withheld.
+        Reason why every figure is withheld.
 
     Returns
     -------
@@ -189,7 +189,8 @@ def sharpe_difference(with_it: Floats, without: Floats, draw: np.random.Generato
     Returns
     -------
     Bands
-        Of the figure ``sharpe``, annualised; withheld as those of :func:`datasets.figures.bands.ledger_bands`, and when either book is constant.
+        Band of the figure ``sharpe``, annualised; withheld under the conditions of
+        :func:`datasets.figures.bands.ledger_bands`, and if either book is constant.
     """
     books = np.stack([with_it, without])
     block = block_length(with_it, "sessions", "daily returns")
@@ -199,9 +200,9 @@ def sharpe_difference(with_it: Floats, without: Floats, draw: np.random.Generato
         return Bands({"sharpe": no_variation("returns of one of the two books")}, block)
 
     def difference(moments: tuple[Matrix, Matrix]) -> Floats:
-        one, other = ratio(*moments)
-        gained: Floats = (one - other) * SESSIONS_PER_YEAR**0.5
-        return gained
+        own, other = ratio(*moments)
+        gains: Floats = (own - other) * SESSIONS_PER_YEAR**0.5
+        return gains
 
     gain = float(difference(sample_moments(np.ones((1, with_it.size)), books))[0])
     samples = difference(resampled_moments(draw, block, books))

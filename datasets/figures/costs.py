@@ -25,7 +25,7 @@ _OF_RETURNS: Final = (
         "net",
     ),
 )
-"""Figures that need equity above 0 at every open."""
+"""Figures that require equity above 0 at every open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Flows:
     market_pnl, execution_cost, borrow : Floats, shape (n_sessions,)
         In equity units; costs are negative.
     risk_free : Floats, shape (n_sessions,)
-        Return of cash in the session, a fraction; NaN where the ledger states none.
+        Return of cash in the session, a fraction; NaN if the ledger has none.
     traded : Floats, shape (n_sessions,)
         Sum of absolute traded notional, in equity units.
     turnover : Floats, shape (n_sessions,)
@@ -135,16 +135,16 @@ def at_fixed_quantities(flows: Flows, multiple: float) -> Floats | Unavailable:
     Parameters
     ----------
     flows : Flows
-        Sessions of the run. The saved costs are held in cash, which earns ``risk_free``.
+        Sessions of the run. Saved costs are held in cash, which earns ``risk_free``.
     multiple : float
         Factor on the costs, at least 0; 1 gives the returns of the ledger.
 
     Returns
     -------
     Floats, shape (n_sessions,), or Unavailable
-        Fractions of opening equity. Closing equity is that of the ledger plus D, where D of a session is D of the session
-        before x (1 + risk_free) + (multiple - 1) (execution_cost + borrow). ``nonpositive_equity`` when the resulting
-        equity is not above 0 at an open.
+        Fractions of opening equity. Closing equity is the ledger's plus D, where D of a session is
+        D of the previous session x (1 + risk_free) + (multiple - 1) (execution_cost + borrow). ``nonpositive_equity`` if
+        the resulting equity is not above 0 at an open.
     """
     growth = np.cumprod(1.0 + flows.risk_free)
     difference = growth * np.cumsum((multiple - 1.0) * (flows.execution_cost + flows.borrow) / growth)
@@ -167,10 +167,10 @@ def break_even_multiple(flows: Flows) -> Figure:
     float or Unavailable
         Ratio above 0; withheld without costs, or when the market P&L is not above 0.
     """
-    spent = -float(((flows.execution_cost + flows.borrow) / flows.starting).sum())
-    if spent <= 0:
+    costs_paid = -float(((flows.execution_cost + flows.borrow) / flows.starting).sum())
+    if costs_paid <= 0:
         return Unavailable("insufficient_data", "the book had no execution costs and no borrow")
-    return _of_profit(float((flows.market_pnl / flows.starting).sum()), spent)
+    return _profit_per(float((flows.market_pnl / flows.starting).sum()), costs_paid)
 
 
 def break_even_bp(flows: Flows) -> Figure:
@@ -196,15 +196,15 @@ def break_even_bp(flows: Flows) -> Figure:
     traded = float((flows.traded / flows.starting).sum())
     if traded <= 0:
         return _no_trade()
-    return _of_profit(
+    return _profit_per(
         float(((flows.market_pnl + flows.borrow) / flows.starting).sum()) * _BASIS_POINTS, traded
     )
 
 
-def _of_profit(profit: float, spent: float) -> Figure:
+def _profit_per(profit: float, amount: float) -> Figure:
     if profit <= 0:
         return Unavailable("insufficient_data", "the market P&L is not above 0: no cost is low enough")
-    return profit / spent
+    return profit / amount
 
 
 def _no_trade() -> Unavailable:
@@ -222,5 +222,5 @@ def _ratios(returns: Floats | Unavailable) -> dict[str, Figure]:
 
 
 def _plain(figures: dict[str, Figure]) -> dict[str, float | None]:
-    """Return null for withheld values of a list entry."""
+    """Replace withheld values of a list entry by None."""
     return {name: None if isinstance(x, Unavailable) else x for name, x in figures.items()}

@@ -1,4 +1,4 @@
-"""Daily returns of books: by session, on common sessions, and their correlation."""
+"""Daily returns of books by session, on common sessions, and between common closes; and their correlation."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ DayNumbers: TypeAlias = Dates | Days
 """Days, as dates or as day numbers."""
 _Number = TypeVar("_Number", np.float64, Floats)
 MIN_SESSIONS: Final = 10
-"""Minimum common sessions of a correlation of daily returns."""
+"""Minimum common sessions for a correlation of daily returns."""
 _EPOCH: Final = np.datetime64("1970-01-01", "D")
 
 
 @dataclass(frozen=True, slots=True)
 class DailyReturns:
-    """Daily returns of a book, and the sessions that have none.
+    """Daily returns of a book, and its sessions without a return.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class DailyReturns:
     values : Floats, shape (n_returns,)
         Change of equity over opening equity, a fraction; finite.
     missing : Days, shape (n_missing,)
-        Sessions without a return, as of a book in debt; ascending.
+        Sessions without a return, for example while the book is in debt; ascending.
     """
 
     days: Days
@@ -108,7 +108,7 @@ def day_numbers(window: Window) -> tuple[int, int]:
     Returns
     -------
     first, last : int
-        Days since 1970-01-01; an open end lies beyond all days.
+        Days since 1970-01-01; an open end is beyond all days.
     """
     first = -(2**30) if window.first is None else int((np.datetime64(window.first, "D") - _EPOCH).astype(int))
     last = 2**30 if window.last is None else int((np.datetime64(window.last, "D") - _EPOCH).astype(int))
@@ -181,7 +181,7 @@ def correlate_rows(series: Floats, rows: Matrix) -> Floats:
     count = series.size
     if count < 2:
         return np.full(rows.shape[0], np.nan)
-    # Sum over count equals `mean` to the last bit and is faster for the many short ranges.
+    # Bit for bit equal to `mean`, and faster for many short ranges.
     mean, means = np.add.reduce(series) / count, np.add.reduce(rows, axis=1) / count
     deviations, others = series - mean, rows - means[:, np.newaxis]
     norm, norms = np.sqrt(np.vecdot(deviations, deviations)), np.sqrt(np.vecdot(others, others))
@@ -197,7 +197,7 @@ def correlate_rows(series: Floats, rows: Matrix) -> Floats:
 
 
 def _doubtful(count: int, mean: _Number, norm: _Number) -> _Number:
-    """Return the norm of deviations up to which a series may be constant within rounding."""
+    """Return the largest norm of deviations at which a series may be constant within rounding."""
     # The range is at least the deviation, and no value exceeds the mean plus the norm.
     bound: _Number = 2 * ROUNDING * np.sqrt(count) * np.maximum(1.0, np.abs(mean) + norm)
     return bound
@@ -242,14 +242,14 @@ class CommonReturns:
     days : DayNumbers, shape (n_closes,)
         Sessions that all books have, ascending.
     returns : Matrix, shape (n_books, n_closes)
-        Return of each book since the common close before, a fraction; on the first day the return of that session.
+        Return of each book since the previous common close, a fraction; on the first day, the return of that session.
     sessions : Integers, shape (n_books,)
-        Sessions of each book.
+        Number of sessions of each book.
     merged : Integers, shape (n_books,)
-        Sessions between the first and the last common one that another book lacks; their returns are compounded into the next
-        common close.
+        Number of sessions between the first and last common ones that another book lacks; their returns are compounded into
+        the next common close.
     dropped : Integers, shape (n_books,)
-        Sessions before the first common one or after the last; their returns are in no figure.
+        Number of sessions before the first or after the last common one; their returns enter no figure.
     """
 
     days: DayNumbers
@@ -270,7 +270,7 @@ def between_common_closes(series: Sequence[tuple[DayNumbers, Floats]]) -> Common
     Returns
     -------
     CommonReturns
-        A return without other sessions since the common close before is exactly the book's own.
+        If there is no other session since the previous common close, the return is exactly the book's own.
     """
     days = reduce(lambda one, other: np.intersect1d(one, other, assume_unique=True), (x for x, _ in series))
     places = [np.searchsorted(own, days) for own, _ in series]
@@ -288,7 +288,7 @@ def between_common_closes(series: Sequence[tuple[DayNumbers, Floats]]) -> Common
 
 
 def _compounded(values: Floats, places: Integers) -> Floats:
-    """Return the compounded return between consecutive positions; for the first position its own return."""
+    """Return the compounded returns between consecutive positions; the first is that session's own return."""
     returns = values[places]
     several = np.diff(places) > 1
     if several.any():

@@ -19,11 +19,11 @@ class DataSnooping:
     Attributes
     ----------
     reality_check : float
-        White's Reality Check: plain means, every trial recentred at 0.
+        White's Reality Check: unscaled means, every trial recentred at 0.
     spa : float
         Hansen's consistent SPA test: studentised means; trials clearly worse than 0 are not recentred.
     spa_lower, spa_upper : float
-        Its liberal and conservative bounds: only trials above 0 recentred, and all trials recentred.
+        Liberal and conservative bounds of `spa`: only trials above 0 are recentred, or all trials are.
     """
 
     reality_check: float
@@ -40,11 +40,11 @@ def data_snooping(
     Parameters
     ----------
     returns : Matrix, shape (n_days, n_trials)
-        Daily return of each trial less that of the benchmark, fractions in order of date, without NaN.
+        Daily return of each trial in excess of the benchmark, fractions in order of date, without NaN.
     samples : iterable of Places, shape (n_samples, n_days)
         Resampled days, as :func:`datasets.figures.bootstrap.resample` draws them.
     mean_block : float
-        Mean length of their blocks in days, at least 1.
+        Mean block length of the samples in days, at least 1.
 
     Returns
     -------
@@ -67,22 +67,22 @@ def data_snooping(
         return no_variation("returns of a trial")
     mean = returns.mean(axis=0)
     error = np.sqrt(_variances(returns - mean, mean_block))
-    drawn = np.concatenate([count(places) @ returns for places in samples]) / days
+    sampled = np.concatenate([count(places) @ returns for places in samples]) / days
     consistent = mean >= -error * np.sqrt(2.0 * np.log(np.log(days)) / days)
     spa = [
-        _share_above(drawn / error, mean / error, np.where(kept, mean / error, 0.0))
-        for kept in (consistent, mean > 0, np.ones(trials, np.bool_))
+        _share_above(sampled / error, mean / error, np.where(recentred, mean / error, 0.0))
+        for recentred in (consistent, mean > 0, np.ones(trials, np.bool_))
     ]
-    return DataSnooping(_share_above(drawn, mean, mean), *spa)
+    return DataSnooping(_share_above(sampled, mean, mean), *spa)
 
 
-def _share_above(drawn: Matrix, mean: Floats, centre: Floats) -> float:
+def _share_above(sampled: Matrix, mean: Floats, centre: Floats) -> float:
     """Return the share of samples whose best centred trial exceeds the observed best."""
-    return float(((drawn - centre).max(axis=1) > mean.max()).mean())
+    return float(((sampled - centre).max(axis=1) > mean.max()).mean())
 
 
 def _variances(deviations: Matrix, mean_block: float) -> Floats:
-    """Return the bootstrap variance of sqrt(days) x the mean, for each trial."""
+    """Return the bootstrap variance of sqrt(days) times the mean, for each trial."""
     days = len(deviations)
     # Autocovariances at all lags, by the FFT of the padded series.
     padded = 1 << (2 * days - 1).bit_length()

@@ -1,7 +1,7 @@
 """Equity curve of a ledger over a window.
 
-These functions see only the window: its first row is the base of the cumulative return and of the
-running peak, so a curve of a sub-window is recomputed, never cut out of a longer one.
+These functions see only the window. Its first row is the base of the cumulative return and of the running peak, so the
+curve of a sub-window must be recomputed; it is not a slice of a longer curve.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class EquityCurve:
     period_return : Floats, shape (n_sessions,)
         Fraction of opening equity; NaN where that is null or not above 0, or closing equity is null.
     cumulative_return : Floats, shape (n_sessions,)
-        Fraction, compounded from the first row of the window. A session without a return is NaN in its own row and leaves
-        the product of later rows unchanged. From a session that opens with equity not above 0 on, every row is NaN.
+        Fraction, compounded from the first row of the window. A session without a return is NaN in its own row and does not
+        change the product of later rows. Once a session opens with equity not above 0, it and all later rows are NaN.
     peak_equity : Floats, shape (n_sessions,)
         Highest opening or closing equity so far in the window, in equity units.
     drawdown : Floats, shape (n_sessions,)
-        Peak less closing equity, in equity units, at least 0.
+        Peak minus closing equity, in equity units, at least 0.
     drawdown_pct : Floats, shape (n_sessions,)
         Drawdown in percentage points of the peak; NaN where the peak is not above 0. Above 100 when equity is negative.
     """
@@ -60,8 +60,8 @@ class EquitySummary:
     cumulative_return_pct : float or None
         Last known compounded return in percentage points; None when a session opens with equity not above 0.
     max_drawdown, max_drawdown_pct : float or None
-        Deepest drawdown, in equity units and in percentage points of the peak. The two need not fall on the same
-        session: the first is deepest in money, the second relative to the peak of its day.
+        Deepest drawdown, in equity units and in percentage points of the peak. The two may fall on different sessions,
+        because the second is relative to the peak at the time.
     max_drawdown_date : datetime.date or None
         First session on which ``max_drawdown_pct`` is reached.
     """
@@ -103,7 +103,7 @@ def period_returns(starting: Floats, ending: Floats) -> Floats:
 
 
 def solvent_returns(starting: Floats, ending: Floats) -> Floats | Unavailable:
-    """Return of each session on its opening equity, withheld as a whole when a session opens in debt.
+    """Return of each session on its opening equity; withheld for all sessions if one opens in debt.
 
     Parameters
     ----------
@@ -113,8 +113,8 @@ def solvent_returns(starting: Floats, ending: Floats) -> Floats | Unavailable:
     Returns
     -------
     Floats, shape (n_sessions,), or Unavailable
-        As :func:`period_returns`; ``nonpositive_equity`` when a session opens with equity not above 0, because a figure
-        of the remaining sessions would leave out what the book lost while in debt.
+        As :func:`period_returns`; ``nonpositive_equity`` if a session opens with equity not above 0, because figures of
+        the remaining sessions would omit the losses of the book while in debt.
     """
     if (starting <= 0).any():
         return nonpositive_equity(int((starting <= 0).sum()), int(starting.size))
@@ -231,7 +231,7 @@ def last_known_pct(cumulative_return: Floats) -> float | None:
     Parameters
     ----------
     cumulative_return : Floats, shape (n_sessions,)
-        Fractions; a NaN leaves the running product unchanged, so the row before it still holds.
+        Fractions; a NaN does not change the running product, so the previous row still applies.
 
     Returns
     -------

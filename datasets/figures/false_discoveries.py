@@ -17,14 +17,14 @@ from datasets.figures.sharpe import expected_maximum_sharpe
 Singles: TypeAlias = npt.NDArray[np.float32]
 """Two-dimensional float32 array."""
 _LEAST_VARIANCE: Final = np.float32(1e-5)
-"""Ratio of the squares about the mean to all squares below which a series may be constant within rounding."""
+"""Ratio of squared deviations from the mean to raw squares below which a series may be constant within rounding."""
 
 
 def hac_degrees(observations: Floats) -> Floats:
     """Return the degrees of freedom of Newey-West errors.
 
-    Such an error is less precise than a sample deviation, so Student's t with ``n - 1`` degrees of freedom understates the
-    p-values far in the tails, which matter with thousands of tests.
+    A Newey-West error is less precise than a sample deviation. Student's t with ``n - 1`` degrees of freedom would therefore
+    understate p-values far in the tails, which matter with thousands of tests.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def mean_p_values(t_stats: Floats, degrees: Floats) -> Floats:
     Returns
     -------
     Floats, shape (n_tests,)
-        Between 0 and 1; NaN where either is.
+        Between 0 and 1; NaN if either argument is.
     """
     from scipy.special import stdtr  # noqa: PLC0415 - slow to load: programs start without it
 
@@ -83,7 +83,7 @@ def benjamini_hochberg(p_values: Floats) -> Floats:
     Returns
     -------
     Floats, shape (n_tests,)
-        At least the p-value, at most 1; NaN where it is.
+        At least the p-value, at most 1; NaN if the p-value is.
 
     References
     ----------
@@ -108,7 +108,7 @@ def benjamini_yekutieli(p_values: Floats) -> Floats:
     Returns
     -------
     Floats, shape (n_tests,)
-        At least those of :func:`benjamini_hochberg`, at most 1; NaN where the p-value is.
+        At least those of :func:`benjamini_hochberg`, at most 1; NaN if the p-value is.
 
     References
     ----------
@@ -136,14 +136,14 @@ def haircut_sharpe(sharpe: Floats, t_stats: Floats, degrees: Floats, adjusted: F
     sharpe : Floats, shape (n_tests,)
         Sharpe ratios, per observation or annualised.
     t_stats, degrees : Floats, shape (n_tests,)
-        t-statistics and degrees of freedom, as of :func:`mean_p_values`.
+        t-statistics and degrees of freedom, as in :func:`mean_p_values`.
     adjusted : Floats, shape (n_tests,)
         p-values adjusted for multiple testing, between 0 and 1.
 
     Returns
     -------
     Floats, shape (n_tests,)
-        In the scale of `sharpe` and with its sign, at most as large; 0 if the adjusted p-value is 1, NaN if any input is.
+        In the scale and with the sign of `sharpe`, and never larger; 0 if the adjusted p-value is 1, NaN if any input is.
 
     References
     ----------
@@ -156,7 +156,7 @@ def haircut_sharpe(sharpe: Floats, t_stats: Floats, degrees: Floats, adjusted: F
         t_adjusted = -stdtrit(degrees, adjusted / 2.0)
         share = np.where(t_stats == 0, 0.0, np.minimum(t_adjusted / np.abs(t_stats), 1.0))
         haircut: Floats = np.where(adjusted <= 0, sharpe, sharpe * np.maximum(share, 0.0))
-    haircut += 0.0  # a zero without a sign
+    haircut += 0.0  # turns -0.0 into 0.0
     haircut[np.isnan(sharpe + t_stats + degrees + adjusted)] = np.nan
     return haircut
 
@@ -223,7 +223,7 @@ class Block(NamedTuple):
     calendars : Singles, shape (n_calendars, n_days)
         1 on the sessions of a calendar, else 0.
     calendar : Integers, shape (n_series,) or (1,)
-        Row of `calendars` of each series, or of all.
+        Row of `calendars` for each series, or one row for all.
     """
 
     series: Singles
@@ -234,8 +234,8 @@ class Block(NamedTuple):
 def squared_correlations(rows: Block, columns: Block) -> Singles:
     """Return the adjusted squared correlations of two sets of series, pairwise over common sessions.
 
-    The square of an estimated correlation of independent series is 1 / (n - 1) on average, which over many pairs looks like
-    a common factor. Each square is therefore adjusted as the R² of a regression with one regressor.
+    The squared sample correlation of independent series is 1 / (n - 1) on average, which over many pairs looks like a common
+    factor. Each square is therefore adjusted like the R² of a regression with one regressor.
 
     Parameters
     ----------
@@ -262,15 +262,16 @@ def squared_correlations(rows: Block, columns: Block) -> Singles:
         squares *= other_scale.T
         squares -= mean * other_mean.T
         np.minimum(np.square(squares, out=squares), 1.0, out=squares)
-        # (1 - r²) (n - 1) / (n - 2) is 1 - r² and a small part of it, which single precision holds apart only.
+        # (1 - r²) (n - 1) / (n - 2) is 1 - r² plus a small part of it; single precision needs the two kept apart.
         squares -= (1.0 - squares) * excess.take(rows.calendar, 0).take(columns.calendar, 1)
     return squares
 
 
 def _over_sessions(rows: Block, columns: Block, n: Singles) -> tuple[Singles, Singles]:
-    """Return, over the sessions of each column, 1 / the root of each row's sum of squares about its mean, and its mean x sqrt(n) x that.
+    """Return the scale and the scaled mean of each row over the sessions of each column.
 
-    NaN where the row does not vary there but for rounding.
+    The scale is one over the root of the squared deviations from the mean; the scaled mean is mean x sqrt(n) x scale. NaN if
+    the row is constant there within rounding.
     """
     total = rows.series @ columns.calendars.T
     square = np.square(rows.series) @ columns.calendars.T

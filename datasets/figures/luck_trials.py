@@ -29,7 +29,7 @@ class ReadableRuns:
     Attributes
     ----------
     sharpe, excess_sharpe : Floats, shape (n_runs,)
-        Annualised Sharpe ratios of the returns and of the excess returns; NaN where a run has none or the key may not see it.
+        Annualised Sharpe ratios of returns and of excess returns; NaN if a run has none or the key may not see it.
     sessions : Floats, shape (n_runs,)
         Number of sessions behind the ratios; NaN stands for null.
     """
@@ -46,11 +46,11 @@ class Counted:
     Attributes
     ----------
     count : int or Unavailable
-        Number of trials, or why it is not known.
+        Number of trials, or the reason why it is not known.
     counted_by : str or None
         ``clusters``, ``distinct`` or ``nominal``; None when the number is not known.
     deviation : float or None
-        Standard deviation of their annualised Sharpe ratios; None when it is not known.
+        Standard deviation of the trials' annualised Sharpe ratios; None if not known.
     """
 
     count: int | Unavailable
@@ -65,13 +65,13 @@ class Trials:
     Attributes
     ----------
     nominal : int or None
-        Number of trials according to the source, including the run itself; None when no source has it.
+        Number of trials according to the source, including the run itself; None if no source has it.
     source : str or None
-        ``request``, ``seal`` or ``catalogue``; None when no source has the number.
+        ``request``, ``seal`` or ``catalogue``; None if no source has the number.
     plain, excess : Counted
         The trials that count, for the Sharpe ratio of returns and of excess returns.
     passed_over : Mapping[str, str]
-        Sealed evidence that was not used -> why it shows no search.
+        Sealed evidence that was not used -> reason why it does not show a search.
     """
 
     nominal: int | None
@@ -91,8 +91,8 @@ def known_trials(
 ) -> Trials:
     """Choose the number of trials: from the request, else from the seal, else from the catalogue.
 
-    Sealed evidence counts when it shows a search: at least two distinct trials, else more than one combination of search
-    values. The dispersion is that of the request, else that of the sealed trials or of the runs of the catalogue.
+    Sealed evidence counts if it shows a search: at least two distinct trials, or else more than one combination of search
+    values. The dispersion comes from the request, or else from the sealed trials or the runs of the catalogue.
 
     Parameters
     ----------
@@ -103,17 +103,17 @@ def known_trials(
     deviation : float or None
         Standard deviation of their annualised Sharpe ratios according to the request.
     described : bool
-        Whether the key may read the description, and so its search values.
+        Whether the key may read the description, which has the search values.
     readable : ReadableRuns or Unavailable
-        Runs of the catalogue, or why they are not counted.
+        Runs of the catalogue, or the reason why they are not counted.
 
     Returns
     -------
     Trials
-        With a count that is Unavailable when no source gives one.
+        Trials, with an Unavailable count if no source has one.
     """
     if stated is not None:
-        return _alike(stated, "request", deviation, {})
+        return _same_for_both(stated, "request", deviation, {})
     passed_over: dict[str, str] = {}
     if luck.sealed > 1 and luck.distinct != 1:
         return _sealed(luck, deviation)
@@ -125,20 +125,22 @@ def known_trials(
         )
     if not described:
         reason = f"the key may not call {DESCRIPTION} for the search values of this alpha; `trials` states their number"
-        return _alike(Unavailable(ACCESS_LIMITED, reason, "description"), None, deviation, passed_over)
+        return _same_for_both(
+            Unavailable(ACCESS_LIMITED, reason, "description"), None, deviation, passed_over
+        )
     if luck.searched is not None and luck.searched > MAX_TRIALS:
         reason = (
             f"the search values have more than {MAX_TRIALS} combinations; `trials` states how many were tried"
         )
-        return _alike(Unavailable("insufficient_data", reason), None, deviation, passed_over)
+        return _same_for_both(Unavailable("insufficient_data", reason), None, deviation, passed_over)
     if luck.searched is not None and luck.searched > 1:
-        return _alike(luck.searched, "seal", deviation, passed_over)
+        return _same_for_both(luck.searched, "seal", deviation, passed_over)
     if luck.searched is not None:
         passed_over[SEARCH_VALUES] = (
             "the description names a single combination of search values, which is no search"
         )
     if isinstance(readable, Unavailable):
-        return _alike(readable, None, deviation, passed_over)
+        return _same_for_both(readable, None, deviation, passed_over)
     return _of_catalogue(luck, readable, deviation, passed_over)
 
 
@@ -167,10 +169,10 @@ def with_deflated_sharpe(luck: Luck, trials: Trials) -> dict[str, Any]:
     return {**data, "excess": _with_block(luck.data["excess"], excess), "withheld": withheld}
 
 
-def _alike(
+def _same_for_both(
     count: int | Unavailable, source: str | None, deviation: float | None, passed_over: Mapping[str, str]
 ) -> Trials:
-    """Return trials of which only the number is known, or why it is not, the same for returns and excess returns."""
+    """Return trials with the same count, or reason for none, for returns and excess returns."""
     nominal = None if isinstance(count, Unavailable) else count
     counted = Counted(count, None if nominal is None else NOMINAL, deviation)
     return Trials(nominal, source, counted, counted, passed_over)

@@ -54,7 +54,8 @@ class NeweyWest:
 def bandwidth(n: int) -> int:
     """Lag of the rule ``floor(4 (n / 100)^(2/9))``.
 
-    Computed with integers: at n = 100 and n = 51,200 the rule gives a whole number, and a floating power may fall just below.
+    Computed with integers, because the rule gives whole numbers at n = 100 and n = 51,200, where a floating-point power may
+    fall just below.
 
     Parameters
     ----------
@@ -115,7 +116,7 @@ def newey_west(series: Floats) -> NeweyWest | Unavailable:
     Parameters
     ----------
     series : Floats, shape (n_observations,)
-        Weekly ICs or daily returns in order of date. NaN is dropped, so a lag counts measured observations.
+        Weekly ICs or daily returns in order of date. NaN is dropped, so lags count measured observations.
 
     Returns
     -------
@@ -141,24 +142,24 @@ def newey_west(series: Floats) -> NeweyWest | Unavailable:
 
 
 MAX_CONDITION: Final = 1e8
-"""Ratio of the largest to the smallest singular value of the standardised regressors beyond which their coefficients are
-indistinguishable: half of the digits of a double are then lost."""
+"""Maximum ratio of the largest to the smallest singular value of the standardised regressors. Beyond it, half of the digits of
+a double are lost and the coefficients cannot be separated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """One coefficient of a regression; its errors are None when the residuals are 0.
+    """A coefficient of a regression; its errors are None if the residuals are 0.
 
     Attributes
     ----------
     value : float
-        In the unit of the outcome over that of the regressor.
+        In the unit of the outcome per unit of the regressor.
     standard_error : float or None
         In the same unit.
     t_stat : float or None
         Value over standard error.
     p_value : float or None
-        Two-sided, from Student's t with observations less coefficients degrees of freedom.
+        Two-sided, from Student's t with (observations - coefficients) degrees of freedom.
     """
 
     value: float
@@ -178,13 +179,13 @@ class Regression:
     slopes : tuple of Coefficient, length n_regressors
         In the order of the regressors.
     r_squared : float
-        Share of the variance of the outcome that is explained, between 0 and 1.
+        Explained share of the outcome's variance, between 0 and 1.
     lags : int
         Number of autocovariances used.
     observations : int
         Number of rows.
     residual_deviation : float
-        Root of the sum of squared residuals over observations less coefficients; 0 for a perfect fit.
+        Root of the sum of squared residuals over (observations - coefficients); 0 for a perfect fit.
     """
 
     intercept: Coefficient
@@ -213,7 +214,7 @@ def regress(outcome: Floats, regressors: Matrix, *, what: str = "the others") ->
     Returns
     -------
     Regression or Unavailable
-        ``insufficient_data`` with fewer than ten observations more than regressors; ``nonpositive_variance`` when the outcome
+        ``insufficient_data`` with fewer than ten observations plus one per regressor; ``nonpositive_variance`` if the outcome
         or a regressor is constant, or the regressors are collinear.
 
     References
@@ -237,7 +238,7 @@ def regress(outcome: Floats, regressors: Matrix, *, what: str = "the others") ->
     design = np.column_stack([np.ones(n), standardised])
     q, r = np.linalg.qr(design)
     fitted = np.linalg.solve(r, q.T @ outcome)
-    # Rescales coefficients of the standardised regressors to those of the regressors.
+    # Converts coefficients of the standardised regressors to those of the original ones.
     rescale = np.diag(np.concatenate([[1.0], 1.0 / scales]))
     rescale[0, 1:] = -means / scales
     residuals = outcome - design @ fitted
@@ -267,7 +268,7 @@ def residual_sharpe(fit: Regression) -> float | Unavailable:
     Parameters
     ----------
     fit : Regression
-        Of daily returns.
+        A regression of daily returns.
 
     Returns
     -------
@@ -286,19 +287,19 @@ def residual_sharpe(fit: Regression) -> float | Unavailable:
 def regression_payload(
     fit: Regression | Unavailable, regressors: Iterable[str]
 ) -> dict[str, Any] | Unavailable:
-    """Return a regression of daily returns as it is served.
+    """Return the payload of a regression of daily returns.
 
     Parameters
     ----------
     fit : Regression or Unavailable
-        The regression, or why there is none.
+        The regression, or the reason why there is none.
     regressors : iterable of str
         Names of the regressors, in their order.
 
     Returns
     -------
     dict or Unavailable
-        As :func:`schemas.objects.exposures.regression` declares it; single figures may be Unavailable.
+        As declared by :func:`schemas.objects.exposures.regression`; individual figures may be Unavailable.
     """
     if isinstance(fit, Unavailable):
         return fit

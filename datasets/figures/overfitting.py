@@ -17,11 +17,11 @@ from datasets.figures.unavailable import Unavailable, no_variation, too_few
 from schemas.objects.luck import CLUSTERS, DISTINCT
 
 BLOCKS: Final = 16
-"""Blocks of days, as in the paper: 12,870 ways to choose one half of them."""
+"""Blocks of days, as in the paper; there are 12,870 ways to choose half of them."""
 MIN_BLOCK: Final = 5
-"""Minimum days per block; with fewer the halves are noise."""
-_PART: Final = 2**15
-"""Maximum elements of an intermediate array, which then fits a core's cache."""
+"""Minimum days per block; with fewer, the halves would be noise."""
+_MAX_ELEMENTS: Final = 2**15
+"""Maximum elements of an intermediate array, so that it fits a core's cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def overfitting(returns: Matrix, blocks: int = BLOCKS) -> Overfitting | Unavaila
     returns : Matrix, shape (n_days, n_trials)
         Daily returns, fractions in order of date, without NaN.
     blocks : int
-        Number of blocks, even, at least 2. Days beyond a multiple of it are dropped at the end.
+        Number of blocks, even, at least 2. The last days beyond a multiple of it are dropped.
 
     Returns
     -------
@@ -73,21 +73,21 @@ def overfitting(returns: Matrix, blocks: int = BLOCKS) -> Overfitting | Unavaila
     length = days // blocks
     if length < MIN_BLOCK:
         return too_few(days, MIN_BLOCK * blocks, "days with the returns of every trial")
-    # Centred by each trial's mean, so that the sums of squares lose no digits; the mean is added back below.
+    # Centre by each trial's mean, so that the sums of squares lose no digits; the mean is added back below.
     centre = returns.mean(axis=0)
     cut = (returns[: length * blocks] - centre).reshape(blocks, length, trials)
     sums, squares = cut.sum(axis=1), np.square(cut).sum(axis=1)
     halves = _halves(blocks)
     below = 0
-    step = max(1, _PART // trials)
+    step = max(1, _MAX_ELEMENTS // trials)
     # The second half of the choices are the complements of the first half.
     chosen = halves[: len(halves) // 2]
     for start in range(0, len(chosen), step):
         inside = chosen[start : start + step]
-        one, other = (_ratios(half, sums, squares, centre, length) for half in (inside, 1.0 - inside))
-        if one is None or other is None:
+        first, second = (_ratios(half, sums, squares, centre, length) for half in (inside, 1.0 - inside))
+        if first is None or second is None:
             return no_variation("returns of a trial over one half of the days")
-        below += _below_median(one, other) + _below_median(other, one)
+        below += _below_median(first, second) + _below_median(second, first)
     return Overfitting(below / len(halves), trials, blocks, len(halves))
 
 
@@ -120,7 +120,7 @@ def _ratios(half: Matrix, sums: Matrix, squares: Matrix, centre: Floats, length:
 
 
 COPY: Final = 0.95
-"""Correlation at which trials count as copies: nine tenths of their variance is common."""
+"""Correlation above which trials count as copies: they share nine tenths of their variance."""
 ALIKE: Final = 0.5
 """Minimum mean correlation of a cluster."""
 
@@ -148,9 +148,9 @@ class EffectiveTrials:
     Attributes
     ----------
     count : int
-        At least 2.
+        Number of groups, at least 2.
     deviation : float
-        Sample deviation (ddof 1) of their Sharpe ratios, per observation.
+        Sample deviation (ddof 1) of the groups' Sharpe ratios, per observation.
     counted_by : str
         ``distinct`` or ``clusters``.
     """
@@ -201,16 +201,16 @@ def cluster_trials(returns: Matrix) -> TrialGroups | None:
 
 
 def effective_trials(returns: Matrix, groups: TrialGroups) -> EffectiveTrials | None:
-    """Count trials as distinct ones or as clusters, whichever expects the higher maximum Sharpe ratio.
+    """Count distinct trials or clusters, whichever gives the higher expected maximum Sharpe ratio.
 
-    Each count underestimates the expected maximum for some searches. When most distinct trials are similar, the dispersion of
-    their ratios is small and hides the few that differ. Clusters ignore that the best trial inside each was selected, too:
-    the best of sixty trials in six equal clusters is expected at two thirds more than the best of six.
+    Each count underestimates the expected maximum for some searches. If most distinct trials are similar, the dispersion of
+    their ratios is small and hides the few that differ. Clusters ignore the selection of the best trial within each: the
+    best of sixty trials in six equal clusters is expected to be two thirds higher than the best of six.
 
     Parameters
     ----------
     returns : Matrix, shape (n_days, n_trials)
-        Daily returns of the grouped trials, or those returns less a common rate; fractions, without NaN.
+        Daily returns of the grouped trials, or their excess over a common rate; fractions, without NaN.
     groups : TrialGroups
         Result of :func:`cluster_trials` for these trials.
 
@@ -245,14 +245,14 @@ def _join_copies(correlations: Matrix) -> Matrix:
 
 
 def _best_clusters(distances: Matrix) -> npt.NDArray[np.intp]:
-    """Return the cluster of each item, from 0; items are only joined if this improves the silhouettes."""
+    """Return the cluster of each item, numbered from 0; items are only joined if this improves the silhouettes."""
     items = len(distances)
     labels = np.arange(items)
     best, highest = labels.copy(), 0.0
     size, column = np.ones(items), dict(enumerate(range(items)))
     # Mean distance of each item to the others of its cluster.
     inside = np.zeros(items)
-    # Mean distance of each item to each other cluster; infinite to its own, and in columns of merged clusters.
+    # Mean distance of each item to each other cluster; infinite for its own cluster and in columns of merged clusters.
     outside = distances.copy()
     np.fill_diagonal(outside, np.inf)
     nearest = outside.argmin(axis=1)
@@ -271,7 +271,7 @@ def _best_clusters(distances: Matrix) -> npt.NDArray[np.intp]:
         outside[:, kept] = (outside[:, kept] * size[kept] + outside[:, gone] * size[gone]) / merged_size
         outside[:, gone] = np.inf
         labels[joined], size[kept] = kept, merged_size
-        # The mean of two distances is at least the smaller one: only items whose nearest was one of the two are updated.
+        # A mean is at least the smaller distance, so only items whose nearest cluster was one of the two are updated.
         stale = joined | (nearest == kept) | (nearest == gone)
         nearest[stale] = outside[stale].argmin(axis=1)
         silhouettes = _silhouettes(inside, outside[np.arange(items), nearest], size[labels] > 1)

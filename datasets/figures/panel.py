@@ -41,8 +41,8 @@ def weekly_series(dates: Dates, values: Floats, figure: str) -> list[dict[str, A
     Returns
     -------
     list of dict
-        ``date`` (ISO 8601) and the value, in order of date. A week without a finite value has no entry, so the mean of the
-        values is the figure reported elsewhere for the same series.
+        ``date`` (ISO 8601) and the value, in order of date. Weeks without a finite value are omitted, so that the mean of the
+        values equals the figure reported elsewhere for the series.
     """
     return [
         {"date": day(dates, week).isoformat(), figure: float(values[week])}
@@ -63,7 +63,7 @@ def weekly_means(series: Mapping[int, Floats], step: str, mean: str) -> list[dic
     Returns
     -------
     list of dict
-        One entry per horizon or lag, ascending, with ``weeks``, the number measured; the mean of no week is None.
+        One entry per horizon or lag, ascending, with the number of measured ``weeks``; the mean is None if there are none.
     """
     return [
         {step: n, mean: mean_or_null(series[n]), "weeks": int(measured(series[n]).size)}
@@ -90,8 +90,8 @@ def panel_coverage(
     Returns
     -------
     dict
-        ``weeks``, the traded weeks with a name, and means over them: ``mean_n_symbols``, ``mean_cohort_size`` and
-        ``mean_share_with_return`` (fraction between 0 and 1), None when there are none.
+        ``weeks``, the number of traded weeks with a name, and means over them, None if there are none: ``mean_n_symbols``,
+        ``mean_cohort_size`` and ``mean_share_with_return`` (fraction between 0 and 1).
     """
     counted = traded & (n_symbols > 0)
     return {
@@ -113,13 +113,13 @@ class WeeklyDeciles:
     bucket : Integers, shape (n_rows,)
         1 for the lowest scores to 10 for the highest; unique together with `date`.
     n_symbols, n_return_obs : Integers, shape (n_rows,)
-        Names in the bucket, and those of them with a forward return.
+        Numbers of names in the bucket, and of those with a forward return.
     mean_score, mean_score_z : Floats, shape (n_rows,)
         Means of the score and of its z-score over the names of the bucket.
     mean_long_short_weight, mean_long_only_weight : Floats, shape (n_rows,)
         Mean target weights, fractions of equity.
     mean_forward_return : Floats, shape (n_rows,)
-        Mean over the names that have one, a fraction.
+        Mean over the names with a forward return, a fraction.
     ic : Floats, shape (n_rows,)
         Rank correlation of score and forward return inside the bucket.
     """
@@ -154,20 +154,20 @@ class WeeklyDeciles:
 def decile_block(rows: WeeklyDeciles, rebalance_weeks: int) -> dict[str, Any] | Unavailable:
     """Average the weekly decile rows of a window.
 
-    A week without any forward return is excluded from every figure, including means of scores and weights:
-    otherwise the columns of one table would describe different weeks.
+    A week without any forward return is excluded from every figure, including means of scores and weights, so that all
+    columns of the table describe the same weeks.
 
     Parameters
     ----------
     rows : WeeklyDeciles
         Every row of the window, in any order: ten for each rebalance week with enough scored names.
     rebalance_weeks : int
-        Rebalance dates in the window, whatever their status.
+        Number of rebalance dates in the window, of any status.
 
     Returns
     -------
     dict or Unavailable
-        The members of :data:`schemas.metrics.deciles.DECILES` from ``weeks`` on; ``weeks_skipped`` are rebalance weeks with
+        The members of :data:`schemas.metrics.deciles.DECILES` from ``weeks`` onwards; ``weeks_skipped`` are rebalance weeks with
         too few scored names. ``forward_returns_absent`` when no decile week has a forward return, ``insufficient_data``
         when no week has enough scored names.
     """
@@ -197,7 +197,7 @@ def decile_block(rows: WeeklyDeciles, rebalance_weeks: int) -> dict[str, Any] | 
 
 
 def _bucket(rows: WeeklyDeciles, rank: int, in_bucket: Flags) -> dict[str, Any]:
-    """Average one bucket over its weeks by date, so that the sums do not depend on the order of rows."""
+    """Average one bucket over its weeks in order of date, so that the sums do not depend on the order of rows."""
     order = np.flatnonzero(in_bucket)[np.argsort(rows.date[in_bucket], kind="stable")]
     return {
         "bucket": bucket_name(rank),

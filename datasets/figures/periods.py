@@ -55,10 +55,10 @@ def periods(
         {*_with_rows(sources.within(window), granularity), *_sealed(sealed, window, granularity)}
     ):
         days = parse_period(period)
-        sources_of_period = sources.within(days)
+        complete = sources.within(days)
         cut = window.cuts(days)
-        rows = sources_of_period.within(window) if cut else sources_of_period
-        span = Span(sealed.of(granularity, period), sources_of_period, rows, run.equity_basis, period=period)
+        rows = complete.within(window) if cut else complete
+        span = Span(sealed.of(granularity, period), complete, rows, run.equity_basis, period=period)
         core = core_statistics(span, warnings, "periods")
         if cut and any_sealed(CORE, span.records):
             warnings.add(
@@ -112,12 +112,12 @@ def parse_period(period: str) -> Window:
     Returns
     -------
     Window
-        From its first to its last day.
+        Its first to its last day.
 
     Raises
     ------
     ValueError
-        When `period` is no date of NumPy.
+        When NumPy cannot parse `period`.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def parse_period(period: str) -> Window:
 
 
 def _with_rows(sources: Sources, granularity: str) -> Iterable[str]:
-    """Return the periods in which there is a session or a rebalance date."""
+    """Return the periods with a session or a rebalance date."""
     for part in (sources.ledger, sources.index, sources.cross_sections):
         if not isinstance(part, Unavailable):
             yield from np.unique(part.date.astype(_NUMPY_UNIT[granularity])).astype(str).tolist()

@@ -1,4 +1,4 @@
-"""Price curve of a benchmark, like the equity curve with closes in place of equity."""
+"""Price curve of a benchmark: an equity curve computed from closes."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Benchmark:
     symbol : str
         In upper case.
     name : str
-        For display; says so when the prices are simulated.
+        Display name, which says if the prices are simulated.
     simulated : bool
         Whether the prices are simulated.
     dates : Dates, shape (n_days,)
         Ascending, unique.
     close, adjusted : Floats, shape (n_days,)
-        Closes and adjusted closes in the unit of the price, above 0; `adjusted` is NaN where there is none.
+        Closes and adjusted closes in the unit of the price, above 0; `adjusted` is NaN if unknown.
     """
 
     symbol: str
@@ -50,12 +50,12 @@ class Benchmark:
         return "simulated market data" if self.simulated else "market data"
 
     def prices(self, rows: slice) -> tuple[Floats, bool]:
-        """Choose adjusted closes when all requested rows have one, else closes.
+        """Return adjusted closes if all requested rows have one, else closes.
 
         Parameters
         ----------
         rows : slice
-            Rows that decide.
+            Rows that must all have an adjusted close.
 
         Returns
         -------
@@ -73,9 +73,9 @@ class Benchmark:
         Parameters
         ----------
         rows : slice
-            Rows whose prices decide between closes and adjusted closes, as of :meth:`prices`.
+            Rows to return; they also decide between closes and adjusted closes, as in :meth:`prices`.
         before : int
-            Rows to include ahead of them, as far as there are any.
+            Number of earlier rows to include, if they exist.
 
         Returns
         -------
@@ -106,14 +106,14 @@ class PriceSummary:
     first_close, last_close : float or None
         Closes of those days, in the unit of the price.
     total_return : float or None
-        Last close over the close before the window where that is given, else over the first close, less one; a fraction.
-        None when the base is null or not above 0.
+        Last close over the close before the window if given, else over the first close, minus one; a fraction. None if the
+        base is null or not above 0.
     cumulative_return_pct : float or None
         Last known compounded return in percentage points.
     max_drawdown_pct : float or None
         Deepest drawdown from the running peak of the window, in percentage points of that peak.
     max_drawdown_date : datetime.date or None
-        First session on which it is reached.
+        First session with that drawdown.
     """
 
     first_date: dt.date | None = None
@@ -130,16 +130,16 @@ class PriceSummary:
 def price_curve(close: Floats, previous: float = math.nan) -> EquityCurve:
     """Compound a price over the sessions of a window.
 
-    Each session opens at the previous close, so :func:`datasets.figures.equity.equity_curve` applies. For comparison with a
-    book over the same sessions, pass the close before the window: the first return of a book counts from its opening equity.
+    Each session opens at the previous close, so :func:`datasets.figures.equity.equity_curve` applies. To compare with a book
+    over the same sessions, pass the close before the window, because a book's first return starts at its opening equity.
 
     Parameters
     ----------
     close : Floats, shape (n_sessions,)
         Price by session; may be empty. NaN stands for null.
     previous : float
-        Close of the session before the first; NaN when unknown or outside the window. Without it the first session has no
-        ``period_return``, and its ``cumulative_return`` is 0, the base on which later rows compound.
+        Close of the session before the first; NaN if unknown or not used. Without it, the first session has no
+        ``period_return``, and its ``cumulative_return`` is 0, the base of later rows.
 
     Returns
     -------
@@ -162,7 +162,7 @@ def price_summary(dates: Dates, close: Floats, previous: float = math.nan) -> Pr
     close : Floats, shape (n_sessions,)
         Price by session; NaN stands for null.
     previous : float
-        Close of the session before the first, as of :func:`price_curve`.
+        Close of the session before the first, as in :func:`price_curve`.
 
     Returns
     -------

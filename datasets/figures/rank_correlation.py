@@ -1,8 +1,8 @@
 """Spearman's rank correlation of many cross-sections at once, in exact integers.
 
-With ties averaged, the mean rank of n values is (n + 1) / 2 whatever the ties, so twice a rank less (n + 1) is a
-whole number and sums to zero. The three sums of products are then exact in float64 up to 200,000 names: the result
-does not depend on the order of the rows, a constant side gives an exact zero, and a perfect ordering gives exactly 1.
+With ties averaged, the mean rank of n values is always (n + 1) / 2, so twice a rank minus (n + 1) is a whole number, and
+these numbers sum to zero. The three sums of products are exact in float64 for up to 200,000 names: the result does not
+depend on the order of the rows, a constant side gives exactly zero, and a perfect ordering gives exactly 1.
 
 Spearman (1904), "The Proof and Measurement of Association between Two Things", American Journal of Psychology 15.
 """
@@ -20,19 +20,19 @@ Integers: TypeAlias = npt.NDArray[np.int64]
 
 
 def centred_ranks(code: Integers, group: Integers, n_groups: int) -> Integers:
-    """Twice the average rank within the group, less the group's size plus one.
+    """Twice the average rank within the group, minus the group's size plus one.
 
-    Ranks come from counting, not sorting: once the values of a run are coded, any subset of the rows is ranked in one pass.
+    Ranks are counted, not sorted: once the values of a run are coded, any subset of the rows is ranked in one pass.
 
     Parameters
     ----------
     code : Integers, shape (n_rows,)
-        Ordinal code of the value of each row: equal for equal values of a group, ascending in the value within a group, and
-        above every code of earlier groups. Memory grows with the range of the codes.
+        Ordinal code of each row's value: within a group, ordered like the values and equal for equal values; above every code
+        of earlier groups. Memory grows with the range of the codes.
     group : Integers, shape (n_rows,)
         Group of each row, 0 to ``n_groups - 1``; rows in any order.
     n_groups : int
-        Number of groups; a group may have no row.
+        Number of groups; a group may be empty.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def in_ties(starts: Flags) -> Flags:
 
 
 def centred_ranks_in_order(ascending: Floats, size: Integers) -> Integers:
-    """Rank as :func:`centred_ranks`, for rows in ascending order.
+    """Rank like :func:`centred_ranks`, for rows in ascending order.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def centred_ranks_in_order(ascending: Floats, size: Integers) -> Integers:
     Integers, shape (n_rows,)
         ``2 rank - (n + 1)`` by row.
     """
-    # Twice the mean position, from 0, of a run of equal values is its first plus its last position.
+    # Twice the mean position of a run of equal values is its first plus its last position, counted from 0.
     ranks = 2 * np.arange(ascending.size)
     starts = tie_starts(ascending, size)
     tied = in_ties(starts)

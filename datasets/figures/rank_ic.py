@@ -104,7 +104,7 @@ def dispersion(ic: Floats) -> float | Unavailable:
 
 
 def coverage(n_return_obs: Floats, n_symbols: Floats, traded: Flags) -> float | Unavailable:
-    """Mean share of a traded week's cross-section whose forward return is known.
+    """Mean share of names with a known forward return in the cross-sections of traded weeks.
 
     Only traded weeks count, because the forward return of a pending week lies in the future. A traded week without any
     return counts as 0.

@@ -1,4 +1,4 @@
-"""The answer of `/metrics` from a run's figures and a query."""
+"""Compute the answer of `/metrics` from a run's figures and a query."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ class MetricsQuery:
     may_call : frozenset of str
         Registry ids of the endpoints the key may call.
     window : Window
-        Days to narrow the figures to, as far as they can be.
+        Days to narrow the figures to, where possible.
     granularity : str
         ``overall``, ``yearly`` or ``monthly``.
     panel : bool
         Whether to include the weekly panel.
     raw : bool
-        Whether the key has raw-book access; without it columns and records that require it are not named.
+        Whether the key has raw-book access; without it, columns and records that require it are not named.
     alphas : frozenset of str
-        Other alphas that the key may see, among those that notices about the run name.
+        Alphas named in notices about the run that the key may see.
     """
 
     may_call: frozenset[str]
@@ -76,10 +76,10 @@ class Answer:
     warnings: tuple[dict[str, str], ...]
 
 
-# Vanishing equity makes unbounded returns, whose figures are withheld without a log line.
+# Vanishing equity gives infinite returns; their figures are withheld, so NumPy need not warn.
 @np.errstate(all="ignore")
 def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
-    """Answer a request from a run's figures.
+    """Compute the answer to a request from a run's figures.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
     -------
     Answer
         Every key of the declared payload except `doc`, which is the same for all runs. A block that is withheld or fails is
-        null, with a warning, and does not affect the others.
+        null with a warning; the other blocks are not affected.
     """
     warnings = Warnings()
     sources = Sources(run, query.may_call)
@@ -156,7 +156,7 @@ def _sessions_per_year(sources: Sources) -> float | None:
 
 
 def _within_window(run: RunFigures, rows: Sources, query: MetricsQuery, warnings: Warnings) -> dict[str, Any]:
-    """Compute from the rows of the window the blocks that describe the run elsewhere."""
+    """Compute for the window those blocks that otherwise describe the whole run."""
     name = "within_window"
     span = Span({}, rows, rows, run.equity_basis, raw=query.raw, computed=True)
     return {
@@ -170,7 +170,7 @@ def _within_window(run: RunFigures, rows: Sources, query: MetricsQuery, warnings
 
 
 def _warn_of_checks(data: Mapping[str, Any], warnings: Warnings) -> None:
-    """Add notices on figures that no table supports, and on those sealed by another convention."""
+    """Add notices about figures that no table supports, and about those sealed by another convention."""
     blocks = {
         "core": [data["core"]],
         "rank_ic": list((data["rank_ic"] or {}).values()),
@@ -207,7 +207,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _warn_of_lifetime(data: Mapping[str, Any], warnings: Warnings) -> None:
-    """Add warnings on blocks that the window does not narrow."""
+    """Add warnings about blocks that the window does not narrow."""
     for block in ("core", "rank_ic", "nwt.ic"):
         content = data["nwt"]["ic"] if block == "nwt.ic" else data[block]
         if content is not None:

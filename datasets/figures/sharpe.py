@@ -1,6 +1,6 @@
 """Significance of Sharpe ratios: probabilistic and deflated ratio, minimum track record.
 
-Sharpe ratios here are per observation, never annualised: the probabilities depend on the number of observations.
+Sharpe ratios here are per observation, not annualised, because the probabilities depend on the number of observations.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MIN_OBSERVATIONS: Final = 10
 """Minimum returns for the normal approximation of these figures."""
 _EULER_GAMMA: Final = float(np.euler_gamma)
 _NORMAL: Final = NormalDist()
-"""Of the standard library: SciPy takes a quarter of a second to load, which every build would pay."""
+"""From the standard library, because SciPy would add a quarter of a second of loading to every build."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class SharpeMoments:
 
     @property
     def dispersion(self) -> float:
-        """Variance of the estimate times (observations - 1), after Mertens (2002); at most 0 if undefined."""
+        """Variance of the estimate times (observations - 1), from Mertens (2002); 0 or negative if undefined."""
         return 1.0 - self.skewness * self.sharpe + (self.kurtosis - 1.0) / 4.0 * self.sharpe**2
 
 
@@ -156,7 +156,7 @@ def expected_maximum_sharpe(trials: int, deviation: float) -> float:
     """
     if trials == 1:
         return 0.0
-    # ppf(1 - q) as -ppf(q): of many trials 1 - q would lose its digits.
+    # -ppf(q) instead of ppf(1 - q), because 1 - q would lose digits with many trials.
     expected = -(1 - _EULER_GAMMA) * _NORMAL.inv_cdf(1 / trials) - _EULER_GAMMA * _NORMAL.inv_cdf(
         1 / (trials * math.e)
     )
@@ -171,9 +171,8 @@ def deflated_sharpe(moments: SharpeMoments, trials: int, deviation: float) -> fl
     moments : SharpeMoments
         Moments of the returns of the selected trial.
     trials : int
-        Number of independent trials, including the selected one; at least 1. Copies among them lower `deviation` more than
-        they raise the number, so that the probability comes out too high: combine them first
-        (:mod:`datasets.figures.overfitting`).
+        Number of independent trials, including the selected one; at least 1. Copies lower `deviation` more than they
+        raise the number, which makes the probability too high, so combine them first (:mod:`datasets.figures.overfitting`).
     deviation : float
         Standard deviation of the Sharpe ratios of the trials per observation, at least 0.
 
@@ -206,8 +205,8 @@ def minimum_track_record(
     Returns
     -------
     float or Unavailable
-        Observations, at least 1, not rounded. ``insufficient_data`` when the measured ratio is not above the benchmark, so
-        that no length is enough; ``nonpositive_variance`` as :func:`probabilistic_sharpe`.
+        Observations, at least 1, not rounded. ``insufficient_data`` if the measured ratio is not above the benchmark, because
+        no length is then enough; ``nonpositive_variance`` as in :func:`probabilistic_sharpe`.
 
     References
     ----------
@@ -237,14 +236,14 @@ _NORMAL_MAD: Final = 1.482602218505602
 
 
 def run_deviation(ratios: Floats, sessions: Floats, length: int) -> float | None:
-    """Deviation of the Sharpe ratios that runs would show over records of one length.
+    """Deviation of the Sharpe ratios that the runs would have over track records of equal length.
 
     The standard error of an annualised ratio over *T* sessions is about ``sqrt(252 / T)``. Runs are therefore weighted by
     their sessions, the variance between runs beyond this error is estimated, and the error of a record of `length`
-    sessions is added to it. For runs of that one length the result is their sample deviation, though never below that error.
+    sessions is added to it. If all runs have that length, the result is their sample deviation, but never below the error.
 
-    Ratios are first winsorised at three deviations from the median. The deviation combines the weighted median absolute
-    deviation (x 1.4826) and the standard error of the run; the median is weighted as well.
+    Ratios are first winsorised at three deviations from the weighted median. This deviation combines the weighted median
+    absolute deviation (x 1.4826) and the standard error of the run.
 
     Parameters
     ----------
@@ -253,7 +252,7 @@ def run_deviation(ratios: Floats, sessions: Floats, length: int) -> float | None
     sessions : Floats, shape (n_runs,)
         Number of returns of each run; NaN stands for null. Runs without a ratio or without sessions are ignored.
     length : int
-        Sessions of the record to compare with the runs, at least 1.
+        Sessions of the track record to compare with the runs, at least 1.
 
     Returns
     -------
@@ -283,7 +282,7 @@ def run_deviation(ratios: Floats, sessions: Floats, length: int) -> float | None
 
 
 def _weighted_median(values: Floats, weights: Floats) -> float:
-    """Return the weighted median, the mean of two middle values."""
+    """Return the weighted median; if there are two middle values, their mean."""
     order = np.argsort(values)
     values, cumulative = values[order], np.cumsum(weights[order])
     half = cumulative[-1] / 2

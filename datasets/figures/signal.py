@@ -19,7 +19,7 @@ from schemas.plurals import counted
 from schemas.tables.weekly_signal import BUCKETS
 
 _MIN_T_STAT: Final = 2.0
-"""Minimum absolute t-statistic of the IC without delay for a half-life."""
+"""Minimum absolute t-statistic of the undelayed IC for a half-life."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +31,15 @@ class DeliveredSignal:
     date : Dates, shape (n_weeks,)
         Rebalance dates, ascending.
     ic_by_delay : Mapping[int, Floats]
-        Delay in weeks -> rank correlation of the forward return with the score of that many weeks before, shape (n_weeks,).
+        Delay in weeks -> rank correlation of the forward return with the score delayed by so many weeks, shape (n_weeks,).
     autocorrelation : Floats, shape (n_weeks,)
-        Rank correlation of the score with that of the week before.
+        Rank correlation of the score with the previous week's.
     upper, lower : Floats, shape (n_weeks,)
-        Rank correlation of score and forward return within the half of the names with the higher and the lower scores.
+        Rank correlation of score and forward return among the half of the names with the higher or the lower scores.
     deciles : Matrix, shape (n_decile_weeks, 10)
-        Mean forward return by decile of the score, a fraction, in the weeks with enough names.
+        Mean forward return by decile of the score, a fraction, in weeks with enough names.
     raw_deciles : Matrix, shape (n_raw_decile_weeks, 10), or None
-        The same by the score before smoothing; None when the run did not record it.
+        The same by the score before smoothing; None if the run did not record it.
     """
 
     date: Dates
@@ -59,7 +59,7 @@ def signal_quality(weeks: DeliveredSignal, without_raw: Unavailable) -> dict[str
     weeks : DeliveredSignal
         Weeks of the complete run.
     without_raw : Unavailable
-        Reason to give when there are no deciles of the score before smoothing.
+        Reason given if there are no deciles of the score before smoothing.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def _side(ic: Floats) -> dict[str, Any]:
 
 
 def half_life(ic_by_delay: Mapping[int, Floats]) -> Figure:
-    """Delay at which the mean IC is half of that without delay.
+    """Delay at which the mean IC falls to half of the undelayed one.
 
     Parameters
     ----------
@@ -118,8 +118,8 @@ def half_life(ic_by_delay: Mapping[int, Floats]) -> Figure:
     Returns
     -------
     float or Unavailable
-        Weeks, interpolated linearly between the delays on either side. Withheld when the mean IC without delay lies less
-        than two HAC standard errors from 0, and when more than half of it remains at every delay.
+        Weeks, interpolated linearly between the two nearest delays. Withheld if the undelayed mean IC is less than two HAC
+        standard errors from 0, and if more than half of it remains at every delay.
 
     References
     ----------
@@ -156,13 +156,13 @@ def turnover_adjusted(ic: Figure, autocorrelation: Figure) -> Figure:
     ic : float or Unavailable
         Mean weekly IC.
     autocorrelation : float or Unavailable
-        Mean rank correlation of the score with that of the week before.
+        Mean rank correlation of the score with the previous week's.
 
     Returns
     -------
     float or Unavailable
-        ``ic / sqrt(1 - autocorrelation)``: turnover is proportional to that root, which is 1 for a score independent from
-        week to week. Withheld when either is, or when the autocorrelation is 1.
+        ``ic / sqrt(1 - autocorrelation)``: turnover is proportional to that root, which is 1 for a score that is independent
+        from week to week. Withheld if either argument is, or if the autocorrelation is 1.
 
     References
     ----------
@@ -188,7 +188,7 @@ def decile_figures(deciles: Matrix) -> dict[str, Any]:
     Parameters
     ----------
     deciles : Matrix, shape (n_weeks, 10)
-        Mean forward returns, fractions, the decile of the lowest scores first; weeks with a NaN are ignored.
+        Mean forward returns, fractions, from the decile with the lowest scores to the highest; weeks with a NaN are ignored.
 
     Returns
     -------

@@ -15,26 +15,26 @@ ORDERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "farthest": np.negative,
     "strongest": np.abs,
 }
-"""Order -> sort key, descending. `strongest` ranks an inverse like a copy."""
+"""Order -> sort key, descending. `strongest` ranks an inverse alpha as high as a copy."""
 
 
 _RELATIVE_ROUNDING: Final = 2.0**-50
-"""Share of a sum of squares below which a variance is rounding; distinct ranks of up to 9,000 names vary by more."""
+"""Share of a sum of squares below which a variance is rounding error; distinct ranks of up to 9,000 names vary more."""
 
 
 def rank_correlations(scores: Floats, *, first_only: bool = False) -> Floats:
     """Rank-correlate the scores of all pairs of alphas.
 
     Each alpha ranks the names that it scores; the ranks of a pair are correlated over the names that both score. This is
-    Spearman's correlation when both score the same names. Others are not ranked again for each pair, so that all pairs of a
-    day take a few matrix products.
+    Spearman's correlation if both score the same names. Otherwise the common names are not ranked again for each pair, so
+    that a few matrix products suffice for all pairs of a day.
 
     Parameters
     ----------
     scores : Floats, shape (n_days, n_alphas, n_symbols)
         NaN where an alpha does not score a name; at least one alpha.
     first_only : bool
-        Whether to compare only the first alpha with each.
+        Whether to compare only the first alpha with all.
 
     Returns
     -------
@@ -51,8 +51,8 @@ def rank_correlations(scores: Floats, *, first_only: bool = False) -> Floats:
     squares = np.square(ranks)
     rows = slice(0, 1) if first_only else slice(None)
 
-    def over_common_names(one: Floats, other: Floats) -> Floats:
-        sums: Floats = one[:, rows] @ other.swapaxes(1, 2)
+    def over_common_names(left: Floats, right: Floats) -> Floats:
+        sums: Floats = left[:, rows] @ right.swapaxes(1, 2)
         return sums
 
     # Ranks are whole numbers, so the sums are exact.
@@ -91,23 +91,23 @@ def _codes(scores: Floats) -> Integers:
 
 
 def overlaps(weights: Floats, *, first_only: bool = False) -> Floats:
-    """Overlap of the holdings of all pairs of books: one minus their active share, each over its gross.
+    """Overlap of the holdings of all pairs of books: one minus the active share of the books scaled to a gross of 1.
 
-    Where ``a`` and ``b`` are the weights of two books over their gross, the overlap is the sum over the names held on the same
-    side of ``min(|a|, |b|)``, which is ``1 - sum |a - b| / 2``.
+    With the scaled weights ``a`` and ``b`` of two books, the overlap is the sum of ``min(|a|, |b|)`` over the names held on the
+    same side, which equals ``1 - sum |a - b| / 2``.
 
     Parameters
     ----------
     weights : Floats, shape (n_days, n_books, n_symbols)
         Signed, fractions of equity; 0 where a book does not hold a name.
     first_only : bool
-        Whether to compare only the first book with each.
+        Whether to compare only the first book with all.
 
     Returns
     -------
     Floats, shape (n_days, n_books, n_books) or (n_days, 1, n_books)
-        Of each day, between 0 and 1, 1 for equal proportions; one row with `first_only`, else symmetric. NaN if either book has
-        no positions.
+        Overlap by day, between 0 and 1; 1 for equal proportions. One row with `first_only`, else symmetric. NaN if either book
+        has no positions.
 
     References
     ----------

@@ -36,7 +36,7 @@ Figure: TypeAlias = float | Unavailable
 
 
 def too_few(observed: int, needed: int, what: str) -> Unavailable:
-    """Withhold a figure with too few observations.
+    """Return the reason for a figure with too few observations.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def too_few(observed: int, needed: int, what: str) -> Unavailable:
 
 
 def no_variation(what: str) -> Unavailable:
-    """Withhold a ratio whose denominator is zero because all observations are equal.
+    """Return the reason for a ratio whose denominator is zero because all observations are equal.
 
     Parameters
     ----------
@@ -72,12 +72,12 @@ def no_variation(what: str) -> Unavailable:
 
 
 def nonpositive_equity(sessions: int, of: int) -> Unavailable:
-    """Withhold a ratio because the book has no return on some sessions.
+    """Return the reason for a ratio of a book that has no return on some sessions.
 
     Parameters
     ----------
     sessions, of : int
-        Sessions that open with equity at or below 0, and all of the window.
+        Number of sessions that open with equity at or below 0, and of all sessions of the window.
 
     Returns
     -------
@@ -94,7 +94,7 @@ MISSING_KIND: Final = "missing_kind"
 ACCESS_LIMITED: Final = "access_limited"
 BLOCK_ERROR: Final = "block_error"
 FAILED: Final = Unavailable(BLOCK_ERROR, "an unforeseen failure while it was computed, which was logged")
-"""Message without details, on which the caller could not act."""
+"""Reason without details, because the caller could not act on them."""
 
 
 def unreadable(kind: str) -> Unavailable:
@@ -116,7 +116,7 @@ def unreadable(kind: str) -> Unavailable:
 
 
 def guarded(block: str, compute: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Unavailable:
-    """Compute one block so that a failure does not affect the others.
+    """Compute a block so that its failure does not affect the others.
 
     Parameters
     ----------
@@ -132,16 +132,16 @@ def guarded(block: str, compute: Callable[P, T], *args: P.args, **kwargs: P.kwar
     Returns
     -------
     object or Unavailable
-        The result of `compute`; :data:`FAILED` when it raises, which is logged.
+        The result of `compute`; :data:`FAILED` if it raises, after logging the exception.
     """
     try:
         return compute(*args, **kwargs)
-    except Exception:  # noqa: BLE001 - the other blocks are still answered
+    except Exception:  # noqa: BLE001 - the other blocks are still served
         return failed(block)
 
 
 def failed(block: str) -> Unavailable:
-    """Log the current exception, and withhold its block.
+    """Log the current exception, and return the reason to withhold the block.
 
     Parameters
     ----------
@@ -179,14 +179,14 @@ class Warnings:
         kind : str or None
             The kind of data concerned.
         of : str or None
-            Distinguishes several warnings of the same block, code and kind; the first of equal ones is kept.
+            Distinguishes several warnings of the same block, code and kind. Of identical ones, only the first is kept.
         """
         self._messages.setdefault((block, code, kind, of), message)
 
     def computed(
         self, block: str, compute: Callable[P, T | Unavailable], *args: P.args, **kwargs: P.kwargs
     ) -> T | None:
-        """Compute a block, with a warning when it fails or is withheld.
+        """Compute a block, adding a warning if it fails or is withheld.
 
         Parameters
         ----------
@@ -202,12 +202,12 @@ class Warnings:
         Returns
         -------
         object or None
-            The result of `compute`; None when it raises or is Unavailable.
+            The result of `compute`; None if it raises or is Unavailable.
         """
         return self.or_null(block, guarded(block, compute, *args, **kwargs))
 
     def or_null(self, block: str, result: T | Unavailable) -> T | None:
-        """Add a warning when a block is withheld.
+        """Return a block, or None with a warning if it is withheld.
 
         Parameters
         ----------
@@ -227,7 +227,7 @@ class Warnings:
         return None
 
     def withheld(self, block: str, reason: Unavailable) -> None:
-        """Add a warning on withheld statistics of a block.
+        """Add a warning about withheld statistics of a block.
 
         Parameters
         ----------
