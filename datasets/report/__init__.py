@@ -1,4 +1,4 @@
 """Tear sheets: one HTML file with the charts and tables of one alpha, or of several side by side.
 
-The file contains library, styles and data, and needs no network. Its figures equal those of the interface.
+The file contains the chart library, styles and data, and needs no network. Its figures equal those of the API.
 """

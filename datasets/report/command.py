@@ -17,7 +17,7 @@ from schemas.tables.books import CONDITIONED_BOOKS
 from schemas.terminal import echo
 
 MAX_ALPHAS: int = 6
-"""Maximum alphas of a sheet; more curves cannot be distinguished."""
+"""Maximum alphas on a sheet; more curves could not be told apart."""
 
 
 @click.command()
@@ -86,14 +86,14 @@ def _day(flag: str, text: str | None) -> dt.date | None:
 
 
 def write(page: str, out: Path, browser: str | None) -> list[Path]:
-    """Write the page, and print it with --pdf: all files, or none.
+    """Write the page, and the PDF with --pdf: both files or neither.
 
     Raises
     ------
     SettingsError
-        When the folder is not there or takes no file.
+        When the folder does not exist or the file cannot be written.
     DiskUnavailable
-        When the disk is full or read-only, or the file belongs to somebody else.
+        When the disk is full or read-only, or the user lacks permission.
     """
     try:
         with writing(out), tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as folder:

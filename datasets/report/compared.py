@@ -1,6 +1,6 @@
 """Comparison of several alphas on a tear sheet: curves on a common base, similarity, and an equal-weight book.
 
-The definitions are those of `/v1/correlations` and of the books of `/v1/alphas/{alpha}/contribution`.
+Definitions are the same as in `/v1/correlations` and `/v1/alphas/{alpha}/contribution`.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ def compared(runs: Sequence[Alpha], book: str, window: Window = FULL_HISTORY) ->
     Parameters
     ----------
     runs
-        Two at least.
+        At least two alphas.
     book
-        Whose returns and holdings.
+        Book of the returns and holdings.
     window
-        Days that are compared.
+        Days to compare.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def compared(runs: Sequence[Alpha], book: str, window: Window = FULL_HISTORY) ->
 
 
 def together(runs: Sequence[Alpha], book: str, window: Window = FULL_HISTORY) -> Content:
-    """Return the curves of the alphas and of their equal-weight book at the common closes, and their figures."""
+    """Return curves and figures of the alphas and of their equal-weight book at the common closes."""
     no_ledger = [run.alpha_id for run in runs if not run.has_rows("equity_curve", book)]
     if no_ledger:
         return withheld(f"{', '.join(no_ledger)} sealed no daily ledger of {book}")
@@ -92,8 +92,8 @@ def together(runs: Sequence[Alpha], book: str, window: Window = FULL_HISTORY) ->
 
 
 def _book(returns: Floats) -> Content:
-    measured = book_figures(returns)
-    figures = {name: getattr(measured, name) for name in FIGURES}
+    computed = book_figures(returns)
+    figures = {name: getattr(computed, name) for name in FIGURES}
     return {
         **{name: x if isinstance(x, float) else None for name, x in figures.items()},
         "withheld": {name: x.text for name, x in figures.items() if isinstance(x, Unavailable)},

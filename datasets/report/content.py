@@ -1,4 +1,4 @@
-"""Content of an alpha's tear sheet, from its snapshot, for JSON; withheld parts have a reason."""
+"""Read the content of an alpha's tear sheet from its snapshot, JSON-ready; withheld parts have a reason."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from schemas.warning_codes import CODES
 Content = dict[str, Any]
 
 ROLLING_WEEKS: Final = 26
-"""Measured weeks of each value of the rolling mean IC."""
+"""Measured weeks in each value of the rolling mean IC."""
 LEVEL: Final = 0.95
 """Confidence level of the intervals."""
 TOP_NAMES: Final = 10
-"""Number of best and of worst names."""
+"""Number of best names and of worst names."""
 _READER: Final = Reader(raw=False, may_read=lambda _: True)
-"""Reader of a sheet: may see other alphas of the root, but no raw columns."""
+"""Reader of a sheet, who may see other alphas of the root but no raw columns."""
 NO_LEDGER: Final = "the run sealed no daily ledger of this book"
 NO_SESSION: Final = "no session of the run lies in the window"
 _RUN_BLOCKS: Final = frozenset({"core", "rank_ic", "rank_ic.conditioned", "rank_ic.raw", "nwt.ic", "periods"})
-"""Blocks of the metrics that a window does not narrow, or only in part."""
+"""Blocks of the metrics that a window does not narrow, or narrows only in part."""
 _CURVE: Final = (
     "date",
     "period_return",
@@ -51,15 +51,15 @@ def content(
     Parameters
     ----------
     run
-        Its snapshot.
+        Snapshot of the alpha.
     book
-        The book that is drawn.
+        Book to show.
     market_data
-        Prices of benchmarks; None when there are none.
+        Address of benchmark prices; None if there are none.
     symbol
-        The benchmark; None takes the only one there is, or SPY.
+        Symbol of the benchmark; None for SPY, or for the only symbol.
     window
-        Window of everything but the description and the audit.
+        Days that everything except the description and the audit covers.
 
     Returns
     -------
@@ -69,10 +69,9 @@ def content(
     Raises
     ------
     SettingsError
-        When the run has books, and none of that name; when the benchmark that was named cannot be read; when the window
-        ends before it begins.
+        When the run has books but not `book`, when the benchmark cannot be read, or when the window ends before it begins.
     SnapshotCorrupt
-        When a file is gone or damaged.
+        When a file is missing or damaged.
     """
     books = run.books("equity_curve")
     if books and book not in books:
@@ -113,11 +112,11 @@ def content(
 
 
 def narrow_to_window(metrics: Content) -> Content:
-    """Replace the figures of the run by those of the window, if one was given."""
+    """Replace the run's figures by the window's, if a window is given."""
     narrowed = metrics["within_window"]
     if narrowed is None:
         return metrics
-    # Warnings about the figures of the run do not apply.
+    # Warnings about the replaced figures do not apply.
     shown = {
         member: [
             {**entry, "block": entry["block"].removeprefix("within_window.")}
@@ -156,7 +155,7 @@ def equity(run: Snapshot, book: str, window: Window) -> Content:
 
 
 def risk(run: Alpha, book: str, window: Window) -> Content:
-    """Return the risk of a book, as the interface answers it."""
+    """Return the risk of a book, as the API returns it."""
     if window != FULL_HISTORY:
         return withheld("figures of risk describe the complete run")
     if not run.has_rows("portfolio", book):
@@ -166,14 +165,14 @@ def risk(run: Alpha, book: str, window: Window) -> Content:
 
 
 def costs(run: Alpha, book: str, window: Window) -> Content | None:
-    """Return the costs of a book, as the interface answers them; None of a window or without a ledger."""
+    """Return the costs of a book, as the API returns them; None for a window or without a ledger."""
     if window != FULL_HISTORY or not run.has_rows("portfolio", book):
         return None
     return _with_reasons(run.costs(book))
 
 
 def legs(run: Alpha, book: str, window: Window) -> Content:
-    """Return the legs of a book and how concentrated its P&L is, as the interface answers it."""
+    """Return the legs of a book and the concentration of its P&L, as the API returns them."""
     if window != FULL_HISTORY:
         return withheld("legs and concentration describe the complete run")
     if not run.has_rows("portfolio", book):
@@ -182,7 +181,7 @@ def legs(run: Alpha, book: str, window: Window) -> Content:
 
 
 def exposures(run: Alpha, book: str, market_data: str | None, symbol: str | None, window: Window) -> Content:
-    """Return the exposures of a book to the benchmark and the factors, as the interface answers them."""
+    """Return the exposures of a book to the benchmark and the factors, as the API returns them."""
     if not run.has_rows("portfolio", book):
         return withheld(NO_LEDGER)
     symbols = () if market_data is None else (symbol,)
@@ -190,7 +189,7 @@ def exposures(run: Alpha, book: str, market_data: str | None, symbol: str | None
 
 
 def _with_reasons(figures: Content) -> Content:
-    """Return figures with their reasons under another name, because `withheld` marks a part that a sheet omits."""
+    """Rename the reasons of withheld figures, because `withheld` marks a part that the sheet omits completely."""
     return {
         **{name: value for name, value in figures.items() if name != "withheld"},
         "reasons": figures["withheld"],
@@ -203,7 +202,7 @@ def weekly(run: Snapshot, test: Content | None, window: Window) -> Content:
     Parameters
     ----------
     test
-        The block ``nwt.ic`` of the metrics; None when it is withheld.
+        The block ``nwt.ic`` of the metrics; None if it is withheld.
     """
     if not run.has_rows("weekly_signal"):
         return withheld("the run sealed no weekly cross-sections")
@@ -220,7 +219,7 @@ def weekly(run: Snapshot, test: Content | None, window: Window) -> Content:
 
 
 def delivered(run: Alpha, window: Window) -> Content | None:
-    """Return the decile figures of the delivered score, as the interface answers them; None for a window or without deciles."""
+    """Return the decile figures of the delivered score, as the API returns them; None for a window or without deciles."""
     block = run.signal()["delivered"] if window == FULL_HISTORY else None
     return block if block and block["deciles"] else None
 
@@ -241,7 +240,7 @@ def interval(test: Content) -> Content:
 def benchmark(
     run: Snapshot, book: str, market_data: str | None, symbol: str | None, window: Window
 ) -> Content:
-    """Return the benchmark over the sessions of a book, from the close before the first one, and its summary."""
+    """Return the benchmark over the sessions of a book, starting at the close before the first, and its summary."""
     if market_data is None:
         if symbol is not None:
             raise SettingsError(f"no market data to take {symbol} from: give --market-data")
@@ -272,7 +271,7 @@ def names(run: Snapshot, book: str, window: Window) -> Content:
     rows = run.scan("pnl", book).filter(analysis.within(window)).select("symbol", *money).collect()
     if rows.is_empty():
         return withheld(NO_SESSION)
-    # One name after the other, because the last digits of sums by group vary from call to call.
+    # Sum each name separately, because the last digits of grouped sums vary from call to call.
     sums = [
         {"symbol": part["symbol"][0], **{name: part[name].sum() for name in money}, "sessions": part.height}
         for part in rows.partition_by("symbol")
@@ -308,14 +307,14 @@ def withheld(reason: str) -> Content:
 
 
 def columns(rows: pl.DataFrame) -> dict[str, list[Any]]:
-    """Return a frame as columns for JSON: days as texts, unknown and infinite values as null."""
+    """Return a frame as JSON-ready columns: days as text, NaN and infinite values as null."""
     finite = pl.when(cs.float().is_finite()).then(cs.float())
     ready = rows.with_columns(cs.date().cast(pl.String), finite)
     return ready.to_dict(as_series=False)
 
 
 def json_ready(figures: Content) -> Content:
-    """Return figures with days as texts."""
+    """Return figures with days as text."""
     return {
         key: value.isoformat() if hasattr(value, "isoformat") else value for key, value in figures.items()
     }

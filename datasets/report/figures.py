@@ -32,10 +32,10 @@ _LABELS: Final = {
     "sortino": "Sortino ratio",
 }
 _SHARES: Final = {"annualised_return": "% a year", "volatility": "% a year", "hit_rate": "% of weeks"}
-"""Figures that are fractions -> their label as per cent."""
+"""Figures that are fractions -> their unit when shown in per cent."""
 _MONEY: Final = {"pnl": "% of initial equity", "max_drawdown": "% of initial equity"}
-"""The same for amounts of a normalised ledger, whose unit is a ratio."""
-_STANDING: Final = {
+"""Amounts of a normalised ledger, whose unit is a ratio -> their unit when shown in per cent."""
+_EVIDENCE: Final = {
     Checked.REPRODUCED: "sealed, and reproduced from its tables",
     Checked.COMPUTED: "computed",
     Checked.STATED: "sealed, and no table supports it",
@@ -55,39 +55,39 @@ _TWO_DECIMALS: Final = frozenset({"percentage_points", "per_year", "period_sum"}
 
 
 def label(name: str) -> str:
-    """Return the label of a figure, by default its key."""
+    """Return the label of a figure; by default, its key in words."""
     return _LABELS.get(name, name.replace("_", " ").capitalize())
 
 
 def number(value: float | None, digits: int = 4) -> Markup:
-    """Return a number to four significant digits."""
+    """Format a number, by default to four significant digits."""
     return _exact(value, lambda x: significant(x, digits))
 
 
 def percent(value: float | None, digits: int = 2) -> Markup:
-    """Return a ratio as per cent."""
+    """Format a ratio in per cent."""
     return _exact(value, lambda x: f"{100 * x:,.{digits}f} %")
 
 
 def points(value: float | None) -> Markup:
-    """Return percentage points as per cent."""
+    """Format percentage points in per cent."""
     return _exact(value, lambda x: f"{x:,.2f} %")
 
 
 def fixed(value: float | None) -> Markup:
-    """Return a number with two decimals."""
+    """Format a number with two decimals."""
     return _exact(value, lambda x: f"{x:.2f}")
 
 
 def _exact(value: float | None, write: Callable[[float], str]) -> Markup:
-    """Return a formatted number with its exact value as data; a dash for null."""
+    """Format a number, with its exact value in a `data` element; a dash for null."""
     if value is None:
         return Markup(DASH)  # noqa: S704 - a constant
     return Markup('<data value="{}">{}</data>').format(repr(value), write(value))
 
 
 def entry(statistic: Mapping[str, Any], name: str = "", *, unit: bool = True) -> Markup:
-    """Return the value of a statistic, with its unit unless the head of its column has that; its reason where it is withheld."""
+    """Format the value of a statistic, with its unit unless the table header has it; or the reason why it is withheld."""
     value = statistic["value"]
     if value is None:
         return withheld(statistic.get("withheld_reason"))
@@ -102,19 +102,19 @@ def entry(statistic: Mapping[str, Any], name: str = "", *, unit: bool = True) ->
 
 
 def of_equity(sheets: Iterable[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:
-    """Return a figure of several sheets, amounts as fractions of the opening equity of each run."""
+    """Return a figure of several sheets, with amounts as fractions of each run's opening equity."""
     values = [(sheet["metrics"]["core"][name], sheet["equity_basis"]) for sheet in sheets]
     return [
-        {**one, "value": one["value"] / basis, "unit": "ratio"}
-        if one["unit"] == "base_currency_units" and one["value"] is not None
-        else one
-        for one, basis in values
+        {**statistic, "value": statistic["value"] / basis, "unit": "ratio"}
+        if statistic["unit"] == "base_currency_units" and statistic["value"] is not None
+        else statistic
+        for statistic, basis in values
     ]
 
 
 def unit(statistics: Iterable[Mapping[str, Any] | None], name: str) -> str:
-    """Return the common unit of some statistics for the head of their row or column; "" if they differ."""
-    units = {_unit(one, name) for one in statistics if one and one["value"] is not None}
+    """Return the common unit of statistics for the header of their row or column; "" if their units differ."""
+    units = {_unit(x, name) for x in statistics if x and x["value"] is not None}
     return units.pop() if len(units) == 1 else ""
 
 
@@ -125,12 +125,12 @@ def _unit(statistic: Mapping[str, Any], name: str) -> str:
 
 
 def basis(statistic: Mapping[str, Any]) -> str:
-    """Return the time basis of a figure: a year, a period; empty if it has none."""
+    """Return the time basis of a figure, annualised or per period; empty if it has none."""
     return {"annualised": "annualised", "per_period": "per period"}.get(statistic["annualisation"], "")
 
 
 def day(text: str) -> str:
-    """Format a day, or the day of an instant.
+    """Format a day, or the day of a timestamp.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def day(text: str) -> str:
 
 
 def dated(message: str) -> str:
-    """Format the days and instants in a message.
+    """Format the days and timestamps in a message.
 
     Examples
     --------
@@ -153,15 +153,15 @@ def dated(message: str) -> str:
     def for_people(match: re.Match[str]) -> str:
         try:
             return day(match[0]) + (f", {match[1]} UTC" if match[1] else "")
-        except ValueError:  # not a valid day, but text of a seal
+        except ValueError:  # not a valid day: arbitrary text from a seal
             return match[0]
 
     return _ISO_DAY.sub(for_people, message)
 
 
 def standing(statistic: Mapping[str, Any]) -> str:
-    """Return the evidence of a figure in words, and the sealed value if another one is shown."""
-    words = _STANDING.get(statistic["checked"], "")
+    """Return the evidence for a figure in words, and the sealed value if it differs from the shown one."""
+    words = _EVIDENCE.get(statistic["checked"], "")
     if "sealed_value" not in statistic:
         return words
     convention = statistic["sealed_convention"]
@@ -181,14 +181,14 @@ def measured(check: Mapping[str, Any], name: str) -> Markup:
 
 
 def banded(name: str, value: float, equity_basis: float) -> Markup:
-    """Format a figure of the bands like elsewhere on the sheet, for a given opening equity."""
+    """Format a figure of the bands like the same figure elsewhere on the sheet."""
     if name in _SHARES or (name in _MONEY and equity_basis == 1):
         return percent(value)
     return points(value) if name == "max_drawdown_pct" else number(value)
 
 
 def span(window: Mapping[str, str | None] | None) -> str:
-    """Return the days of a window in words; of the run if there is none."""
+    """Return the days of a window in words; None means the whole run."""
     if window is None:
         return "the whole run"
     first, last = window["from"], window["to"]
@@ -203,7 +203,7 @@ def withheld(reason: str | None) -> Markup:
 
 
 def significant(value: float, digits: int = 4) -> str:
-    """Format a number to four significant digits, with grouped thousands.
+    """Format a number to some significant digits, with grouped thousands.
 
     Examples
     --------
@@ -222,6 +222,6 @@ def significant(value: float, digits: int = 4) -> str:
 
 
 def reason(metrics: Mapping[str, Any], *blocks: str) -> str:
-    """Return why a block of the metrics is null, from the warnings and notices of the answer."""
+    """Return the reason why a block of the metrics is null, from the warnings and notices of the answer."""
     reasons = [x["message"] for member in CODES for x in metrics[member] if x.get("block") in blocks]
     return " ".join(reasons) or "the data of the run do not determine it"

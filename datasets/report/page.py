@@ -1,4 +1,4 @@
-"""Rendering of a tear sheet: one self-contained HTML document."""
+"""Render a tear sheet as one self-contained HTML document."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FILTERS: Final = (
     *("label", "number", "fixed", "points", "percent", "entry", "unit", "basis", "day", "dated"),
     *("of_equity", "measured", "span", "standing", "withheld"),
 )
-"""Functions of :mod:`datasets.report.figures` that the templates apply."""
+"""Functions of :mod:`datasets.report.figures` that are filters in the templates."""
 _END_OF_SCRIPT: Final = re.compile(r"<(?=/script|!--)", re.IGNORECASE)
 
 
@@ -38,15 +38,15 @@ def render(sheets: Sequence[Content], compared: Content | None = None) -> str:
     Parameters
     ----------
     sheets
-        What :func:`datasets.report.content.content` read of each alpha.
+        Result of :func:`datasets.report.content.content` for each alpha.
     compared
-        What :func:`datasets.report.compared.compared` made of them; None for one alpha.
+        Result of :func:`datasets.report.compared.compared`; None for one alpha.
 
     Returns
     -------
     str
-        HTML that runs the scripts standing in it and loads no file: its own policy forbids any other. The same
-        content gives the same text.
+        HTML whose content security policy allows only its inline scripts and styles, and no other files. The same content
+        gives the same text.
     """
     styles = _asset("sheet.css")
     scripts = [_script(charts.library().decode()), _script(_chart_script()), _script(_asset("sheet.js"))]
@@ -68,7 +68,7 @@ def render(sheets: Sequence[Content], compared: Content | None = None) -> str:
             policy=policy,
             styles=Markup(styles),  # noqa: S704 - our own file
             scripts=[Markup(script) for script in scripts],  # noqa: S704 - our own files and the library
-            data=Markup(data),  # noqa: S704 - JSON in which no tag can begin
+            data=Markup(data),  # noqa: S704 - JSON without "<", so no tag can begin
             made_by=NAME if version == UNKNOWN else f"{NAME} {version}",
         )
     )
@@ -82,7 +82,7 @@ def _chart_script() -> str:
 
 
 def _script(text: str) -> str:
-    """Return a script for inline use, which must not contain the end tag."""
+    """Escape a script for inline use, so that it does not contain an end tag."""
     return _END_OF_SCRIPT.sub(r"\\x3c", text)
 
 

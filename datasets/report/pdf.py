@@ -1,4 +1,4 @@
-"""Printing of a page to PDF with a local browser; a PDF library would render every chart a second time."""
+"""Print a page to PDF with a local browser, because a PDF library would need a second implementation of every chart."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def find_browser() -> str:
     Raises
     ------
     SettingsError
-        When there is none.
+        When no browser is on the PATH.
     """
     for name in BROWSERS:
         program = shutil.which(name)
@@ -61,28 +61,28 @@ def print_page(browser: str, page: Path, target: Path) -> None:
     Parameters
     ----------
     browser
-        As of :func:`find_browser`.
+        Result of :func:`find_browser`.
     page
         The HTML file.
     target
-        The file to write.
+        The PDF file to write.
 
     Raises
     ------
     PrintingFailed
-        When the browser ends without having written it; the message holds its last line.
+        When the browser does not write the file; the message has the last line of its output.
     """
     with tempfile.TemporaryDirectory(prefix="alpha-results-print-") as profile:
         command = [browser, *_QUIET, f"--user-data-dir={profile}"]
         if hasattr(os, "geteuid") and os.geteuid() == 0:
-            command.append("--no-sandbox")  # Chromium refuses to run as root otherwise
+            command.append("--no-sandbox")  # otherwise Chromium refuses to run as root
         command += [f"--print-to-pdf={target.resolve()}", f"{page.resolve().as_uri()}#print"]
         try:
-            done = subprocess.run(  # noqa: S603 - the machine's own browser, and a page that loads no other file
+            result = subprocess.run(  # noqa: S603 - the machine's own browser, and a page that loads no other file
                 command, capture_output=True, text=True, errors="replace", check=False, timeout=_SECONDS
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise PrintingFailed(f"{browser} did not print the page: {error}") from error
-        if done.returncode or not target.is_file() or not target.stat().st_size:
-            last = (done.stderr.strip().splitlines() or ["it wrote no message"])[-1]
-            raise PrintingFailed(f"{browser} did not print the page (exit code {done.returncode}): {last}")
+        if result.returncode or not target.is_file() or not target.stat().st_size:
+            last = (result.stderr.strip().splitlines() or ["it wrote no message"])[-1]
+            raise PrintingFailed(f"{browser} did not print the page (exit code {result.returncode}): {last}")

@@ -1,6 +1,6 @@
 "use strict";
-// Draws the charts of a tear sheet from the data that stands in the file. `Chart` is the library, `charts` the makers of
-// charts that the explorer uses as well; nothing is asked for.
+// Draws the charts of a tear sheet from the data in the file. `Chart` is the chart library; `charts` has the chart functions
+// shared with the explorer. The script makes no requests.
 {
   const { sheets, compared } = JSON.parse(document.getElementById("data").textContent);
 
@@ -12,7 +12,7 @@
   const growth = (columns) =>
     columns.date.map((date, i) => ({ date, growth: columns.cumulative_return[i] === null ? null : 1 + columns.cumulative_return[i] }));
 
-  /** What each kind of chart is made of; null where the sheet withholds it. */
+  /** Kind of chart -> function that creates it from a sheet. */
   const makers = {
     equity: (sheet, theme) =>
       charts.equity(
@@ -70,7 +70,7 @@
     document.documentElement.dataset.drawn = String(drawn.length);
   };
 
-  /** Draws every chart once more for paper: in the colours of a white page, at its width, three points to each of the page's. */
+  /** Draws every chart again for print: in the colours of a white page, at its width, with three pixels per CSS pixel. */
   const drawForPaper = () => {
     if (document.querySelector(".paper canvas") !== null) return;
     for (const figure of figures) {
@@ -90,7 +90,7 @@
     return made;
   };
 
-  // What an alpha comes to, in sentences.
+  // The conclusions on an alpha, in sentences.
   for (const list of document.querySelectorAll("[data-conclusions]")) {
     const sheet = sheets[Number(list.dataset.conclusions)];
     const sentences = charts.conclusions({
@@ -106,7 +106,7 @@
     for (const { about, text } of sentences) list.appendChild(element("li", text)).dataset.about = about;
   }
 
-  // Returns of months and years.
+  // Monthly and yearly returns.
   for (const table of document.querySelectorAll("[data-months]")) {
     const years = charts.calendar(rows(sheets[Number(table.dataset.months)].equity.columns)) ?? [];
     const percent = (value) => (value === null ? "" : (Number((value * 100).toFixed(1)) || 0).toFixed(1));

@@ -260,7 +260,7 @@ def test_a_sheets_benchmark_matches_the_api(root: Path, market: Path, api: ApiCl
         f"/v1/benchmarks/{actual['symbol']}/daily?from={days[0]}&to={days[-1]}&limit=5000", api.key()
     )
     is_that_of_the_interface_from_the_close_before(actual, answer)
-    assert f"counts from its close of {day(actual['summary']['previous_date'])}" in page.text
+    assert f"starts at its close of {day(actual['summary']['previous_date'])}" in page.text
 
 
 def is_that_of_the_interface_from_the_close_before(actual: Any, answer: Any) -> None:
