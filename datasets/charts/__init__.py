@@ -1,8 +1,8 @@
-"""Charts in a browser: the library Chart.js, and the modules that turn figures into its charts.
+"""Charts in a browser: the library Chart.js, and the modules that create charts from figures.
 
-The explorer and tear sheets share them. Chart.js comes as one file of the package `chartkick`, whose code is not used: it has no
-dependencies and runs without eval and inline styles, which ECharts and Plotly need. The modules beside this file import only one
-another and make no requests.
+The explorer and tear sheets share them. Chart.js is one file of the package `chartkick`, whose code is not used. It has no
+dependencies and, unlike ECharts and Plotly, runs without eval and inline styles. The modules beside this file import only each
+other and make no requests.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ MODULES: Final = ("charts.js", "returns.js")
 
 
 def library() -> bytes:
-    """Return Chart.js with its time axis, a script that defines the global `Chart`."""
+    """Return the script of Chart.js with its time axis, which defines the global `Chart`."""
     library_file = next(file for file in files(_PACKAGE) or () if file.name == _LIBRARY)
     return Path(str(library_file.locate())).read_bytes()
 
 
 def modules() -> dict[str, bytes]:
-    """Return the modules that make charts and sentences from figures: name -> text, each after its imports."""
+    """Return the modules that create charts and sentences from figures: name -> text, each after the modules it imports."""
     return {name: Path(__file__).with_name(name).read_bytes() for name in MODULES}

@@ -1,6 +1,6 @@
-// Figures in, charts out: each function returns {title, about, config, table}, where `config` is for the library
-// (new Chart(canvas, config)) and `table` the same figures as columns with units and rows, for a file or a reader.
-// Nothing is asked for or stored here, and nothing is computed that the interface gives.
+// Charts from figures: each function returns {title, about, config, table}. `config` is for the library (new Chart(canvas, config)),
+// and `table` has the same figures as rows and columns with units, for downloads and screen readers.
+// These functions make no requests, store nothing, and compute nothing that the API already returns.
 
 const PERCENT = 100;
 const DASH = [5, 4];
@@ -8,7 +8,7 @@ const HALF_WEEK = 3.5 * 24 * 3600 * 1000;
 
 // ---- values ----
 
-/** Milliseconds of a day's local midnight: the time axis prints local days, so a day stays the day it is. */
+/** Milliseconds of a day's local midnight, because the time axis shows local days. */
 export function day(text) {
   const [year, month, number] = text.split("-").map(Number);
   return new Date(year, month - 1, number).getTime();
@@ -27,7 +27,7 @@ export function months() {
   return MONTHS;
 }
 
-/** A day, or the day of an instant, for people: 3 Mar 2024. */
+/** Format a day, or the day of a timestamp: 3 Mar 2024. */
 export function dayText(text) {
   const [year, month, number] = text.slice(0, 10).split("-");
   return `${Number(number)} ${MONTHS[Number(month) - 1]} ${year}`;
@@ -35,12 +35,12 @@ export function dayText(text) {
 
 const ISO_DAY = /\b\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?:T(\d\d:\d\d)[\d:.]*(?:Z|\+00:00))?\b/g;
 
-/** A message of the interface for people: its days, and the minutes of its instants, are written as everywhere on the page. */
+/** Format the days and timestamps in a message of the API like everywhere on the page. */
 export function dated(message) {
   return message.replace(ISO_DAY, (text, minutes) => `${dayText(text)}${minutes ? `, ${minutes} UTC` : ""}`);
 }
 
-/** A number with as many digits as say something; a dash for null. */
+/** Format a number to its significant digits; a dash for null. */
 export function shown(value, digits = 3) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (value === 0) return "0";
@@ -50,10 +50,10 @@ export function shown(value, digits = 3) {
   return value.toLocaleString("en-GB", { minimumFractionDigits: Math.min(places, 6), maximumFractionDigits: Math.min(places, 6) });
 }
 
-/** A number of rows, sessions or the like, as text. */
+/** Format a count of rows, sessions or the like. */
 const counted = (value) => value.toLocaleString("en-GB");
 
-/** A value of an axis, with as many decimals as its ticks need to differ. */
+/** Format a value of an axis with enough decimals to tell its ticks apart. */
 export function tick(value, at, ticks) {
   const step = ticks.length > 1 ? Math.min(...ticks.slice(1).map((one, i) => Math.abs(one.value - ticks[i].value))) : Math.abs(value) || 1;
   const places = Math.min(8, Math.max(0, Math.ceil(-Math.log10(step) - 1e-6)));
@@ -63,7 +63,7 @@ export function tick(value, at, ticks) {
 const times = (value) => `${shown(value, 4)}×`;
 const percent = (value) => `${shown(value)} %`;
 
-// ---- what all charts share ----
+// ---- shared by all charts ----
 
 export function base(theme, type = "line") {
   return {
@@ -113,7 +113,7 @@ export function axis(theme, title, more = {}) {
   };
 }
 
-/** An axis of growth, plain or logarithmic: the library itself writes every tick of a logarithmic one. */
+/** An axis of growth, linear or logarithmic; the library alone would label every tick of a logarithmic axis. */
 function growthAxis(theme, log, more = {}) {
   return axis(theme, log ? "growth of 1 (×, log)" : "growth of 1 (×)", {
     type: log ? "logarithmic" : "linear",
@@ -158,7 +158,7 @@ export function withTips(config, write) {
   return config;
 }
 
-/** Hide some of a chart's lines from its legend and its tips, such as the edges of a band. */
+/** Hide some lines of a chart, such as the edges of a band, from the legend and the tooltips. */
 function hideFromReader(config, isHidden) {
   config.options.plugins.legend.labels.filter = (item, data) => !isHidden(data.datasets[item.datasetIndex]);
   config.options.plugins.tooltip.filter = (item) => !isHidden(item.dataset);
@@ -173,8 +173,8 @@ function faded(colour, strength) {
 // ---- the charts of one alpha ----
 
 /**
- * Growth of one unit and drawdown, session by session.
- * rows: as /equity-curve; benchmark: null or {symbol, points: [{date, growth}]}, its growth from the same base.
+ * Growth of one unit and drawdown by session.
+ * rows: as /equity-curve; benchmark: null or {symbol, points: [{date, growth}]}, with the same base.
  */
 export function equity({ book, rows, benchmark = null, log = false }, theme) {
   const x = rows.map((row) => day(row.date));
@@ -231,7 +231,7 @@ export function bandwidth(n) {
   return lag;
 }
 
-/** Mean of a series with its Newey-West standard error, as the interface computes them; null below ten observations. */
+/** Mean of a series with its Newey-West standard error, as in the API; null below ten observations. */
 export function neweyWest(series) {
   const n = series.length;
   if (n < 10) return null;
@@ -300,7 +300,7 @@ export function weeklyIc({ weekly, span, test = null, over = "Mean of the whole 
       : []),
   ];
   config.options.scales = {
-    // Without an offset of its own: the library would leave room for half a tick at each end, which is half a year on a small screen.
+    // No offset: the library would pad half a tick at each end, which is half a year on a small screen.
     x: { ...timeAxis(theme, "week"), offset: false, min: x[0] - HALF_WEEK, max: x.at(-1) + HALF_WEEK },
     y: axis(theme, "rank IC", { ticks: { callback: tick, maxTicksLimit: 7 } }),
   };
@@ -484,7 +484,7 @@ export function exposures({ rows }, theme) {
   };
 }
 
-/** names: [{symbol, net_pnl}] in any order; the best and the worst of them are shown, in parts of the equity that the day `since` opened with. */
+/** names: [{symbol, net_pnl}] in any order; shows the best and worst, as fractions of the opening equity on the day `since`. */
 export function bestAndWorst({ names, equity, since, count = 8 }, theme) {
   const sorted = [...names].sort((a, b) => b.net_pnl - a.net_pnl || (a.symbol < b.symbol ? -1 : 1));
   const picked = sorted.length > 2 * count ? [...sorted.slice(0, count), ...sorted.slice(-count)] : sorted;

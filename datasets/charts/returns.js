@@ -1,4 +1,4 @@
-// Daily returns by month and by size, rolling risk, and what an alpha comes to in sentences; made of rows and figures that are served.
+// Daily returns by month and by size, rolling risk, and conclusions in sentences, from served rows and figures.
 
 import { axis, bars, base, day, dayText, line, shown, tQuantile, tick, timeAxis, withTips } from "./charts.js";
 
@@ -8,7 +8,7 @@ const NEUTRAL = 0.2;
 const asPercent = (value) => `${shown(value * 100)} %`;
 const grown = (returns) => returns.reduce((growth, value) => growth * (1 + value), 1) - 1;
 
-/** Returns of the months and years of an equity curve, compounded; months without a session are null. */
+/** Compounded monthly and yearly returns of an equity curve; months without a session are null. */
 export function calendar(rows) {
   const years = new Map();
   for (const { date, period_return: value } of rows) {
@@ -24,7 +24,7 @@ export function calendar(rows) {
   }));
 }
 
-/** rows: as /equity-curve; how often daily returns of each size came. */
+/** rows: as /equity-curve; histogram of the daily returns. */
 export function distribution({ rows }, theme) {
   const returns = rows.map((row) => row.period_return).filter((value) => value !== null);
   const reach = Math.max(...returns.map(Math.abs)) || 1;
@@ -77,7 +77,7 @@ export function rollingRisk({ points }, theme) {
   };
 }
 
-/** points: as exposures.models[].rolling: the betas of the sessions up to each. */
+/** points: as exposures.models[].rolling: betas over the sessions up to each date. */
 export function rollingBeta({ points, sessions }, theme) {
   const x = points.map((point) => day(point.date));
   const names = Object.keys(points[0].betas);
@@ -106,13 +106,13 @@ function correlation(one, other) {
   return both / Math.sqrt(first * second);
 }
 
-/** Returns from one point of growth to the next, by day; the first is from 1. */
+/** Daily returns of a growth curve, which starts from 1. */
 const returnsOf = (points) => new Map(points.map(({ date, growth }, i) => [date, growth / (i === 0 ? 1 : points[i - 1].growth) - 1]));
 
 /**
- * What an alpha comes to, a sentence each; what is not there, or withheld, has none.
- * test: nwt.ic; why: the reason where it is null; rows: as /equity-curve; benchmark: {symbol, points: [{date, growth}]};
- * delivered: signal.delivered; deciles: ic_deciles, of the signal before smoothing, where the other is not there; names: [{symbol, net_pnl}]; costs: as research.costs; all of them may be null.
+ * Conclusions on an alpha, one sentence per topic; a missing or withheld input gives no sentence.
+ * test: nwt.ic; why: the reason if it is null; rows: as /equity-curve; benchmark: {symbol, points: [{date, growth}]};
+ * delivered: signal.delivered; deciles: ic_deciles, of the signal before smoothing, used without `delivered`; names: [{symbol, net_pnl}]; costs: as research.costs; all may be null.
  */
 export function conclusions({ book, test, why, rows, benchmark, delivered, deciles, names, costs }) {
   const sentences = [];
