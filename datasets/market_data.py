@@ -98,25 +98,24 @@ def read_symbols(
     StorageUnavailable
         When the store does not answer.
     """
-    address = os.environ.get(_SETTING) if market_data is None else os.fspath(market_data)
-    if not address:
+    place = os.environ.get(_SETTING) if market_data is None else os.fspath(market_data)
+    if not place:
         raise SettingsError(f"no market data: give a Parquet file or a folder of them, or set {_SETTING}")
-    storage = open_storage(address)
+    storage = open_storage(place)
     files = {
-        f"{address}/{name}".rstrip("/"): storage.read(name, MAX_BYTES)
-        for name in find_files(storage, _SETTING)
+        f"{place}/{name}".rstrip("/"): storage.read(name, MAX_BYTES) for name in find_files(storage, _SETTING)
     }
     benchmarks = read_benchmarks(files)
-    return [_pick(benchmarks, symbol, address) for symbol in symbols]
+    return [_pick(benchmarks, symbol, place) for symbol in symbols]
 
 
-def _pick(benchmarks: Mapping[str, Benchmark], symbol: str | None, address: str) -> Benchmark:
+def _pick(benchmarks: Mapping[str, Benchmark], symbol: str | None, place: str) -> Benchmark:
     if symbol is None:
         if USUAL_BENCHMARK not in benchmarks and len(benchmarks) > 1:
-            raise SettingsError(f"{address} holds {', '.join(benchmarks)}: say which is the benchmark")
+            raise SettingsError(f"{place} holds {', '.join(benchmarks)}: say which is the benchmark")
         symbol = USUAL_BENCHMARK if USUAL_BENCHMARK in benchmarks else next(iter(benchmarks))
     if symbol.upper() not in benchmarks:
-        raise SettingsError(f"{address} holds no row of {symbol.upper()}")
+        raise SettingsError(f"{place} holds no row of {symbol.upper()}")
     return benchmarks[symbol.upper()]
 
 

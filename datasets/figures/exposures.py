@@ -292,8 +292,8 @@ def explain(
     # A compounded return starts at the session before the window, if there is one.
     begin = max(0, rows.start - 1)
 
-    def model(name: str, kind: str, basis: str | None, regressors: Factors) -> dict[str, Any]:
-        returns = returns_between(regressors.days, regressors.returns, ledger.date[begin : rows.stop])[
+    def model(name: str, kind: str, basis: str | None, series: Factors) -> dict[str, Any]:
+        returns = returns_between(series.days, series.returns, ledger.date[begin : rows.stop])[
             rows.start - begin :
         ]
         fitted = exposures(sessions, returns, rolling, less_risk_free=kind == BENCHMARK)
@@ -303,9 +303,9 @@ def explain(
                 "kind": kind,
                 "return_basis": basis,
                 "measured": int(np.count_nonzero(fitted.measured)),
-                "regression": regression_payload(fitted.fit, regressors.names),
-                "attribution": _attribution_payload(regressors.names, fitted.attribution),
-                "rolling": _rolling_payload(regressors.names, fitted.rolling),
+                "regression": regression_payload(fitted.fit, series.names),
+                "attribution": _attribution_payload(series.names, fitted.attribution),
+                "rolling": _rolling_payload(series.names, fitted.rolling),
             }
         )
 
@@ -313,8 +313,8 @@ def explain(
     ends = Window(day(sessions.date, 0), day(sessions.date, -1)) if sessions.date.size else window
     for benchmark in benchmarks:
         days, returns, adjusted = benchmark.returns(ends.rows(benchmark.dates), before=1)
-        series = Factors((benchmark.symbol,), days, returns[:, None])
-        models.append(model(benchmark.symbol, BENCHMARK, RETURN_BASES[0 if adjusted else 1], series))
+        regressor = Factors((benchmark.symbol,), days, returns[:, None])
+        models.append(model(benchmark.symbol, BENCHMARK, RETURN_BASES[0 if adjusted else 1], regressor))
     if factors is not None:
         models.append(model(FACTORS, FACTORS, None, factors))
     return {

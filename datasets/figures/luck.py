@@ -276,7 +276,7 @@ def _measure_returns(
     if isinstance(ledger, Unavailable):
         return Returns(0, ledger, counted), Returns(0, ledger)
     returns = period_returns(ledger.starting, ledger.ending)
-    over_risk_free = returns - ledger.risk_free
+    excess = returns - ledger.risk_free
     solvent = solvent_returns(ledger.starting, ledger.ending)
     excess_trials = None
     if groups is not None and not isinstance(trials, Unavailable):
@@ -286,13 +286,10 @@ def _measure_returns(
     if isinstance(solvent, Unavailable):
         moments = excess_moments = solvent
     else:
-        moments, excess_moments = (
-            sharpe_moments(returns),
-            sharpe_moments(over_risk_free, "daily excess returns"),
-        )
+        moments, excess_moments = sharpe_moments(returns), sharpe_moments(excess, "daily excess returns")
     return (
         Returns(int(measured(returns).size), moments, counted),
-        Returns(int(measured(over_risk_free).size), excess_moments, excess_trials),
+        Returns(int(measured(excess).size), excess_moments, excess_trials),
     )
 
 

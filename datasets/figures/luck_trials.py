@@ -113,7 +113,7 @@ def known_trials(
         Trials, with an Unavailable count if no source has one.
     """
     if stated is not None:
-        return _same_for_both(stated, "request", deviation, {})
+        return _for_both(stated, "request", deviation, {})
     passed_over: dict[str, str] = {}
     if luck.sealed > 1 and luck.distinct != 1:
         return _sealed(luck, deviation)
@@ -125,22 +125,20 @@ def known_trials(
         )
     if not described:
         reason = f"the key may not call {DESCRIPTION} for the search values of this alpha; `trials` states their number"
-        return _same_for_both(
-            Unavailable(ACCESS_LIMITED, reason, "description"), None, deviation, passed_over
-        )
+        return _for_both(Unavailable(ACCESS_LIMITED, reason, "description"), None, deviation, passed_over)
     if luck.searched is not None and luck.searched > MAX_TRIALS:
         reason = (
             f"the search values have more than {MAX_TRIALS} combinations; `trials` states how many were tried"
         )
-        return _same_for_both(Unavailable("insufficient_data", reason), None, deviation, passed_over)
+        return _for_both(Unavailable("insufficient_data", reason), None, deviation, passed_over)
     if luck.searched is not None and luck.searched > 1:
-        return _same_for_both(luck.searched, "seal", deviation, passed_over)
+        return _for_both(luck.searched, "seal", deviation, passed_over)
     if luck.searched is not None:
         passed_over[SEARCH_VALUES] = (
             "the description names a single combination of search values, which is no search"
         )
     if isinstance(readable, Unavailable):
-        return _same_for_both(readable, None, deviation, passed_over)
+        return _for_both(readable, None, deviation, passed_over)
     return _of_catalogue(luck, readable, deviation, passed_over)
 
 
@@ -169,7 +167,7 @@ def with_deflated_sharpe(luck: Luck, trials: Trials) -> dict[str, Any]:
     return {**data, "excess": _with_block(luck.data["excess"], excess), "withheld": withheld}
 
 
-def _same_for_both(
+def _for_both(
     count: int | Unavailable, source: str | None, deviation: float | None, passed_over: Mapping[str, str]
 ) -> Trials:
     """Return trials with the same count, or reason for none, for returns and excess returns."""
