@@ -26,7 +26,7 @@ _FIELD: Final = {Mode.LIST: "ids", Mode.PREFIX: "prefixes"}
 
 @dataclass(frozen=True)
 class AllowList:
-    """A set of names: all, those listed, or those with one of some prefixes.
+    """A set of names: all, those listed, or those that start with one of several prefixes.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class AllowList:
         return name.startswith(self.values)
 
     def intersection(self, other: AllowList) -> AllowList:
-        """Return the list that allows a name exactly if both do; of two lists of ids in the order of this one."""
+        """Return the list that allows exactly the names that both allow; ids keep the order of this list."""
         if other.mode is Mode.ALL:
             return self
         if self.mode is Mode.ALL:
@@ -71,7 +71,7 @@ class AllowList:
         return AllowList(Mode.PREFIX, tuple(dict.fromkeys(longer)))
 
     def without(self, names: tuple[str, ...]) -> AllowList:
-        """Return the same list less some ids; the other modes are returned as they are."""
+        """Return the list without some ids; lists of other modes are returned unchanged."""
         if self.mode is not Mode.LIST or self._members.isdisjoint(names):
             return self
         return AllowList(Mode.LIST, tuple(x for x in self.values if x not in names))
@@ -83,7 +83,7 @@ class AllowList:
         return {"mode": self.mode.value, _FIELD[self.mode]: list(self.values)}
 
     def dumps(self) -> str:
-        """Return `to_json` as the compact text in the store."""
+        """Return `to_json` as compact JSON text, as it is stored."""
         return json.dumps(self.to_json(), separators=(",", ":"))
 
     @classmethod
@@ -106,6 +106,6 @@ def clamp(granted: str, ceiling: str) -> AllowList:
 ALL: Final = AllowList(Mode.ALL)
 """Every name."""
 DEFAULT_CEILING: Final = AllowList(Mode.LIST, META_IDS)
-"""Default endpoints of an account, and so of its keys."""
+"""Default ceiling of an account's endpoints, and so the default endpoints of its keys."""
 DEFAULT_ALPHAS: Final = AllowList(Mode.PREFIX, ("Test_",))
-"""Default alphas and runs of a key: those for testing."""
+"""Default alphas and runs of a key: the test alphas."""

@@ -1,4 +1,4 @@
-"""The checks of a call that precede those of its parameters."""
+"""Authentication and authorisation of calls, before their parameters are checked."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 UNAVAILABLE_RETRY_SECONDS: Final = 1
-"""``Retry-After`` while the store or the counts cannot be reached."""
+"""``Retry-After`` while the store or the limiter is unavailable."""
 _NO_KEY_ID: Final = "0" * 16
-"""The id of no key, to ask whether the store and the limiter answer."""
+"""An id that no key has, to probe the store and the limiter."""
 _REFUSED_STATUS: Final = {
     KeyStatus.REVOKED: ("key_revoked", "This key was revoked; issue another."),
     KeyStatus.SUSPENDED: ("key_suspended", "This key is suspended; ask the operator."),
@@ -47,8 +47,8 @@ class Seen(Protocol):
 class Authenticator:
     """Keys, accounts and limits of one serving process.
 
-    The store is read at every call, so that a change of a key or an account holds from the next call on. The limiter is
-    charged once for every call of a recognised key.
+    Every call reads the store, so a change to a key or an account takes effect at the next call. A call of a recognised
+    key is counted once.
     """
 
     def __init__(self, settings: AccessSettings, store: KeyStore, limiter: Limiter, digests: Digests) -> None:
@@ -65,7 +65,7 @@ class Authenticator:
         Raises
         ------
         SettingsError, StorageUnavailable
-            As `require_serving`, `open_store`, `load_digests` and `open_limiter`.
+            Raised by `require_serving`, `open_store`, `load_digests` or `open_limiter`.
         """
         settings.require_serving()
         store = await open_store(settings, writable=False)
@@ -103,18 +103,18 @@ class Authenticator:
         Parameters
         ----------
         headers
-            Of the request, by name in small letters, several lines of one joined with commas.
+            Request headers by lower-case name; repeated headers are joined with commas.
         client
-            Address of the other end of the connection; None when it has none.
+            Peer address of the connection; None if it has none.
         endpoint
-            What is called; never a public one, which needs no key and is not counted.
+            The endpoint called; never a public one, which needs no key and is not counted.
         seen
-            Given the id of the key once its secret is verified, whatever becomes of the call.
+            Receives the key's id once its secret is verified, whether or not the call is admitted.
 
         Raises
         ------
         ApiError
-            With the documented code. Once the key is recognised its headers hold ``X-RateLimit-*``, and
+            With the documented code. Once the key is recognised, its headers include ``X-RateLimit-*``, and
             ``Retry-After`` on 429 and 503.
         """
         record = await self._verified(self._shape.read(headers))
@@ -129,14 +129,14 @@ class Authenticator:
             status = await self._limiter.hit(record.id, rate)
         except StorageUnavailable as error:
             raise _unavailable(error) from error
-        answered, refused = rate_headers(rate, status), status.refused
+        limit_headers, refused = rate_headers(rate, status), status.refused
         if refused is not None:
             limit = rate.by_option()[refused.option]
             raise ApiError(
                 refused.code,
                 f"The key's limit of {limit} {'call' if limit == 1 else 'calls'} in {refused.span} is used up.",
                 {"window": refused.name, "limit": limit},
-                answered,
+                limit_headers,
             )
         rights = rights_of(record)
         caller = Caller(
@@ -148,21 +148,21 @@ class Authenticator:
             rights.expose_raw,
             status,
             address,
-            answered,
+            limit_headers,
         )
         if endpoint.id not in caller.callable_ids:
-            raise endpoint_not_allowed(endpoint.id, headers=answered)
+            raise endpoint_not_allowed(endpoint.id, headers=limit_headers)
         return caller
 
     async def _verified(self, token: Token) -> KeyRecord:
-        """Return the record of the key presented, in use and with its secret verified."""
-        # The same work for every id, so that its time does not reveal whether the id exists.
+        """Return the record of the presented key, after checking its secret, status and expiry."""
+        # The same work for every id, so that timing does not reveal whether the id exists.
         try:
             record = await self._store.key_or_another(token.key_id)
         except StorageUnavailable as error:
             raise _unavailable(error) from error
-        digest, made_with = self._digests.of_nobody if record is None else (record.digest, record.pepper_id)
-        verified = self._digests.verify(token, digest, made_with)
+        digest, pepper_id = self._digests.decoy if record is None else (record.digest, record.pepper_id)
+        verified = self._digests.verify(token, digest, pepper_id)
         if not verified or record is None or record.id != token.key_id or not token.ours:
             raise _no_such_key()
         _require_in_use(record)
@@ -173,12 +173,12 @@ class Authenticator:
         return client_address(client, None if forwarded is None else forwarded.decode("latin-1"), self._hops)
 
     async def sign_link(self, key_id: str, text: str) -> str:
-        """Sign a link in the name of a key that just called.
+        """Sign a link on behalf of a key that just made a call.
 
         Raises
         ------
         ApiError
-            ``upstream_unavailable`` while the store does not answer; ``invalid_api_key`` when the key is gone meanwhile.
+            ``upstream_unavailable`` if the store does not answer; ``invalid_api_key`` if the key or its pepper is gone.
         """
         record = await self._read(Repository.key, key_id)
         signature = record and self._digests.link_signature(record.digest, record.pepper_id, text)
@@ -189,17 +189,19 @@ class Authenticator:
     async def link_holder(
         self, key_id: str, text: str, signature: str, client: str | None, headers: Mapping[bytes, bytes]
     ) -> Rights:
-        """Return the rights of a link's key now; links are not counted, the call that signed them was.
+        """Return the present rights of the key that signed a link.
+
+        Use of a link is not counted; the call that signed it was.
 
         Raises
         ------
         ApiError
-            ``link_invalid`` unless the signature is that of the text by this key; then whatever the key itself would be
-            refused for: its status, its account, the address it is used from.
+            ``link_invalid`` unless this key signed the text; otherwise the refusal that a call with the key would get for
+            its status, expiry, account or address.
         """
         record = await self._read(Repository.key, key_id)
-        digest, made_with = self._digests.of_nobody if record is None else (record.digest, record.pepper_id)
-        expected = self._digests.link_signature(digest, made_with, text) or ""
+        digest, pepper_id = self._digests.decoy if record is None else (record.digest, record.pepper_id)
+        expected = self._digests.link_signature(digest, pepper_id, text) or ""
         if not hmac.compare_digest(expected.encode(), signature.encode()) or record is None:
             raise ApiError("link_invalid", "This link was altered, or was not signed here; ask for another.")
         _require_in_use(record)
@@ -220,7 +222,7 @@ class Authenticator:
         return await self._uses(await self._read(Repository.keys, account_id))
 
     async def key(self, key_id: str) -> KeyUse | None:
-        """Return one key, revoked ones included; None when there is none."""
+        """Return a key, even a revoked one; None if it does not exist."""
         record = await self._read(Repository.key, key_id)
         return None if record is None else (await self._uses([record]))[0]
 
@@ -235,10 +237,10 @@ class Authenticator:
         ]
 
     async def _read(
-        self, act: Callable[Concatenate[Repository, P], T], *args: P.args, **kwargs: P.kwargs
+        self, operation: Callable[Concatenate[Repository, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         try:
-            return await self._store.run(act, *args, **kwargs)
+            return await self._store.run(operation, *args, **kwargs)
         except StorageUnavailable as error:
             raise _unavailable(error) from error
 
@@ -260,7 +262,7 @@ def rate_headers(rate: RateLimit, status: LimitStatus) -> dict[str, str]:
 
 
 def _unavailable(error: StorageUnavailable) -> ApiError:
-    """Fail closed: return the refusal of a call while the store or the limiter cannot be reached."""
+    """Return the refusal of a call while the store or the limiter is unavailable: calls fail closed."""
     _log.warning("access_unavailable", reason=str(error), cause=type(error.__cause__).__name__)
     return ApiError(
         "upstream_unavailable",
@@ -283,7 +285,7 @@ def _require_in_use(record: KeyRecord) -> None:
 
 
 def _refusal(record: KeyRecord, address: IPAddress | None) -> ApiError | None:
-    """Return why a recognised key is refused for its account or its address, before any call is counted."""
+    """Return the refusal of a recognised key for its account or address; such a call is not counted."""
     if not record.account_active:
         return ApiError("account_inactive", "The account that owns this key is deactivated.")
     if record.addresses is not None and not address_allowed(address, record.addresses):

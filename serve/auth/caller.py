@@ -1,6 +1,6 @@
-"""Rights of a key: of an admitted call, of a signed link, and for an inventory.
+"""Rights of a key, for an admitted call, a signed link or an inventory.
 
-Lists are clamped to the ceiling of the key's account, and administrative ids are taken from those who are not administrators.
+Allow-lists are clamped to the ceiling of the key's account; only administrators keep the ids of administrative endpoints.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Rights:
     endpoints, alphas, runs
         Allow-lists in force: the key's clamped to its account's ceiling.
     callable_ids
-        The registry ids in force; administrative ones for administrators only.
+        Ids of the endpoints that the key may call; administrative ones for administrators only.
     expose_raw
         Whether fields and books of the unconditioned signal are visible.
     """
@@ -61,7 +61,7 @@ class Rights:
         return {name: getattr(self, name).to_json() for name in LISTS}
 
     def may_call(self, endpoint_id: str) -> bool:
-        """Whether the endpoint is in the registry and in force for this key."""
+        """Whether the key may call this endpoint; False for an unknown id."""
         return endpoint_id in self.callable_ids
 
     def may_read_alpha(self, alpha_id: str) -> bool:
@@ -73,9 +73,9 @@ class Rights:
         return self.runs.allows(alpha_id)
 
     def require_call(self, endpoint_id: str, consequence: str | None = None) -> None:
-        """Raise the documented 403 unless the endpoint is in force for the key.
+        """Raise the documented 403 unless the key may call the endpoint.
 
-        When another endpoint is called, the consequence says what of it the key may not do.
+        If another endpoint was called, `consequence` says what the key therefore may not do there.
         """
         if endpoint_id not in self.callable_ids:
             raise endpoint_not_allowed(endpoint_id, consequence)
@@ -98,11 +98,11 @@ class Caller(Rights):
     Attributes
     ----------
     status
-        The counts of the key, with this call.
+        The counts of the key, including this call.
     address
-        The caller's behind the trusted proxies, None when none could be read.
+        The client's address behind the trusted proxies; None if it could not be read.
     headers
-        ``X-RateLimit-*``, to be sent with whatever the answer is, errors included.
+        ``X-RateLimit-*``, sent with every answer, errors included.
     """
 
     status: LimitStatus
@@ -143,7 +143,7 @@ def rights_of(record: KeyRecord) -> Rights:
 def endpoint_not_allowed(
     endpoint_id: str, consequence: str | None = None, headers: Mapping[str, str] | None = None
 ) -> ApiError:
-    """Return the refusal of an endpoint that is not in force for a key."""
+    """Return the 403 for an endpoint that a key may not call."""
     message = "This key may not call this endpoint."
     if consequence is not None:
         message = f"This key may not call {endpoint_id}, and so may not {consequence}."

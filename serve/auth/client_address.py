@@ -16,10 +16,10 @@ _MAPPED_BITS: Final = 96
 
 
 def parse_address(text: str) -> IPAddress | None:
-    """Read one hop's text, with or without a port, brackets and zone; None when it is not a valid address.
+    """Read the address of one hop, with or without port, brackets and zone; None if it is not valid.
 
-    An IPv4 address written inside IPv6 (``::ffff:10.0.0.1``) is that IPv4 address, so that a caller has one
-    spelling on every socket.
+    An IPv4-mapped IPv6 address (``::ffff:10.0.0.1``) becomes the IPv4 address, so that a caller has the same address on
+    every socket.
     """
     text = text.strip()
     if text.startswith("["):
@@ -62,9 +62,9 @@ def _networks(stored: str) -> tuple[IPNetwork, ...]:
 
 
 def address_allowed(address: IPAddress | None, stored: str | None) -> bool:
-    """Whether an address is in a key's list as the store keeps it.
+    """Whether an address is in a key's stored list.
 
-    No list allows every address; with a list, an address that could not be read is refused.
+    Without a list every address is allowed; with one, an address that could not be read is refused.
     """
     return stored is None or (
         address is not None and any(address in network for network in _networks(stored))
@@ -85,7 +85,7 @@ def client_address(peer: str | None, forwarded: str | None, hops: int) -> IPAddr
     forwarded
         The values of every ``X-Forwarded-For`` header in the order received, joined with commas; None without any.
     hops
-        Number of trusted proxies. With fewer entries the outermost one counts.
+        Number of trusted proxies. If there are fewer entries, the outermost one is used.
     """
     chain = [] if forwarded is None else forwarded.split(",")
     chain.append(peer or "")

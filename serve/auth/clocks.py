@@ -1,4 +1,4 @@
-"""Time of keys and limits: whole microseconds, so that no database and no language rounds them."""
+"""Times of keys and limits, in whole microseconds, which no database or language rounds."""
 
 from __future__ import annotations
 

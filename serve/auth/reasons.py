@@ -1,4 +1,4 @@
-"""Why the key store or Redis does not answer, for operators and without secrets."""
+"""Reasons why the key store or Redis does not answer, worded for operators and free of secrets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from schemas.errors import StorageUnavailable, StoreRefused, causes
 
 
 class Reason(NamedTuple):
-    """A reason in words, and the error it is raised as."""
+    """The text of a reason, and the class of the error to raise."""
 
     text: str
     kind: type[StorageUnavailable] = StorageUnavailable
@@ -30,7 +30,7 @@ NETWORK: Final[Mapping[type[Exception], Reason]] = {
 def unavailable(
     where: str, error: BaseException, known: Mapping[type[Exception], Reason]
 ) -> StorageUnavailable:
-    """Return the error to raise for a failure: with the reason of the outermost of its causes that has a known one."""
+    """Return the error to raise for a failure, with the reason of its outermost known cause."""
     for cause in causes(error):
         for kind, reason in known.items():
             if isinstance(cause, kind):

@@ -24,7 +24,7 @@ class StoreLocation:
     path
         The file of an SQLite store, else None.
     dsn
-        What asyncpg connects to, else None; may hold a password, so it is never shown.
+        The address for asyncpg, else None; never shown, as it may hold a password.
     shown
         The address without user, password and options, fit for a log or a message.
     """
@@ -40,7 +40,7 @@ class StoreLocation:
         Raises
         ------
         SettingsError
-            When it is neither, or names a database that lives in memory only.
+            If it is neither, or an in-memory database.
         """
         scheme, separator, rest = text.partition("://")
         if separator and scheme in _POSTGRES:
@@ -117,10 +117,10 @@ class AccessSettings:
         env
             Usually ``os.environ``, read as declared; an empty value counts as absent.
         datasets_root
-            The published root. The default files lie next to it and never inside it, so that nothing of
-            them can be mistaken for published data: ``<root>.access.sqlite3``, ``<root>.limits.sqlite3``.
+            The published root. The default files lie next to it and never inside it, so that they cannot be
+            mistaken for published data: ``<root>.access.sqlite3``, ``<root>.limits.sqlite3``.
         overrides
-            Fields of this class by name, as text or value, from flags; those that are None are ignored.
+            Values of flags by field name, as text or parsed; None is ignored.
 
         Raises
         ------

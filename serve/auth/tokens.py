@@ -1,4 +1,4 @@
-"""Tokens: how a request presents one, their shape, how they are made and masked, and how a secret is verified."""
+"""Tokens: their format, reading one from a request, issuing, masking, and verifying the secret."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ SHOWN_LENGTH: Final = 4
 """Characters of the key id that a masked token shows."""
 _ID_ALPHABET: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 NO_PEPPER: Final = "none"
-"""Pepper id of a digest made without one."""
+"""Pepper id of a digest without pepper."""
 NOT_A_KEY: Final = {"WWW-Authenticate": 'Bearer error="invalid_token"'}
 
 
 class Token(NamedTuple):
-    """A token that has the right shape; unless its environment is `ours`, it cannot have been issued here."""
+    """A well-formed token; if not `ours`, it names another environment and was not issued here."""
 
     key_id: str
     secret: str
@@ -48,7 +48,8 @@ class TokenShape:
     def read(self, headers: Mapping[bytes, bytes]) -> Token:
         """Return the token that the headers present, whether or not it was ever issued.
 
-        Their names are in lower case, several lines of one joined with commas: two ``Authorization`` headers are malformed.
+        Header names are in lower case and repeated headers are joined with commas, so two ``Authorization`` headers are
+        malformed.
 
         Raises
         ------
@@ -73,8 +74,8 @@ class TokenShape:
     def parse(self, text: str) -> Token | None:
         """Split a token; None when it has another shape or prefix.
 
-        Any word may stand for the environment and any 16 characters for the id: whether they are of this deployment is
-        for the look-up to find out.
+        Any environment and any id of 16 characters are accepted; the look-up decides whether they belong to this
+        deployment.
         """
         match = self._pattern.fullmatch(text)
         return Token(match[2], match[3], match[1] == self._environment) if match else None
@@ -84,7 +85,7 @@ class TokenShape:
         return f"{self._start}{token.key_id}.{token.secret}"
 
     def mask(self, key_id: str) -> str:
-        """Return what inventories show of a token: its words and the start of its id."""
+        """Return the part of a token that inventories show: prefix, environment and the start of the id."""
         return self._start + key_id[:SHOWN_LENGTH]
 
 
@@ -94,7 +95,7 @@ def new_id() -> str:
 
 
 def could_be_id(text: str) -> bool:
-    """Whether a text is spelled like an id, whether or not there is such a key."""
+    """Whether a text has the format of an id, whether or not the key exists."""
     return len(text) == KEY_ID_LENGTH and set(text) <= set(_ID_ALPHABET)
 
 
@@ -104,52 +105,52 @@ def new_token() -> Token:
 
 
 class Digests:
-    """Digests that are stored in place of secrets, and the verification of a secret.
+    """Computes the digests that are stored in place of secrets, and verifies secrets against them.
 
     The digest is HMAC-SHA256 over id and secret together, keyed by a pepper that is not in the store: a
-    stolen store alone verifies nothing, and a digest copied from one row to another fits neither. The first pepper
-    makes new digests; all of them verify. Digests without a pepper are safe as well, as 256 random bits cannot be guessed.
+    stolen store alone verifies nothing, and a digest copied to another row does not verify there. New digests use the
+    first pepper; old ones verify with any. Digests without a pepper are safe as well, as 256 random bits cannot be guessed.
     """
 
     def __init__(self, peppers: tuple[bytes, ...]) -> None:
         peppers_by_id = {pepper_id(pepper): pepper for pepper in peppers}
         peppers_by_id.setdefault(NO_PEPPER, b"")
-        # Copied for each secret: a new HMAC object would look up its algorithm every time.
+        # Copied for each secret, since a new HMAC object would look up its algorithm.
         self._keyed = {name: hmac.new(pepper, digestmod="sha256") for name, pepper in peppers_by_id.items()}
         self.known = frozenset(self._keyed)
         self.newest = next(iter(self._keyed))
-        self.of_nobody = secrets.token_bytes(hashlib.sha256().digest_size), self.newest
-        """Digest and pepper id that no token verifies against: what the secret of an unknown id is compared with."""
+        self.decoy = secrets.token_bytes(hashlib.sha256().digest_size), self.newest
+        """Digest and pepper id that match no token; the secret of an unknown id is compared with them."""
 
     def make(self, token: Token) -> tuple[bytes, str]:
-        """Return the digest to store and the id of the pepper it was made with."""
+        """Return the digest to store and the id of its pepper."""
         return self._digest(token, self.newest), self.newest
 
-    def verify(self, token: Token, digest: bytes, made_with: str) -> bool:
-        """Whether the token's secret is the one the digest was made from.
+    def verify(self, token: Token, digest: bytes, pepper_id: str) -> bool:
+        """Whether the digest is that of the token's secret.
 
-        Always one HMAC and one comparison in constant time, also when the digest's pepper is not loaded: the work done tells
-        nobody which it was.
+        Always computes one HMAC and compares in constant time, even if the digest's pepper is not loaded, so that timing
+        does not reveal which check failed.
         """
-        usable = made_with in self._keyed
-        computed = self._digest(token, made_with if usable else self.newest)
-        return hmac.compare_digest(computed, digest if usable else self.of_nobody[0]) and usable
+        usable = pepper_id in self._keyed
+        computed = self._digest(token, pepper_id if usable else self.newest)
+        return hmac.compare_digest(computed, digest if usable else self.decoy[0]) and usable
 
-    def link_signature(self, digest: bytes, made_with: str, text: str) -> str | None:
+    def link_signature(self, digest: bytes, pepper_id: str, text: str) -> str | None:
         """Sign a link for a key; None when the pepper of its digest is not loaded.
 
-        The secret is derived from the pepper and the key's own digest, so that no link outlives either, and a
+        The signing key is derived from the pepper and the key's digest, so that no link outlives either, and a
         deployment without a pepper still signs with 256 secret bits.
         """
-        if made_with not in self._keyed:
+        if pepper_id not in self._keyed:
             return None
-        derived = self._keyed[made_with].copy()
-        derived.update(b"link\0" + digest)
-        made = hmac.digest(derived.digest(), text.encode(), "sha256")
-        return base64.urlsafe_b64encode(made).rstrip(b"=").decode("ascii")
+        signing_key = self._keyed[pepper_id].copy()
+        signing_key.update(b"link\0" + digest)
+        signature = hmac.digest(signing_key.digest(), text.encode(), "sha256")
+        return base64.urlsafe_b64encode(signature).rstrip(b"=").decode("ascii")
 
-    def _digest(self, token: Token, made_with: str) -> bytes:
-        keyed = self._keyed[made_with].copy()
+    def _digest(self, token: Token, pepper_id: str) -> bytes:
+        keyed = self._keyed[pepper_id].copy()
         keyed.update(f"{token.key_id}.{token.secret}".encode())
         return keyed.digest()
 

@@ -1,4 +1,4 @@
-"""`accounts`: who owns keys."""
+"""`accounts`: manage the owners of keys."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def _require_published(session: Session, values: Mapping[str, Any], *, unpublish
 
 def _print(
     session: Session,
-    act: Callable[[Administration], Awaitable[Account]],
+    operation: Callable[[Administration], Awaitable[Account]],
     *,
     writable: bool = True,
 ) -> None:
-    session.print_object(session.administer(act, writable=writable).to_json())
+    session.print_object(session.administer(operation, writable=writable).to_json())
 
 
 @accounts.command()
@@ -108,5 +108,5 @@ def deactivate(session: Session, account: str) -> None:
 @click.argument("account")
 @on_store
 def activate(session: Session, account: str) -> None:
-    """Reopen a closed account; its keys work again as they are."""
+    """Reopen a closed account; its keys work again unchanged."""
     _print(session, lambda a: a.accounts.activate(account))

@@ -94,14 +94,14 @@ def issue(
         session.datasets, {name: grants[name] for name in _ALPHA_OPTIONS}, unpublished=unpublished
     )
 
-    async def act(a: Administration) -> tuple[dict[str, Any], str]:
+    async def issue_key(a: Administration) -> tuple[dict[str, Any], str]:
         issued = await a.keys.issue(account, name, like=like, **grants)
         return a.keys.to_json(issued.record), issued.token
 
     with _new_file(profile):
-        row, token = session.administer(act)
+        row, token = session.administer(issue_key)
         _warn_of_ceiling(row, endpoints=grants["endpoints"])
-        # The token first: the key works already, and nothing else shows it again.
+        # The token first: the key already works, and nothing shows the token again.
         _print_token(session, row, token)
         if profile is not None and url is not None:
             _write_profile(profile, make_profile(url, token, row["expires_at"]))
@@ -113,7 +113,7 @@ def _warn_of_ceiling(row: dict[str, Any], *, endpoints: str | None) -> None:
         granted["endpoints"] = row["allow"]["endpoints"]  # the ceiling
     if granted != row["allow"]:
         echo(
-            "The account's ceiling is narrower than what was granted; `allow` is what is in force."
+            "The account's ceiling is narrower than the grants; `allow` shows the grants in force."
             " `accounts set` with --ceiling-endpoints, --ceiling-alphas and --ceiling-runs opens more.",
             err=True,
         )
@@ -171,7 +171,7 @@ def _print_token(session: Session, row: dict[str, Any], token: str, **extra: Any
 @click.option(
     "--grace",
     metavar="DURATION",
-    help="How long the old token works on, such as 12h or 7d; 0s revokes it at once. Without it the old token works until"
+    help="How long the old token still works, such as 12h or 7d; 0s revokes it at once. Without it the old token works until"
     " `keys revoke`.",
 )
 @on_store
@@ -183,11 +183,11 @@ def rotate(session: Session, key_id: str, grace: str | None) -> None:
     """
     seconds = None if grace is None else _seconds(grace)
 
-    async def act(a: Administration) -> tuple[dict[str, Any], str, dict[str, Any]]:
+    async def rotate_key(a: Administration) -> tuple[dict[str, Any], str, dict[str, Any]]:
         issued, old = await a.keys.rotate(key_id, grace_seconds=seconds)
         return a.keys.to_json(issued.record), issued.token, a.keys.to_json(old)
 
-    row, token, old = session.administer(act)
+    row, token, old = session.administer(rotate_key)
     if old["status"] == "revoked":
         echo(f"The old key {old['key_id']} is revoked.", err=True)
     elif old["expires_at"] is not None:
@@ -206,7 +206,7 @@ def _seconds(text: str) -> int:
 
 async def _with_last_use(session: Session, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return keys with ``last_used_at`` and ``calls_this_month``; if counts cannot be read, both are null and a line gives the reason."""
-    from serve.auth.clocks import instant, wall_us  # noqa: PLC0415 - it loads the store, and --help does without
+    from serve.auth.clocks import instant, wall_us  # noqa: PLC0415 - it loads the store, which --help does not need
     from serve.auth.limits import last_uses  # noqa: PLC0415 - as above
 
     try:
@@ -232,7 +232,7 @@ def list_all(session: Session, account: str | None, revoked: bool) -> None:
     It shows when each was last used and the calls counted this month. Both may be half a second old, and leave out refused calls. `-` means no call yet, or none in the last month.
     """
 
-    async def act(a: Administration) -> list[dict[str, Any]]:
+    async def list_keys(a: Administration) -> list[dict[str, Any]]:
         rows = [a.keys.to_json(record) for record in await a.keys.all(account, revoked=revoked)]
         return await _with_last_use(session, rows)
 
@@ -247,17 +247,17 @@ def list_all(session: Session, account: str | None, revoked: bool) -> None:
         "expires_at",
         "created_at",
     )
-    session.print_rows(columns, session.administer(act, writable=False))
+    session.print_rows(columns, session.administer(list_keys, writable=False))
 
 
 def _print(
     session: Session,
-    act: Callable[[Administration], Awaitable[KeyRecord]],
+    operation: Callable[[Administration], Awaitable[KeyRecord]],
     *,
     writable: bool = True,
 ) -> None:
     async def run(a: Administration) -> dict[str, Any]:
-        row = a.keys.to_json(await act(a))
+        row = a.keys.to_json(await operation(a))
         return row if writable else (await _with_last_use(session, [row]))[0]
 
     session.print_object(session.administer(run, writable=writable))
@@ -269,7 +269,7 @@ def _print(
 def show(session: Session, key_id: str) -> None:
     """Show one key and its grants.
 
-    Both those of the key and those in force under its account's ceiling.
+    It shows the key's own grants and those in force under its account's ceiling.
     """
     _print(session, lambda a: a.keys.find(key_id), writable=False)
 

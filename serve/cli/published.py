@@ -24,25 +24,25 @@ def unpublished_option(command: Command) -> Command:
 
 
 def require_published(datasets: str | None, lists: Mapping[str, str | None], *, unpublished: bool) -> None:
-    """Refuse lists that name an unpublished alpha; without a root, print a line that they are not compared.
+    """Refuse lists that name an unpublished alpha; without a root, print a note that they were not compared.
 
     Parameters
     ----------
     datasets
-        The root as given, if at all.
+        The root given by option; None if it was not given.
     lists
-        Option -> its text; None when it was not given.
+        Option -> its text; None if it was not given.
     unpublished
-        Whether alphas to come may be named.
+        Whether unpublished alphas may be named.
 
     Raises
     ------
     AccessError
-        When a list is not understood, or names an alpha that is not published.
+        If a list is not understood, or names an alpha that is not published.
     StorageUnavailable
-        When the root does not answer.
+        If the root does not answer.
     """
-    from datasets.layout import CATALOG  # noqa: PLC0415 - it loads the store, and --help does without
+    from datasets.layout import CATALOG  # noqa: PLC0415 - it loads the store, which --help does not need
     from datasets.storage import open_storage, without_secrets  # noqa: PLC0415 - as above
     from serve.auth.admin import validation  # noqa: PLC0415 - as above
     from serve.auth.allow_list import Mode  # noqa: PLC0415 - as above

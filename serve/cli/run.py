@@ -43,12 +43,12 @@ _ACCESS: Final = {"access": "store", "limits_state": "state", "trusted_hops": "t
 def run(**flags: Any) -> None:
     """Serve the published results over HTTP until interrupted.
 
-    Before the port opens, these are checked once: the settings, the root, the stores of keys and of counts, and that
+    Before the port opens, the command checks the settings, the root, the stores of keys and of counts, and that
     the port is free. A running service survives the loss of a store. SIGTERM and Ctrl-C let requests in flight
     finish; a second signal ends it at once.
 
-    Exit code: 2 when a setting cannot be used or the port is taken, 5 when a store does not answer, 7 when the application
-    cannot begin; ended by SIGTERM 143, by Ctrl-C 0, or 130 before it served.
+    Exit code: 2 if a setting cannot be used or the port is taken, 5 if a store does not answer, 7 if the application
+    cannot start; 143 after SIGTERM, 0 after Ctrl-C, or 130 if that came before it served.
     """
     access_flags = {name: flags.pop(name) for name in _ACCESS}
     program = settings.resolve(os.environ, flags)
@@ -65,8 +65,8 @@ def run(**flags: Any) -> None:
     sockets = bind(program.host, program.port)
     allow_descriptors(program.max_connections)
     if program.workers > 1:
-        # Workers are new processes: they read their settings from the environment, which shows in no list of
-        # processes, unlike a command line.
+        # Workers are new processes: they read their settings from the environment, which, unlike a command line, does
+        # not appear in process listings.
         variables = {SETTINGS[name].variable: text for name, text in access_flags.items() if text is not None}
         variables[SETTINGS["access"].variable] = access.store
         os.environ.update(settings.variables(program) | variables)
@@ -77,9 +77,9 @@ def run(**flags: Any) -> None:
         if ended_by is None:
             sys.exit(ExitCode.PROGRAM_FAILED)
         if ended_by == signal.SIGTERM:
-            end_immediately(ended_by)  # everything is closed: the exit says why
+            end_immediately(ended_by)  # everything is closed; the exit status names the signal
     else:
-        # Not loaded by a parent of workers, which does not need it.
+        # A parent of workers does not need it.
         from serve.app import create  # noqa: PLC0415
 
         with exported(program, workers=False) as (instruments, draining):
@@ -93,9 +93,9 @@ def check(program: Settings, access: AccessSettings) -> None:
     Raises
     ------
     AlphaResultsError
-        When one cannot be used.
+        If one of them cannot be used.
     """
-    from serve.auth.authenticator import Authenticator  # noqa: PLC0415 - it loads the store, and --help does without
+    from serve.auth.authenticator import Authenticator  # noqa: PLC0415 - it loads the store, which --help does not need
 
     async def open_stores() -> None:
         authenticator = await Authenticator.open(access)
@@ -104,16 +104,16 @@ def check(program: Settings, access: AccessSettings) -> None:
         finally:
             await authenticator.close()
 
-    # A missing local root is more likely a typing error than an empty catalogue.
+    # A missing local root is more likely a typo than an empty catalogue.
     storage = open_storage(program.datasets)
     if storage.missing:
         raise SettingsError(
             f"--datasets: there is no folder {program.datasets!r}; `alpha-results build` publishes into one"
         )
     if storage.folder is not None:
-        storage.children(CATALOG)  # one that may not be read serves nothing
+        storage.children(CATALOG)  # fails now if this user may not read it
     if program.factors:
-        from serve.market_data.operator_files import factor_files  # noqa: PLC0415 - a parent of workers does without Polars
+        from serve.market_data.operator_files import factor_files  # noqa: PLC0415 - a parent of workers does not need Polars
 
         factor_files(program.factors).check()
     asyncio.run(open_stores())
@@ -129,13 +129,13 @@ def _server(program: Settings) -> dict[str, Any]:
         "http": _CONNECTION,
         "ws": "none",
         "lifespan": "on",
-        # The caller's address is determined by counting hops, not by uvicorn's header parsing.
+        # The client's address is found by counting hops, not by uvicorn's header parsing.
         "proxy_headers": False,
         "server_header": False,
         "access_log": False,
         "timeout_keep_alive": program.keep_alive_seconds,
         "log_config": None,
         "timeout_graceful_shutdown": max(1, round(program.drain_seconds)),
-        # A worker that is starting or lacks processor time is slow, not dead; killing it would make it worse.
+        # A worker that is starting or short of CPU is slow, not dead; killing it would make things worse.
         "timeout_worker_healthcheck": _WORKER_SILENCE_SECONDS,
     }

@@ -1,4 +1,4 @@
-"""Shared by the commands: the store's address, the actor, and the output of results."""
+"""Code shared by the commands: the store's address, the actor, and the output of results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Session:
     Attributes
     ----------
     access_url, datasets
-        As the options say; None where the environment is to say it.
+        Values of the options; None to use the environment's.
     as_json
         Print JSON for programs.
     """
@@ -54,24 +54,24 @@ class Session:
 
     def administer(
         self,
-        act: Callable[[Administration], Awaitable[Result]],
+        operation: Callable[[Administration], Awaitable[Result]],
         *,
         writable: bool = True,
     ) -> Result:
-        """Open the store, run one act and close it.
+        """Open the store, run one operation and close it.
 
         Parameters
         ----------
-        act
-            What to do.
+        operation
+            Receives the open store.
         writable
-            False for an act that only reads: no file is created then.
+            False for an operation that only reads; no file is created then.
         """
-        from serve.auth.admin import open_administration  # noqa: PLC0415 - it loads the store, and --help does without
+        from serve.auth.admin import open_administration  # noqa: PLC0415 - it loads the store, which --help does not need
 
         async def run() -> Result:
             async with open_administration(self.settings, _actor(), writable=writable) as administration:
-                return await act(administration)
+                return await operation(administration)
 
         return asyncio.run(run())
 
@@ -83,7 +83,7 @@ class Session:
             _print_table(("field", "value"), [(name, format_value(part)) for name, part in value.items()])
 
     def print_rows(self, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
-        """Print objects: as JSON, or as a table of some of their members."""
+        """Print objects: as JSON, or as a table with the given columns."""
         if self.as_json:
             print_json(rows)
         else:
@@ -91,7 +91,7 @@ class Session:
 
 
 def on_store(command: Callable[Concatenate[Session, P], None]) -> Callable[..., None]:
-    """Add the options of the store and ``--json``; the command gets them as a session."""
+    """Add the options of the store and ``--json``, which the command receives as a session."""
 
     @wraps(command)
     def run(
@@ -103,11 +103,11 @@ def on_store(command: Callable[Concatenate[Session, P], None]) -> Callable[..., 
 
 
 def _actor() -> str:
-    """Return who acts: ``ALPHA_RESULTS_ACTOR``, else the login name."""
+    """Return the actor for the audit log: ``ALPHA_RESULTS_ACTOR``, else the login name."""
     try:
         actor: str | None = given(SETTINGS["actor"], os.environ)
         return actor or getpass.getuser()
-    except (OSError, KeyError):  # a nameless container user; the error depends on the Python
+    except (OSError, KeyError):  # a container user without a name; the error depends on the Python version
         return f"uid {os.getuid()}"
 
 
@@ -129,7 +129,7 @@ def _print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def format_value(value: Any) -> str:
-    """Return a value of an object as text; allow-lists as the options that grant them."""
+    """Return a value of an object as text; an allow-list is written as the option that grants it."""
     if value is None:
         return "-"
     if isinstance(value, bool):

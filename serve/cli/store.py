@@ -20,7 +20,7 @@ def access() -> None:
 @on_store
 def show(session: Session) -> None:
     """Show the address and the schema revision of the store."""
-    from serve.auth.store.opening import revision  # noqa: PLC0415 - it loads the store, and --help does without
+    from serve.auth.store.opening import revision  # noqa: PLC0415 - it loads the store, which --help does not need
     from serve.auth.store.tables import REVISION  # noqa: PLC0415 - as above
 
     location = session.settings.location
@@ -52,7 +52,7 @@ def upgrade(session: Session) -> None:
 
 
 @click.command()
-@click.option("--subject", metavar="ID", help="Only acts on this key or account id.")
+@click.option("--subject", metavar="ID", help="Only entries about this key or account id.")
 @click.option(
     "--limit", default=100, show_default=True, type=click.IntRange(min=1), help="Maximum number of rows."
 )

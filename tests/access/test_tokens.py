@@ -88,27 +88,27 @@ def test_the_mask_shows_only_the_prefix_and_the_start_of_the_id() -> None:
 def test_a_secret_verifies_only_against_its_own_digest() -> None:
     digests = Digests((PEPPER,))
     token, other = new_token(), new_token()
-    digest, made_with = digests.make(token)
-    assert digests.verify(token, digest, made_with)
-    assert not digests.verify(Token(token.key_id, other.secret), digest, made_with)
+    digest, pepper_id = digests.make(token)
+    assert digests.verify(token, digest, pepper_id)
+    assert not digests.verify(Token(token.key_id, other.secret), digest, pepper_id)
     # A digest moved to another key's row matches neither secret.
-    assert not digests.verify(Token(other.key_id, token.secret), digest, made_with)
-    assert not digests.verify(other, digest, made_with)
-    assert not digests.verify(token, *digests.of_nobody)
+    assert not digests.verify(Token(other.key_id, token.secret), digest, pepper_id)
+    assert not digests.verify(other, digest, pepper_id)
+    assert not digests.verify(token, *digests.decoy)
 
 
 def test_older_keys_verify_until_their_pepper_is_removed() -> None:
     token = new_token()
-    digest, made_with = Digests((PEPPER,)).make(token)
+    digest, pepper_id = Digests((PEPPER,)).make(token)
     rotated = Digests((b"the pepper after", PEPPER))
-    assert rotated.newest != made_with
-    assert rotated.verify(token, digest, made_with)
-    assert not Digests((b"the pepper after",)).verify(token, digest, made_with)
+    assert rotated.newest != pepper_id
+    assert rotated.verify(token, digest, pepper_id)
+    assert not Digests((b"the pepper after",)).verify(token, digest, pepper_id)
 
 
 def test_digesting_without_a_pepper_is_an_error() -> None:
-    digest, made_with = Digests(()).make(new_token())
-    assert made_with == NO_PEPPER
+    digest, pepper_id = Digests(()).make(new_token())
+    assert pepper_id == NO_PEPPER
     assert len(digest) == 32
 
 

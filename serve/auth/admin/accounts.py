@@ -1,4 +1,4 @@
-"""Accounts, the owners of keys, and the ceilings to which keys are clamped; the base of all acts."""
+"""Accounts, which own keys, and the ceilings to which keys are clamped; the base of all operations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from serve.auth.store.repository import Account, KeyRecord, KeyStore, Repository
 from serve.auth.store.tables import Role, accounts, audit
 from serve.auth.tokens import new_id
 
-A = TypeVar("A", bound="Acts")
+A = TypeVar("A", bound="Operations")
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -24,10 +24,10 @@ _DOCUMENTS: Final = frozenset((*LISTS, *(f"ceiling_{name}" for name in LISTS), "
 """Columns with JSON text, which the audit log shows decoded."""
 
 
-class Acts:
-    """Acts of one operator on an open store, which has to be writable for acts that change something.
+class Operations:
+    """Operations of one operator on an open store, which must be writable for operations that change something.
 
-    An act that is refused raises AccessError; its message names the fix.
+    A refused operation raises AccessError; its message names the fix.
     """
 
     def __init__(self, store: KeyStore, actor: str) -> None:
@@ -35,11 +35,11 @@ class Acts:
         self._actor = actor
 
     def note(self, rows: Repository, action: str, subject: str, detail: Mapping[str, Any]) -> None:
-        """Add a row to the audit log, in the transaction of its act."""
+        """Add a row to the audit log, in the transaction of its operation."""
         readable = {name: _parsed(value) if name in _DOCUMENTS else value for name, value in detail.items()}
         text = json.dumps(readable, ensure_ascii=False)
-        act = {"at": wall_us(), "actor": self._actor, "action": action, "subject": subject, "detail": text}
-        rows.add(audit, act)
+        entry = {"at": wall_us(), "actor": self._actor, "action": action, "subject": subject, "detail": text}
+        rows.add(audit, entry)
 
     def update(
         self,
@@ -58,7 +58,7 @@ class Acts:
         self.note(rows, action, before.id, changed)
 
 
-def act(
+def in_transaction(
     method: Callable[Concatenate[A, Repository, P], T],
 ) -> Callable[Concatenate[A, P], Coroutine[Any, Any, T]]:
     """Wrap a method that works on a repository, so that it runs in its own transaction."""
@@ -87,10 +87,10 @@ def find_account(rows: Repository, email_or_id: str, *, to_change: bool = False)
     return account
 
 
-class Accounts(Acts):
-    """The acts on accounts."""
+class Accounts(Operations):
+    """Operations on accounts."""
 
-    @act
+    @in_transaction
     def create(
         self, rows: Repository, /, email: str, *, admin: bool = False, **ceilings: str | None
     ) -> Account:
@@ -116,17 +116,17 @@ class Accounts(Acts):
         self.note(rows, "account.create", account.id, account.to_json())
         return account
 
-    @act
+    @in_transaction
     def all(self, rows: Repository) -> list[Account]:
         """Return every account, oldest first."""
         return rows.accounts()
 
-    @act
+    @in_transaction
     def find(self, rows: Repository, email_or_id: str) -> Account:
         """Return one account; raises for an unknown one."""
         return find_account(rows, email_or_id)
 
-    @act
+    @in_transaction
     def change(
         self,
         rows: Repository,
@@ -145,7 +145,7 @@ class Accounts(Acts):
             after["email"] = validation.email(email)
         return self._update(rows, account, "account.set", after)
 
-    @act
+    @in_transaction
     def deactivate(self, rows: Repository, email_or_id: str) -> Account:
         """Close an account: all its keys answer ``account_inactive`` until it is activated again."""
         account = find_account(rows, email_or_id, to_change=True)
@@ -153,7 +153,7 @@ class Accounts(Acts):
             raise AccessError(f"{account.email} is deactivated already; `accounts activate` reopens it")
         return self._update(rows, account, "account.deactivate", {"active": False})
 
-    @act
+    @in_transaction
     def activate(self, rows: Repository, email_or_id: str) -> Account:
         """Reopen an account: its keys work again as they are."""
         account = find_account(rows, email_or_id, to_change=True)
@@ -177,7 +177,7 @@ _DEFAULT_CEILINGS: Final = {
 
 
 def _stored(ceilings: Mapping[str, str | None], *, admin: bool) -> dict[str, str]:
-    """Read ceilings as they are stored, by column; what is None is left out."""
+    """Return ceilings as stored, by column; None is left out."""
     read = {}
     for column, text in ceilings.items():
         option = column.replace("_", "-")

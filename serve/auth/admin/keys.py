@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from schemas.errors import AccessError
 from serve.auth.admin import validation
-from serve.auth.admin.accounts import Acts, act, find_account
+from serve.auth.admin.accounts import Operations, find_account, in_transaction
 from serve.auth.allow_list import ALL, DEFAULT_ALPHAS, LISTS, AllowList
 from serve.auth.caller import rights_of
 from serve.auth.clocks import SECOND_US, instant, wall_us
@@ -29,15 +29,15 @@ class IssuedKey:
     token: str = field(repr=False)
 
 
-class Keys(Acts):
-    """The acts on keys."""
+class Keys(Operations):
+    """Operations on keys."""
 
     def __init__(self, store: KeyStore, actor: str, settings: AccessSettings) -> None:
         super().__init__(store, actor)
         self._settings = settings
         self._shape = TokenShape(settings.token_prefix, settings.environment)
 
-    @act
+    @in_transaction
     def issue(
         self,
         rows: Repository,
@@ -50,14 +50,14 @@ class Keys(Acts):
     ) -> IssuedKey:
         """Issue a key to an account, given by e-mail address or id.
 
-        Without a list of endpoints it may call what its account's ceiling allows, now and later. Other omitted
-        grants are those of a self-created key: testing alphas and runs, the default limits, no raw fields, no expiry,
-        any address.
+        Without a list of endpoints the key may call every endpoint that its account's ceiling allows, now and later.
+        Other omitted grants are those of a self-created key: test alphas and runs, the default limits, no raw fields,
+        no expiry, any address.
 
         Parameters
         ----------
         account, name
-            Owner and label; with `like` those of the other key by default.
+            Owner and label; with `like`, by default those of the other key.
         like
             Id of a key, in use or not, from which omitted grants, limits, addresses and expiry are copied.
         """
@@ -78,7 +78,7 @@ class Keys(Acts):
             validation.require_grantable(listed.values, "endpoints", admin=owner.is_admin)
         return self._insert(rows, owner, given, "key.issue", about)
 
-    @act
+    @in_transaction
     def rotate(
         self, rows: Repository, key_id: str, *, grace_seconds: int | None = None
     ) -> tuple[IssuedKey, KeyRecord]:
@@ -87,15 +87,15 @@ class Keys(Acts):
         Parameters
         ----------
         key_id
-            Of a key in use: a leaked key that was suspended must not come back by it.
+            Id of a key in use, since a leaked key that was suspended must not be revived by rotation.
         grace_seconds
-            How long the old token works on, but not beyond its own expiry; 0 revokes it at once, None leaves it until it
-            is revoked.
+            Seconds that the old token continues to work, at most until its own expiry; 0 revokes it at once, None leaves
+            it until it is revoked.
 
         Returns
         -------
         IssuedKey, KeyRecord
-            The new key, of another id, and the old one as it is now.
+            The new key, with another id, and the old one after the change.
         """
         old = _usable(rows, key_id)
         now = wall_us()
@@ -122,12 +122,12 @@ class Keys(Acts):
         if not owner.active:
             raise AccessError(f"{owner.email} is deactivated; `accounts activate` it before issuing keys")
         token = new_token()
-        digest, made_with = load_digests(rows, self._settings, wall_us()).make(token)
+        digest, pepper_id = load_digests(rows, self._settings, wall_us()).make(token)
         values = {
             "id": token.key_id,
             "account_id": owner.id,
             "digest": digest,
-            "pepper_id": made_with,
+            "pepper_id": pepper_id,
             "status": KeyStatus.ACTIVE.value,
             "created_at": wall_us(),
             **given,
@@ -136,18 +136,18 @@ class Keys(Acts):
         self.note(rows, action, token.key_id, {"account": owner.id, **about, **given})
         return IssuedKey(_find_key(rows, token.key_id), self._shape.spell(token))
 
-    @act
+    @in_transaction
     def all(self, rows: Repository, account: str | None = None, *, revoked: bool = False) -> list[KeyRecord]:
         """Return keys, newest first: of one account or all, with or without the revoked ones."""
         owner = None if account is None else find_account(rows, account).id
         return rows.keys(owner, revoked=revoked)
 
-    @act
+    @in_transaction
     def find(self, rows: Repository, key_id: str) -> KeyRecord:
         """Return one key; raises for an unknown one."""
         return _find_key(rows, key_id)
 
-    @act
+    @in_transaction
     def change(
         self, rows: Repository, /, key_id: str, *, name: str | None = None, **options: str | bool | None
     ) -> KeyRecord:
@@ -159,7 +159,7 @@ class Keys(Acts):
     def _columns(
         self, options: Mapping[str, Any], granted: Mapping[str, Any], *, admin: bool
     ) -> dict[str, Any]:
-        """Read options as the columns they set, beside what is granted; what is None sets none."""
+        """Return the columns that options set, given the present grants; None sets nothing."""
         readers: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
             "name": ("name", validation.label),
             "endpoints": ("endpoints", lambda text: validation.selected(text, admin=admin).dumps()),
@@ -173,7 +173,7 @@ class Keys(Acts):
         read = [(*readers[name], value) for name, value in options.items() if value is not None]
         return {column: reader(value) for column, reader, value in read}
 
-    @act
+    @in_transaction
     def suspend(self, rows: Repository, key_id: str) -> KeyRecord:
         """Stop a key until it is reactivated."""
         record = _usable(rows, key_id)
@@ -181,7 +181,7 @@ class Keys(Acts):
             raise AccessError(f"key {record.id} is suspended already; `keys reactivate` lifts it")
         return self._update(rows, record, "key.suspend", {"status": KeyStatus.SUSPENDED.value})
 
-    @act
+    @in_transaction
     def reactivate(self, rows: Repository, key_id: str) -> KeyRecord:
         """Reactivate a suspended key."""
         record = _usable(rows, key_id)
@@ -189,7 +189,7 @@ class Keys(Acts):
             raise AccessError(f"key {record.id} is active already; `keys suspend` stops it")
         return self._update(rows, record, "key.reactivate", {"status": KeyStatus.ACTIVE.value})
 
-    @act
+    @in_transaction
     def revoke(self, rows: Repository, key_id: str) -> KeyRecord:
         """Revoke a key permanently."""
         record = _usable(rows, key_id)
@@ -200,7 +200,7 @@ class Keys(Acts):
         return _find_key(rows, record.id)
 
     def to_json(self, record: KeyRecord) -> dict[str, Any]:
-        """Return a key for programs: the grants in force, and beside them the stored ones."""
+        """Return a key for programs, with the grants in force and the stored ones."""
         return {
             "key_id": record.id,
             "display_prefix": self._shape.mask(record.id),
@@ -228,7 +228,7 @@ _DEFAULTS: Final[dict[str, Any]] = {
     "addresses": None,
     "expires_at": None,
 }
-"""Grants that an operator omits, by column of the store."""
+"""Defaults of grants that an operator omits, by column of the store."""
 
 
 def _grants(record: KeyRecord) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def label(text: str) -> str:
 
 
 def endpoints(text: str, option: str, *, admin: bool) -> AllowList:
-    """Read ``all`` or registry ids separated by commas, none of them administrative unless the account is."""
+    """Read ``all`` or comma-separated registry ids; administrative ids only for an administrator's account."""
     if text.strip() == "all":
         return ALL
     ids = _items(text.removeprefix("list:"))
@@ -94,9 +94,9 @@ def _items(text: str) -> tuple[str, ...]:
 
 
 def rate(text: str, base: RateLimit) -> RateLimit:
-    """Read `RATE_EXAMPLE` or part of it; limits that are not named are kept from `base`.
+    """Read limits written like `RATE_EXAMPLE`; those not named keep their value in `base`.
 
-    ``null`` means no limit, for the windows that may have none.
+    ``null`` means no limit, for windows that may have none.
     """
     given: dict[str, int | None] = {}
     for item in _items(text):
@@ -120,7 +120,7 @@ def rate(text: str, base: RateLimit) -> RateLimit:
 
 
 def expiry(text: str, now_us: int) -> int | None:
-    """Read an ISO day or moment (UTC unless it says otherwise) after now, or ``never``."""
+    """Read a future ISO date or time (UTC unless it has an offset), or ``never``."""
     if text.strip() == "never":
         return None
     try:
@@ -136,7 +136,7 @@ def expiry(text: str, now_us: int) -> int | None:
 
 
 def addresses(text: str) -> str | None:
-    """Read addresses and CIDR blocks separated by commas into the stored list, or ``any`` for no list."""
+    """Return the stored list of comma-separated addresses and CIDR blocks; None for ``any``."""
     if text.strip() == "any":
         return None
     networks = []

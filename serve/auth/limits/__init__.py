@@ -2,7 +2,7 @@
 
 Two implementations of the same rules: :mod:`serve.auth.limits.rules` for one process, and ``limiter.lua`` for
 any number of workers and machines that share a Redis. Both decide and count in one atomic step, charge
-nothing for a refused call, and never take time backwards.
+nothing for a refused call, and never let time go back.
 """
 
 from __future__ import annotations

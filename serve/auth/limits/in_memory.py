@@ -34,7 +34,7 @@ _log = structlog.get_logger(__name__)
 class InMemoryLimiter:
     """Counts in the memory of this process; it never yields to the event loop, so calls cannot interleave.
 
-    Rolling windows go by the steady clock, which cannot be set, and the month by the wall clock; both in microseconds.
+    Rolling windows use the steady clock, which cannot be set, and the month uses the wall clock; both in microseconds.
     """
 
     def __init__(self, journal: Journal) -> None:
@@ -51,7 +51,7 @@ class InMemoryLimiter:
     async def open(cls, path: Path) -> InMemoryLimiter:
         """Load the counts of a file and start saving to it; raises SettingsError if it is in use."""
         limiter = cls(Journal(path))
-        limiter._writer = asyncio.create_task(limiter._write_on())
+        limiter._writer = asyncio.create_task(limiter._write_periodically())
         return limiter
 
     async def hit(self, key_id: str, rate: RateLimit) -> LimitStatus:
@@ -99,7 +99,7 @@ class InMemoryLimiter:
             self._unsaved = unsaved + self._unsaved
             _log.warning("call_counts_not_written", calls=len(self._unsaved), reason=str(error))
 
-    async def _write_on(self) -> None:
+    async def _write_periodically(self) -> None:
         writes = 0
         while not self._stop.is_set():
             with contextlib.suppress(TimeoutError):
@@ -119,7 +119,7 @@ class InMemoryLimiter:
                 del self._logs[key_id]
             elif log.last <= now - MAX_WINDOW_US:
                 log.times, log.heads = array("q"), [0] * len(ROLLING_US)
-        with contextlib.suppress(sqlite3.Error):  # repeated later; until then the file is only larger
+        with contextlib.suppress(sqlite3.Error):  # retried later; until then the file is merely larger
             await asyncio.to_thread(self._journal.forget, now - MAX_WINDOW_US, self._month.number - _YEAR)
 
     async def close(self) -> None:

@@ -1,7 +1,7 @@
 """The file in which the in-process limiter saves its counts across restarts.
 
-It is not a store of record: without it the counts of every window start at zero. Operators' commands read the last call of
-keys from it, at any time.
+It is not a system of record: without it the counts of every window start at zero. Operators' commands read the last calls
+of keys from it at any time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from schemas.errors import SettingsError
 from serve.auth.limits.rules import MAX_WINDOW_US, CallLog, LastUse
 
 _VERSION: Final = 3
-"""Of the tables, in the file's `user_version`."""
+"""Version of the schema, in the file's `user_version`."""
 _SCHEMA: Final = f"""
 CREATE TABLE IF NOT EXISTS calls (
     key_id TEXT NOT NULL, at_us INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (key_id, at_us)
@@ -40,7 +40,7 @@ _ADD_CALLS: Final = """
 INSERT INTO calls SELECT value ->> 0, value ->> 1, 1 FROM json_each(?) WHERE true
 ON CONFLICT (key_id, at_us) DO UPDATE SET n = n + 1
 """
-"""The condition tells the parser that ON begins no join."""
+"""`WHERE true` tells the parser that ON does not begin a join condition."""
 _SET_MONTHS: Final = (
     "INSERT OR REPLACE INTO monthly SELECT value ->> 0, value ->> 1, value ->> 2, ? FROM json_each(?)"
 )
@@ -54,7 +54,7 @@ class Journal:
     Raises
     ------
     SettingsError
-        If another process uses it, as each of them would allow the full limits, or it cannot be used.
+        If another process uses the file, as each would allow the full limits, or if the file cannot be used.
     """
 
     def __init__(self, path: Path) -> None:
@@ -64,17 +64,17 @@ class Journal:
                 opened.callback(os.close, lock)
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
-                # Used by one thread at a time: the loop's while opening, then the writer's.
+                # Used by one thread at a time: the event loop's while opening, then the writer's.
                 self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
                 opened.callback(self._connection.close)
-                # Reading then needs no second file, for which a full disk has no room.
+                # Reads then need no second file, for which a full disk would have no space.
                 self._connection.execute("PRAGMA journal_mode = TRUNCATE")
                 (version,) = self._connection.execute("PRAGMA user_version").fetchone()
                 if version not in (0, _VERSION):  # 0: a new file
                     raise sqlite3.DatabaseError(
                         f"it is of version {version}, and this program uses {_VERSION}"
                     )
-                if version == 0:  # an existing file needs no write, for which a full disk has no room
+                if version == 0:  # an existing file needs no write, which a full disk would refuse
                     self._connection.executescript(_SCHEMA)
                 self._opened = opened.pop_all()
         except BlockingIOError as error:
@@ -90,11 +90,11 @@ class Journal:
             ) from error
 
     def load(self, wall_us: int) -> tuple[int, dict[str, CallLog]]:
-        """Return the present on the file's timeline, and the calls of each key that can still count.
+        """Return the current time on the file's timeline, and the calls of each key that may still count.
 
-        The timeline began with the wall clock, which then measures only how long no process counted: set while one did, it
-        does not move the timeline, and set back while none did, no time counts as passed. The present is never before a
-        recorded call.
+        The timeline starts at the wall clock's time. Later the wall clock only measures how long no process was counting:
+        setting it while a process counts does not move the timeline; if it was set back while none did, no time counts as
+        passed. The current time is never before a recorded call.
         """
         (newest,) = self._connection.execute("SELECT max(at_us) FROM calls").fetchone()
         row = self._connection.execute("SELECT wall_us, at_us FROM written").fetchone()
@@ -116,8 +116,8 @@ class Journal:
         at_us: int,
     ) -> None:
         """Add admitted calls (key, instant) and set the calls of months (key, month, calls), with the time of both."""
-        # Each is one statement over one text: the driver takes and gives up the interpreter's lock with every row it
-        # is handed, and the requests answered meanwhile would wait for it as often.
+        # One statement over one JSON text each: the driver takes and releases the interpreter's lock for every row,
+        # and concurrent requests would wait for it as often.
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             self._connection.execute(_ADD_CALLS, (orjson.dumps(calls).decode(),))
@@ -129,7 +129,7 @@ class Journal:
         self._connection.execute("COMMIT")
 
     def forget(self, before_us: int, before_month: int) -> None:
-        """Drop the calls up to an instant, and the counts of the months before one."""
+        """Delete the calls up to an instant, and the counts of months before `before_month` (yyyymm)."""
         self._connection.execute("DELETE FROM calls WHERE at_us <= ?", (before_us,))
         self._connection.execute("DELETE FROM monthly WHERE month < ?", (before_month,))
 
@@ -139,7 +139,7 @@ class Journal:
 
 
 def read_last_uses(path: Path, month: int) -> dict[str, LastUse]:
-    """Return when the keys in a file last called and how often in a month (yyyymm); empty when it cannot be read now."""
+    """Return each key's last call and its calls in a month (yyyymm); empty if the file cannot be read now."""
     try:
         address = f"{path.absolute().as_uri()}?mode=ro"
         with contextlib.closing(sqlite3.connect(address, uri=True, timeout=_READ_WAIT_SECONDS)) as connection:

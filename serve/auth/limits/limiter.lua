@@ -3,11 +3,11 @@
 -- KEYS[1]  list of the admitted calls' instants in microseconds, newest first
 -- KEYS[2]  hash: `last` = newest admission, `ahead` = how far the key's own time runs ahead of the server's clock,
 --          and one field per calendar month (yyyymm) = its calls
--- ARGV[1] whole numbers with blanks: cost (1 charges, 0 asks), then limit (-1: none) and length in
---         microseconds of each rolling window from the shortest to the longest, and last the month's limit
--- returns  whole numbers with blanks: the window that refuses longest (0-based; -1: admitted), microseconds
+-- ARGV[1]  integers separated by spaces: cost (1 charges, 0 only reads), then limit (-1: none) and length in
+--          microseconds of each rolling window from the shortest to the longest, and finally the month's limit
+-- returns  integers separated by spaces: the window that refuses longest (0-based; -1: admitted), microseconds
 --          until it has room, calls in each window, microseconds until each window's count first falls
--- One text each way, because a client spends longer on a dozen small values than the server on all of this.
+-- One text each way, because a client spends longer on a dozen small values than the server on the whole script.
 local calls, months, asked = KEYS[1], KEYS[2], {}
 for number in string.gmatch(ARGV[1], '%S+') do asked[#asked + 1] = tonumber(number) end
 local cost = asked[1]
@@ -41,11 +41,12 @@ if next_month > 12 then next_year, next_month = year + 1, 1 end
 local month_end = days_before(next_year, next_month) * 86400000000
 local month_name = string.format('%04d%02d', year, month)
 
--- A server knows no clock but the one that can be set. The key's own time goes with it but never behind an admission:
--- a small step back is waited for, a large one is taken as no time at all, and the time goes on from there.
-local kept = redis.call('HMGET', months, 'last', 'ahead', month_name)
-local last, ahead, in_month = tonumber(kept[1] or 0), tonumber(kept[2] or 0), tonumber(kept[3] or 0)
-local seen = wall + ahead                                    -- what is waited for is waited for by this
+-- The server only has a clock that can be set. The key's own time follows it but never falls behind an admission: a
+-- small step back is waited out; after a large one no time counts as passed, and the key's time goes on from its last
+-- admission.
+local stored = redis.call('HMGET', months, 'last', 'ahead', month_name)
+local last, ahead, in_month = tonumber(stored[1] or 0), tonumber(stored[2] or 0), tonumber(stored[3] or 0)
+local seen = wall + ahead                                    -- waiting times are measured from this
 local now = math.max(seen, last)
 if now - seen > 1000000 then
   redis.call('HSET', months, 'ahead', string.format('%.0f', last - wall))
@@ -58,8 +59,8 @@ local function instant_of(index)                          -- 0 is the newest
   if index == length - 1 then return oldest end
   return tonumber(redis.call('LINDEX', calls, index))
 end
--- How many calls are newer than an instant, when `low` of them are known to be: by steps that double, then
--- by halving, as a window holds few of the calls or, most often the longest, all of them.
+-- Number of calls newer than an instant, at least `low`: searched in steps that double, then by bisection, as a
+-- window holds few of the calls or, most often the longest, all of them.
 local function newer_than(cut, low)
   if length == 0 or oldest > cut then return length end
   local step, high = 1, length - 1
@@ -93,7 +94,7 @@ if cost > 0 and month_limit >= 0 and in_month >= month_limit then refuse(windows
 if cost > 0 and refused < 0 then
   local instant = string.format('%.0f', now)
   redis.call('HSET', months, 'last', instant, month_name, in_month + 1)
-  if in_month == 0 then                                     -- months of a year ago are of no more use
+  if in_month == 0 then                                     -- months of a year ago are no longer needed
     for _, name in ipairs(redis.call('HKEYS', months)) do
       if (tonumber(name) or year * 100 + month) < (year - 1) * 100 + month then redis.call('HDEL', months, name) end
     end
@@ -101,8 +102,8 @@ if cost > 0 and refused < 0 then
     if redis.call('PTTL', months) < needed then redis.call('PEXPIRE', months, string.format('%.0f', needed)) end
   end
   redis.call('LPUSH', calls, instant)
-  if inside < length then redis.call('LTRIM', calls, 0, inside) end  -- what left the longest window
-  -- Longer than they count: a clock that is a day ahead for a moment is not to remove what is there.
+  if inside < length then redis.call('LTRIM', calls, 0, inside) end  -- calls that left the longest window
+  -- Longer than calls count, so that a clock that is briefly a day ahead does not remove them.
   redis.call('PEXPIRE', calls, string.format('%.0f', math.ceil(longest / 1000) * 3))
   for i = 1, windows + 1 do used[i] = used[i] + 1 end
   for i = 1, windows do

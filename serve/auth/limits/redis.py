@@ -26,7 +26,7 @@ CONNECTIONS: Final = 32
 _REASONS: Final[dict[type[Exception], Reason]] = {
     exceptions.AuthenticationError: refusal("it refuses this user and password"),
     exceptions.NoPermissionError: refusal(
-        "the user may not run what counts calls: EVALSHA, SCRIPT LOAD and the keys of alpha-results"
+        "the user lacks the rights to count calls: EVALSHA, SCRIPT LOAD and the keys of alpha-results"
     ),
     ssl.SSLError: refusal("TLS failed: the certificate is not trusted or not of this host"),
     exceptions.BusyLoadingError: Reason("it is loading its data; try again"),
@@ -35,7 +35,7 @@ _REASONS: Final[dict[type[Exception], Reason]] = {
     exceptions.TimeoutError: NETWORK[TimeoutError],
     **NETWORK,
     exceptions.ResponseError: refusal(
-        "it has no such database, or not the commands that count: Redis 6 or later is needed"
+        "it has no such database, or lacks the commands that count calls: Redis 6 or later is needed"
     ),
 }
 
@@ -84,8 +84,8 @@ class RedisLimiter:
     async def hit(self, key_id: str, rate: RateLimit) -> LimitStatus:
         """Count one call of a key if every window has room.
 
-        Calls of one turn of the event loop go to Redis together: each is decided separately there, but sending
-        and receiving takes longer than deciding.
+        Calls made in one turn of the event loop are sent to Redis together, since a round trip takes longer than the
+        decisions; each is still decided separately.
         """
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Any] = loop.create_future()
@@ -95,14 +95,14 @@ class RedisLimiter:
         return self._status(await answer)
 
     def _send(self) -> None:
-        together, self._waiting = self._waiting, []
-        sending = asyncio.create_task(self._count(together))
+        batch, self._waiting = self._waiting, []
+        sending = asyncio.create_task(self._count(batch))
         self._sending.add(sending)  # the loop itself holds tasks weakly
         sending.add_done_callback(self._sending.discard)
 
-    async def _count(self, together: Sequence[tuple[str, RateLimit, asyncio.Future[Any]]]) -> None:
-        answers = await self._run([(key_id, rate) for key_id, rate, _ in together], cost=1)
-        for (_, _, waiting), answer in zip(together, answers, strict=True):
+    async def _count(self, batch: Sequence[tuple[str, RateLimit, asyncio.Future[Any]]]) -> None:
+        answers = await self._run([(key_id, rate) for key_id, rate, _ in batch], cost=1)
+        for (_, _, waiting), answer in zip(batch, answers, strict=True):
             if not waiting.done():  # else the caller has left
                 waiting.set_result(answer)
 
@@ -126,7 +126,7 @@ class RedisLimiter:
         }
 
     async def _run(self, keys: Sequence[tuple[str, RateLimit]], *, cost: int) -> list[Any]:
-        """Run the script for each key in one round trip; return its answers, and an error where there is none."""
+        """Run the script for each key in one round trip; return the answers, an error in place of a missing one."""
         try:
             answers = await self._run_once(keys, cost)
             missed = [
@@ -135,7 +135,7 @@ class RedisLimiter:
                 if isinstance(answer, exceptions.NoScriptError)
             ]
             if missed:
-                # A restarted server does not have the script: these calls were not counted, so running it now counts once.
+                # A restarted server lacks the script, so these calls were not counted yet; running it now counts them once.
                 await self._redis.script_load(SCRIPT)
                 late = await self._run_once([keys[number] for number in missed], cost)
                 for number, answer in zip(missed, late, strict=True):

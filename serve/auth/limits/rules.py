@@ -1,4 +1,4 @@
-"""Limits of a key, and the rules by which calls are counted against them; pure: no clock, no storage."""
+"""Limits of a key, and the rules that count calls against them; pure: no clock, no storage."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class RateLimit:
         return {window.option: limit for window, limit in zip(LIMIT_WINDOWS, self.limits, strict=True)}
 
     def dumps(self) -> str:
-        """Return `by_option` as the compact text in the store."""
+        """Return `by_option` as compact JSON text, as it is stored."""
         return json.dumps(self.by_option(), separators=(",", ":"))
 
     @classmethod
     def loads(cls, text: str) -> RateLimit:
-        """Read the text of `dumps`, also from before a window was declared; raises ValueError or KeyError for a damaged store."""
+        """Read the text of `dumps`, which may lack an optional window; raises ValueError or KeyError for a damaged store."""
         given = json.loads(text)
         return cls(tuple(given.get(x.option) if x.optional else given[x.option] for x in LIMIT_WINDOWS))
 
@@ -58,7 +58,7 @@ class Usage(NamedTuple):
     rate: RateLimit
 
     def to_json(self) -> dict[str, int | None]:
-        """Return the `usage` object of the interface; what remains of a limit is at least 0, and null without a limit."""
+        """Return the `usage` object of the interface; the remaining calls are at least 0, and null without a limit."""
         windows = list(zip(LIMIT_WINDOWS, self.used, self.rate.limits, strict=True))
         remaining = {
             f"remaining_{window.name}": None if limit is None else max(0, limit - used)
@@ -68,7 +68,7 @@ class Usage(NamedTuple):
 
 
 class LastUse(NamedTuple):
-    """When a key's last counted call was made, in microseconds since 1970 to half a second, and its calls this month."""
+    """Time of a key's last counted call, in microseconds since 1970, accurate to half a second; and its calls this month."""
 
     used_us: int
     calls: int
@@ -77,7 +77,7 @@ class LastUse(NamedTuple):
 _MAX_MONTHS: Final = 4
 """Months whose counts are kept: the current one, past ones, and those of a clock that was ahead."""
 _TRIM_CALLS: Final = 1024
-"""Expired calls that are kept before their memory is freed."""
+"""Number of expired calls that are kept before their memory is freed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Month:
     number
         ``year * 100 + month``.
     start_us, end_us
-        Its first microsecond since 1970 and that of the month after.
+        First microsecond of the month and of the next one, since 1970.
     """
 
     number: int
@@ -114,14 +114,14 @@ class CallLog:
     Attributes
     ----------
     times
-        Instants of admission in microseconds, ascending; older ones than the longest window may be gone.
+        Instants of admission in microseconds, ascending; those older than the longest window may be gone.
     heads
         For each rolling window, the index of its oldest call.
     months
-        Calls by the number of the month they were made in. Each is counted by itself, so that a wall clock that is wrong
-        for a moment costs no other month its count.
+        Calls by month number. Each month is counted separately, so that a wall clock that is briefly wrong loses no
+        other month's count.
     last
-        The newest admission.
+        Instant of the newest admission.
     """
 
     times: array[int] = field(default_factory=lambda: array("q"))
@@ -141,9 +141,9 @@ class LimitStatus(NamedTuple):
         Microseconds until the count of each rolling window first falls, 0 when it is 0 already; for the
         month, until the next one begins.
     refused
-        The window that refuses longest, of two equally long the shorter one; None when the call was admitted.
+        The window that refuses longest, or the shorter of two that refuse equally long; None if the call was admitted.
     retry_us
-        Microseconds until that window, and so every one, would have room, if no other call is made; 0 when admitted.
+        Microseconds until that window, and so every other, has room if no other call is made; 0 if admitted.
     """
 
     used: tuple[int, ...]
@@ -165,9 +165,9 @@ def decide(
     log
         The key's calls; changed when the call is admitted.
     now_us
-        The instant, by a clock that never goes back.
+        The instant in microseconds, by a clock that never goes back.
     wall_us
-        The same instant by the wall clock, in microseconds since 1970; for the month alone.
+        The same instant by the wall clock, in microseconds since 1970; only for the month.
     month
         The month `wall_us` lies in.
     rate

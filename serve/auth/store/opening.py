@@ -1,4 +1,4 @@
-"""Opening the store at the revision of this program, its migrations by Alembic, and the peppers of its keys."""
+"""Opens the store at this program's revision, migrates it with Alembic, and loads the peppers of its keys."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _MIGRATION_SECONDS: Final = 600.0
 """Seconds to wait for another migration that is running."""
 _LOCK: Final = 0x616C7068615F72
 """Number of the advisory lock; any constant that is unique in the database."""
-_NAMED: Final = 5
-"""Keys that a message names; the others are counted."""
+_MAX_NAMED: Final = 5
+"""Number of keys that a message names; the rest are counted."""
 
 
 def store_at(location: StoreLocation, *, writable: bool, wait_s: float = ANSWER_WAIT_SECONDS) -> KeyStore:
@@ -54,7 +54,7 @@ async def revision(location: StoreLocation) -> str | None:
 
 
 def _is_there(path: Path) -> bool:
-    """Whether there is such a file; raises StorageUnavailable if this user may not look, SettingsError for a folder."""
+    """Whether the file exists; raises StorageUnavailable without permission to look, SettingsError for a folder."""
     with reading(path), contextlib.suppress(FileNotFoundError):
         if stat.S_ISDIR(path.stat().st_mode):
             raise SettingsError(f"the access store {path} is a folder; name a file in it with --access")
@@ -63,15 +63,15 @@ def _is_there(path: Path) -> bool:
 
 
 async def open_store(settings: AccessSettings, *, writable: bool, create: bool = True) -> KeyStore:
-    """Open the store at the schema revision of this program; an empty or missing one is set up if `create` says so.
+    """Open the store at the schema revision of this program; an empty or missing one is set up if `create` is true.
 
     Raises
     ------
     SettingsError
-        When there is no store and none is to be made, or it is at another revision than this program's; the message has
-        the command that migrates it.
+        If there is no store and `create` is false, or the store is at another revision than this program's; the message
+        names the command that migrates it.
     StorageUnavailable
-        When it does not answer.
+        If it does not answer.
     """
     location = settings.location
     current = await revision(location)
@@ -98,9 +98,9 @@ async def upgrade(location: StoreLocation) -> None:
     Raises
     ------
     SettingsError
-        When the revision the store is at is not one of this program's.
+        If this program does not know the store's revision.
     StorageUnavailable
-        When the database does not answer.
+        If the database does not answer.
     """
     if location.path is not None:
         sqlite.create_file(location.path)
@@ -138,8 +138,8 @@ def load_digests(rows: Repository, settings: AccessSettings, now_us: int) -> Dig
     Raises
     ------
     SettingsError
-        When the file can be neither read nor created, is empty, or no pepper verifies some of the keys in use: each of
-        those would be answered 401, and a new pepper would hide that theirs is lost.
+        If the file can be neither read nor created, is empty, or the pepper of a key in use is missing: the key would be
+        answered 401, and a new pepper would hide that its own is lost.
     """
     store = settings.location.path
     path = None if store is None else store.with_name(store.name + ".pepper")
@@ -147,10 +147,10 @@ def load_digests(rows: Repository, settings: AccessSettings, now_us: int) -> Dig
     lost = rows.keys_without_pepper(digests.known, now_us)
     if lost:
         restore = "" if path is None else f"restore {path} from its backup, or "
-        more = f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
+        more = f" and {len(lost) - _MAX_NAMED} more" if len(lost) > _MAX_NAMED else ""
         raise SettingsError(
-            f"{settings.location.shown} has keys whose pepper is missing: {', '.join(lost[:_NAMED])}{more}; {restore}add to"
-            " ALPHA_RESULTS_PEPPER what it was when they were issued. If it is lost, `keys revoke` ends each of them"
+            f"{settings.location.shown} has keys whose pepper is missing: {', '.join(lost[:_MAX_NAMED])}{more}; {restore}add to"
+            " ALPHA_RESULTS_PEPPER the pepper they were issued with. If it is lost, `keys revoke` ends each of them"
         )
     if path is not None and digests.newest == NO_PEPPER:
         digests = Digests(_stored(path, create=True))
@@ -158,7 +158,7 @@ def load_digests(rows: Repository, settings: AccessSettings, now_us: int) -> Dig
 
 
 def _stored(path: Path | None, *, create: bool = False) -> tuple[bytes, ...]:
-    """Return the pepper of a file, none if there is no file."""
+    """Return the pepper in a file; empty if there is no file."""
     if path is None:
         return ()
     try:

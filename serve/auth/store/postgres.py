@@ -1,4 +1,4 @@
-"""The engine of a store in PostgreSQL, and the reasons of its failures."""
+"""The engine of a PostgreSQL store, and the reasons for its failures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from serve.auth.reasons import NETWORK, Reason, refusal, unavailable
 from serve.auth.settings import StoreLocation
 
 CONNECTIONS: Final = 8
-"""Connections of one process; a query takes a quarter of a millisecond."""
+"""Largest number of connections of one process; a query takes a quarter of a millisecond."""
 
 _REASONS: Final[dict[type[Exception], Reason]] = {
     asyncpg.InvalidPasswordError: refusal("it refuses this user and password"),
@@ -39,7 +39,7 @@ _REASONS: Final[dict[type[Exception], Reason]] = {
 
 
 def make_engine(location: StoreLocation, *, writable: bool) -> AsyncEngine:
-    """Return a pool of connections, opened when they are needed; those of readers are read-only and in autocommit mode."""
+    """Return an engine whose pool opens connections as needed; readers' are read-only and in autocommit mode."""
     reader: dict[str, Any] = {"isolation_level": "AUTOCOMMIT", "skip_autocommit_rollback": True}
     settings = {} if writable else {"default_transaction_read_only": "on"}
     engine = create_async_engine(
@@ -53,20 +53,20 @@ def make_engine(location: StoreLocation, *, writable: bool) -> AsyncEngine:
 
     @sa.event.listens_for(engine.sync_engine, "checkout")
     def _discard_closed(connection: Any, _record: object, _proxy: object) -> None:
-        # A restarted server has closed all of them.
+        # A server that was restarted has closed every pooled connection.
         if connection.driver_connection.is_closed():
             raise sa.exc.DisconnectionError
 
     @sa.event.listens_for(engine.sync_engine, "invalidate")
     def _drop_at_once(connection: Any, _record: object, _error: object) -> None:
-        # A proper goodbye to a hung server would wait again.
+        # A regular close would wait for the hung server once more.
         connection.driver_connection.terminate()
 
     return engine
 
 
 def failure(location: StoreLocation, error: BaseException) -> StorageUnavailable:
-    """Return what to raise for a failure of the engine; it names the setting and the host, without user or password."""
+    """Return the error for a failure of the engine; it names the setting and the host, without user or password."""
     where = f"{SETTINGS['access'].variable}: {location.shown}"
     if any("rejected SSL" in str(cause) for cause in causes(error)):
         return StoreRefused(f"{where}: TLS failed: it offers none, and sslmode requires it")

@@ -133,10 +133,11 @@ class Repository:
     def key(self, key_id: str, *, to_change: bool = False) -> KeyRecord | None:
         """Return a key with its account; None if there is no such key.
 
-        To be changed, both are locked until the transaction ends: the account's role decides what the key may be granted.
+        With `to_change` both rows are locked until the transaction ends, since the account's role decides what the key
+        may be granted.
         """
         if not could_be_id(key_id):
-            return None  # PostgreSQL does not take every text
+            return None  # PostgreSQL rejects some texts
         query = _KEY.with_for_update(of=[keys, accounts]) if to_change else _KEY
         row = self.connection.execute(query, {"wanted": key_id}).first()
         return None if row is None else KeyRecord._make(row)
@@ -183,7 +184,7 @@ class Repository:
         return [Account._make(row) for row in self.connection.execute(query)]
 
     def entries(self, subject: str | None, limit: int) -> list[dict[str, Any]]:
-        """Return the newest rows of the audit log, newest first, of one account or key or of all."""
+        """Return the newest entries of the audit log, newest first, for one account or key or for all."""
         query = sa.select(audit).order_by(audit.c.id.desc()).limit(limit)
         if subject is not None:
             query = query.where(audit.c.subject == subject)
@@ -194,17 +195,17 @@ class Repository:
 
 
 class KeyStore:
-    """An open store; its methods raise StorageUnavailable when the database does not answer, or not in time.
+    """An open store; its methods raise StorageUnavailable if the database does not answer in time.
 
     Parameters
     ----------
     engine
-        SQLite is queried in the event loop, as a read by primary key takes less than handing it to a thread would; PostgreSQL
-        through asyncpg.
+        SQLite is queried in the event loop, since a read by primary key is faster than passing it to a thread; PostgreSQL
+        is queried through asyncpg.
     failure
-        Returns what to raise for an exception of the engine or its driver.
+        Returns the error to raise for an exception of the engine or its driver.
     wait_s
-        Seconds that PostgreSQL has for an act, connecting included.
+        Time limit of an operation on PostgreSQL in seconds, connecting included.
     """
 
     def __init__(
@@ -219,10 +220,10 @@ class KeyStore:
         self._key_or_another = str(_KEY_OR_ANOTHER.compile(dialect=engine.dialect))
 
     async def key_or_another(self, key_id: str) -> KeyRecord | None:
-        """Return the key of an id, or another key if there is no such key, at the same cost; None in an empty store.
+        """Return the key with this id, or another key if there is none, at the same cost; None for an empty store.
 
-        Every call does this, so the driver executes the compiled statement directly: SQLAlchemy's execution around it
-        takes six times as long as SQLite takes to answer.
+        Every call runs this, so the driver executes the compiled statement directly: going through SQLAlchemy takes six
+        times as long as SQLite takes to answer.
         """
         engine, statement = self._engine, self._key_or_another
         reader: Any  # the driver's own connection
@@ -237,22 +238,22 @@ class KeyStore:
             except (sa.exc.DBAPIError, sqlite3.Error) as error:
                 raise self._failure(error) from error
         async with self._within_wait():
-            waiting = await engine.connect()
+            connection = await engine.connect()
             try:
-                reader = (await waiting.get_raw_connection()).driver_connection
+                reader = (await connection.get_raw_connection()).driver_connection
                 return _record(await reader.fetchrow(statement, key_id))
             finally:
-                await waiting.close()
+                await connection.close()
 
     async def run(
-        self, act: Callable[Concatenate[Repository, P], T], /, *args: P.args, **kwargs: P.kwargs
+        self, operation: Callable[Concatenate[Repository, P], T], /, *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run an act in one transaction and return its result; an exception rolls back."""
+        """Run an operation in one transaction and return its result; an exception rolls back."""
         engine = self._engine
 
         def work(connection: sa.Connection) -> T:
             with connection.begin():
-                return act(Repository(connection), *args, **kwargs)
+                return operation(Repository(connection), *args, **kwargs)
 
         if isinstance(engine, sa.Engine):
             try:
@@ -260,8 +261,8 @@ class KeyStore:
                     return work(connection)
             except sa.exc.DBAPIError as error:
                 raise self._failure(error) from error
-        async with self._within_wait(), engine.connect() as waiting:
-            return await waiting.run_sync(work)
+        async with self._within_wait(), engine.connect() as async_connection:
+            return await async_connection.run_sync(work)
 
     @contextlib.asynccontextmanager
     async def _within_wait(self) -> AsyncIterator[None]:
@@ -275,7 +276,7 @@ class KeyStore:
             raise self._failure(error) from error
 
     async def close(self) -> None:
-        """Close every connection; those that a dead server left are dropped."""
+        """Close every connection; those to a dead server are dropped."""
         if isinstance(self._engine, sa.Engine):
             self._engine.dispose()
             return
@@ -285,7 +286,7 @@ class KeyStore:
 
 
 def _record(row: Sequence[Any] | None) -> KeyRecord | None:
-    """Return a row of the driver as a record; SQLite returns numbers for booleans."""
+    """Return a row of the driver as a record; SQLite returns booleans as numbers."""
     if row is None:
         return None
     record = KeyRecord(*row)

@@ -1,4 +1,4 @@
-"""The engine of a store in an SQLite file, and what its failures mean."""
+"""The engine of an SQLite store, and the reasons for its failures."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import sqlalchemy as sa
 from schemas.errors import SettingsError, StorageUnavailable
 
 READ_WAIT_SECONDS: Final = 0.25
-"""How long a call waits for a locked file; readers are only ever locked out while the file is recovered."""
+"""Seconds a call waits for a locked file; readers are locked out only while the file is recovered."""
 WRITE_WAIT_SECONDS: Final = 10.0
-"""How long an operator's command waits for another one to finish."""
+"""Seconds an operator's command waits for another to finish."""
 _REASONS: Final = {
     sqlite3.SQLITE_BUSY: "another command is at work on it; try again",
     sqlite3.SQLITE_READONLY: "it may not be written: its disk is mounted read-only, or the file belongs to somebody else",
@@ -41,7 +41,7 @@ def create_file(path: Path) -> None:
 
 
 def make_engine(path: Path, *, writable: bool) -> sa.Engine:
-    """Return an engine of one connection, opened when it is first used; the file has to be there.
+    """Return an engine with one connection, opened on first use; the file must exist.
 
     A writer holds the file's write lock from the start of its transaction. A reader is in autocommit mode: it sees every
     commit at its next query.
@@ -70,7 +70,7 @@ def make_engine(path: Path, *, writable: bool) -> sa.Engine:
 
 
 def failure(path: Path, error: BaseException) -> StorageUnavailable:
-    """Return what to raise for a failure of an engine."""
+    """Return the error to raise for a failure of an engine."""
     cause = getattr(error, "orig", error)
     reason = _REASONS.get(getattr(cause, "sqlite_errorcode", 0) & 0xFF, str(cause))
     return StorageUnavailable(f"the access store {path} cannot be used: {reason}")
@@ -86,7 +86,7 @@ def _connect(path: Path, wait_s: float, options: str, *pragmas: str) -> sqlite3.
             connection.execute(f"PRAGMA {pragma}")
         connection.execute(
             "SELECT count(*) FROM sqlite_master"
-        ).fetchone()  # makes the files it needs beside it
+        ).fetchone()  # creates the files that SQLite needs beside it
     except BaseException:
         connection.close()
         raise
@@ -112,10 +112,10 @@ def _can_share(path: Path) -> bool:
 
 
 def _reader(path: Path) -> sqlite3.Connection:
-    """Open a file to read it, also on a disk that is full or read-only.
+    """Open a file for reading, even on a disk that is full or read-only.
 
-    To share a file SQLite makes two more beside it. Where it cannot, nobody else can write either, and the file says all
-    there is unless a write-ahead log lies beside it.
+    SQLite shares a file through two more files beside it. Where it cannot create them, nobody else can write either, so
+    the file is complete unless a write-ahead log lies beside it.
     """
     try:
         return _shared(path)

@@ -18,12 +18,12 @@ NAMING: Final = {
     "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
     "pk": "pk_%(table_name)s",
 }
-"""Every constraint has a name that migrations on both databases can call it by."""
+"""Names of constraints, by which migrations refer to them on both databases."""
 
 VERSION_TABLE: Final = "access_schema_version"
-"""Where the migrations record the revision reached; without it the database is empty."""
+"""Table with the revision of the store; a database without it is empty."""
 REVISION: Final = "0003"
-"""The last of the migrations: what this program works with."""
+"""The newest revision, which this program requires."""
 
 
 class Role(StrEnum):
@@ -34,7 +34,7 @@ class Role(StrEnum):
 
 
 class KeyStatus(StrEnum):
-    """Life of a key; `revoked` is final."""
+    """State of a key; `revoked` is final."""
 
     ACTIVE = "active"
     SUSPENDED = "suspended"
@@ -62,7 +62,7 @@ accounts = sa.Table(
     sa.Column("created_at", sa.BigInteger, nullable=False),
     _check_in("role", Role),
 )
-"""Owners of keys; an e-mail address is stored in lower case, so that it is unique whatever its spelling."""
+"""Owners of keys; an e-mail address is stored in lower case, so that it is unique regardless of case."""
 
 keys = sa.Table(
     "access_keys",
@@ -83,7 +83,7 @@ keys = sa.Table(
     sa.Column("created_at", sa.BigInteger, nullable=False),
     _check_in("status", KeyStatus),
 )
-"""Issued keys: what verifies a secret, never the secret."""
+"""Issued keys, with the digest of the secret but never the secret."""
 
 audit = sa.Table(
     "access_audit",
@@ -95,4 +95,4 @@ audit = sa.Table(
     sa.Column("subject", sa.Text, nullable=False, index=True),
     sa.Column("detail", sa.Text, nullable=False),
 )
-"""Log of operators' acts. Triggers refuse every change of a row."""
+"""Log of operators' actions. Triggers refuse every change to a row."""
