@@ -1,4 +1,4 @@
-"""Answers of tools: figures with units and their snapshot, within a limit of bytes."""
+"""Answers of tools: figures with their units and snapshot, within a limit of bytes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ MAX_BYTES: Final = 8192
 """Maximum bytes of an answer."""
 _DIGITS: Final = 6
 _MIN_ENTRIES: Final = 2
-"""Entries that a list keeps when it is cut."""
+"""Number of entries that a list keeps at least."""
 _MAX_TEXT: Final = 200
-"""Characters that a text keeps when it is cut."""
+"""Number of characters that a text keeps when it is cut."""
 
 
 def find_units(endpoint: str, data: Any) -> dict[str, str]:
-    """Return member -> unit of the numbers in an answer of an endpoint, as they are declared."""
+    """Return member -> declared unit of the numbers in an endpoint's answer."""
     present = set(_names(data))
     declared = ENDPOINTS[endpoint].payload.walk()
     return {
@@ -38,13 +38,13 @@ def fit(parts: Mapping[str, Mapping[str, Any]], limit: int = MAX_BYTES) -> str:
     parts
         JSON-ready, by name. Numbers are rounded to six significant digits.
     limit
-        Bytes at most, of room for a part's name and address in each.
+        Maximum bytes; must have space for the name and address of each part.
 
     Returns
     -------
     str
-        With ``cut`` where something is left out: the path of a list with how many entries are shown and of how many, the
-        path of a text with its characters, or of a member that is left out altogether.
+        Where something is left out, ``cut`` maps its path to what is shown: for a list the entries shown and their total,
+        for a text the characters shown and their total, and for an omitted member its bytes.
     """
     document: Any = _rounded(dict(parts))
     cut: dict[str, Any] = {}
@@ -68,7 +68,7 @@ def fit(parts: Mapping[str, Mapping[str, Any]], limit: int = MAX_BYTES) -> str:
 
 
 def _members(value: Any, path: str = "") -> Iterator[tuple[int, str, Any, str]]:
-    """Yield the lists, long texts and members that can be cut, also within lists, each with its size, path and owner."""
+    """Yield the lists, long texts and members that can be cut, also those in lists: size, path, owner and name of each."""
     depth = path.count(".")
     if isinstance(value, list):
         for place, entry in enumerate(value):

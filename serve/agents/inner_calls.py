@@ -1,6 +1,6 @@
-"""Calls of ``/v1`` from within the process, with the key, address and request id of the call that causes them.
+"""Calls of ``/v1`` from within the process, with the key, address and request id of the outer request.
 
-A tool passes the same checks, grants and limits as any caller; each call is counted and logged.
+A tool is subject to the same checks, grants and limits as any caller; each call is counted and logged.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Call:
     Attributes
     ----------
     endpoint
-        Registry id.
+        Its id in the registry.
     path, query
         Values of the path's placeholders and of the query; a query value of None is left out.
     """
@@ -59,16 +59,16 @@ async def call_endpoint(
     Parameters
     ----------
     application
-        The outermost one, so that the call is logged and bounded like any other.
+        The outermost application, so that the call is logged and bounded like any other.
     outer
-        Scope of the request that asks.
+        Scope of the outer request.
     request_id
-        Of that request.
+        Id of the outer request.
 
     Returns
     -------
     tuple of int and Any
-        The status, and the body read from JSON.
+        The status, and the body parsed from JSON.
     """
     path, query = call.target
     headers = [(name, value) for name, value in outer["headers"] if name in _PASSED_ON]

@@ -23,12 +23,12 @@ from serve.state import ServerState
 MAX_BODY: Final = 2**16
 """Maximum bytes of a message."""
 _ME: Final = ENDPOINTS["meta.me"]
-"""Endpoint whose grant a message needs and as which it counts; the calls of its tool are checked and counted separately."""
+"""Endpoint whose grant a message needs, and as whose call it counts; the tool's own calls are checked and counted separately."""
 _INSTRUCTIONS: Final = """\
-Results of trading signals ("alphas"): weekly cross-sections, daily ledgers, metrics, and what was checked of them.
-Begin with `find`, then `judge`. Numbers are rounded to six digits; `units` says what they count, `snapshot` which build they
-are of, `withheld` and `refused` what is not shown and why, `cut` which lists are longer: `call` is the call of the interface
-that has all of it. A figure that is not `reproduced` was stated by the run and is not proven."""
+Results of trading signals ("alphas"): weekly cross-sections, daily ledgers, metrics, and the outcomes of their checks.
+Begin with `find`, then `judge`. Numbers are rounded to six digits. `units` has their units and `snapshot` their build;
+`withheld` and `refused` say what is not shown and why; `cut` says which lists are longer, and `call` is the request that
+returns them in full. A figure that is not `reproduced` was stated by the run and is not proven."""
 _CURRENT_REQUEST: ContextVar[tuple[Scope, str]] = ContextVar("alpha_results_mcp")
 """Scope and id of the request whose tool is running."""
 
@@ -39,7 +39,7 @@ class Agents:
     Parameters
     ----------
     service
-        Where keys are looked up.
+        State of the server, with its keys.
     """
 
     def __init__(self, service: ServerState) -> None:
@@ -68,7 +68,7 @@ class Agents:
 
     @asynccontextmanager
     async def running(self, application: Application) -> AsyncIterator[None]:
-        """Serve while the block lasts; tools call the given application."""
+        """Answer messages inside the block; tools call the given application."""
         self._application = application
         async with self._sessions.run():
             yield
@@ -91,7 +91,7 @@ class Agents:
 
 
 def _strict_tool(answer: Callable[..., Awaitable[str]]) -> Tool:
-    """Return a tool that refuses arguments it does not have: a misspelt window or filter would be ignored otherwise."""
+    """Return a tool that refuses unknown arguments; otherwise a misspelt window or filter would be ignored."""
     tool = Tool.from_function(
         answer, annotations=ToolAnnotations(read_only_hint=True), structured_output=False
     )
@@ -112,16 +112,16 @@ async def _refuse_method(send: Send) -> None:
 def _first_look() -> str:
     """Return the prompt of a first look."""
     return (
-        "Find the alphas I may read, best information ratio first, and describe the three best. For each, begin with what was "
-        "checked of it, then name its figures with units. Say which figures are withheld or only stated, and why."
+        "Find the alphas I may read, best information ratio first, and describe the three best. For each, begin with the "
+        "outcome of its checks, then name its figures with units. Say which figures are withheld or only stated, and why."
     )
 
 
 def _due_diligence(alpha: str) -> str:
     """Return the prompt of a due diligence."""
     return (
-        f"Examine the alpha {alpha} as if money depended on it. Judge it: audit, metrics, luck. Describe it, and compare what it "
-        "claims with its figures. Explain its best and its worst week. Find what it resembles, and compare it with that. End with "
-        "what speaks for it, what against it, and what cannot be known from these data. Never call a figure proven that is not "
-        "reproduced."
+        f"Examine the alpha {alpha} as if money depended on it. Judge it: audit, metrics, luck. Describe it, and compare its "
+        "claims with its figures. Explain its best and its worst week. Find the alphas it resembles, and compare it with them. "
+        "End with what speaks for it, what speaks against it, and what these data cannot show. Never call a figure proven that "
+        "is not reproduced."
     )

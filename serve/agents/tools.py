@@ -105,7 +105,7 @@ class Tools:
         self,
         alphas: Annotated[list[str], Field(min_length=2, max_length=10, description="Addresses of alphas.")],
         by: Annotated[
-            Literal["returns", "scores", "holdings"], Field(description="What is correlated.")
+            Literal["returns", "scores", "holdings"], Field(description="The series to correlate.")
         ] = "returns",
     ) -> str:
         """Compare alphas: whether they are the same signal, and what the first would add to the others."""
@@ -133,7 +133,7 @@ class Tools:
         self,
         alpha: Alpha,
         date: Annotated[
-            str, Field(description="Decision date of the week, YYYY-MM-DD, as the rebalances have it.")
+            str, Field(description="Decision date of the week, YYYY-MM-DD, as in the rebalances.")
         ],
     ) -> str:
         """Explain a week: its status, and the names with the highest and lowest scores, weights and forward returns."""
@@ -175,7 +175,7 @@ class Tools:
         alpha: Alpha,
         trials: Annotated[
             int | None,
-            Field(ge=1, description="Variants that were tried, if you know; else what the run sealed."),
+            Field(ge=1, description="Variants tried, if known; by default the number that the run sealed."),
         ] = None,
     ) -> str:
         """Compare a record with chance: deflated Sharpe ratio, minimum track record, overfitting, bands."""
@@ -211,7 +211,7 @@ class Tools:
         ],
         book: Annotated[str | None, Field(description="Book of a table that is stored by book.")] = None,
     ) -> str:
-        """Sign a link of one table as Parquet, valid for minutes, for whoever has the link: hand it to code, not to people."""
+        """Sign a link to one table as Parquet. Whoever has it can use it for some minutes: pass it to code, not to people."""
         call = Call("catalog.alphas.tables.download", {"alpha": alpha, "table": table}, {"book": book})
         return await self._answer({"table": call})
 
@@ -221,7 +221,7 @@ class Tools:
         Raises
         ------
         ToolError
-            When every call was refused, in the words of the interface.
+            If every call was refused, with the errors of the interface.
         """
         parts: dict[str, dict[str, Any]] = {}
         refused = 0

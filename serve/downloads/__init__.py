@@ -1,1 +1,1 @@
-"""Files by signed links: tables and source archives."""
+"""Downloads through signed links: tables and source archives."""

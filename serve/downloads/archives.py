@@ -1,4 +1,4 @@
-"""Signed links to source archives, made for each call and never stored or logged."""
+"""Signed links to source archives, created for each call and never stored or logged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _log = structlog.get_logger("serve.downloads")
 
 RETRY_SECONDS: Final = 5
 FAULT_SECONDS: Final = 60.0
-"""Seconds that a failed call to the store counts as a current fault; the store is not polled."""
+"""Seconds for which a failed call to the store counts as a current fault; the store is not polled."""
 
 
 class SourceArchives:
@@ -38,17 +38,17 @@ class SourceArchives:
     storage
         The datasets root, where the state of every archive is recorded.
     archives
-        Address of the archives: ``s3://bucket/prefix``, whose store signs, or a folder of this machine, of which the
-        service answers links itself. None means that downloads are not configured.
+        Address of the archives: ``s3://bucket/prefix``, for links signed for that store, or a local folder, for links that
+        this service answers itself. None means that downloads are not configured.
     public_endpoint
-        Base URL at which callers reach the object store; by default the one this service uses. Of a folder the https URL
-        of a host that passes links on to this service, without which downloads are not configured.
+        Base URL at which callers reach the object store; by default the one this service uses. For a folder, the https
+        URL of a host that forwards links to this service; without it downloads are not configured.
 
     Raises
     ------
     SettingsError
-        When the store is not supported, the S3 address names no bucket, or the public endpoint is not an http or https URL, of a
-        folder not an https one.
+        If the store is not supported, the S3 address names no bucket, or the public endpoint is not an http or https URL
+        (for a folder, not an https URL).
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class SourceArchives:
         self._signer = ObjectSigner(bucket, prefix, endpoint) if bucket else None
         self._folder = open_storage(archives) if archives and not bucket else None
         self.file_host: Final = endpoint if self._folder else None
-        """Base URL of links to archives in a folder."""
+        """Base URL of links to archives in a folder; None for a bucket."""
         if self.file_host is not None and not self.file_host.startswith("https://"):
             raise SettingsError(
                 f"ALPHA_RESULTS_ARCHIVES_PUBLIC_ENDPOINT is {without_secrets(self.file_host)!r}: archives in a folder are "
@@ -78,7 +78,7 @@ class SourceArchives:
 
     @property
     def configured(self) -> bool:
-        """Whether there is a store that signs links, or a folder and its public host."""
+        """Whether links can be signed for a bucket, or a folder has its public host."""
         return self._signer is not None or self.file_host is not None
 
     @property
@@ -92,8 +92,8 @@ class SourceArchives:
         Returns
         -------
         dict
-            The ``data`` of the answer; without its ``url`` where the archive lies in a folder, whose
-            links :meth:`open` answers.
+            The ``data`` of the answer; without ``url`` if the archive is in a folder, whose links :meth:`open`
+            answers.
 
         Raises
         ------
@@ -101,7 +101,7 @@ class SourceArchives:
             ``source_download_not_configured``, ``source_not_ready``, ``source_object_missing`` or
             ``source_download_unavailable``.
         StorageUnavailable
-            When the datasets root, which holds the state, does not answer.
+            If the datasets root, which holds the state, does not answer.
         """
         if not self.configured:
             raise _not_configured()
@@ -128,8 +128,8 @@ class SourceArchives:
         Raises
         ------
         ApiError
-            As of :meth:`offer`; ``source_object_missing`` where the file is gone or has another size, and
-            ``source_download_unavailable`` where the folder itself is gone, or is empty as an unmounted one is.
+            As for :meth:`offer`: ``source_object_missing`` if the file is gone or has another size, and
+            ``source_download_unavailable`` if the folder itself is missing or empty, as if not mounted.
         """
         if self._folder is None:
             raise _not_configured()
@@ -199,7 +199,7 @@ def _offered(state: ArchiveState) -> dict[str, Any]:
 
 
 def _is_unmounted(folder: Storage) -> bool:
-    """Whether a folder is missing or has no archive of any alpha."""
+    """Whether a folder is missing or empty."""
     try:
         return not any(Path(folder.full("")).iterdir())
     except OSError:

@@ -1,7 +1,7 @@
 """The files of a snapshot that a key may download, and their comparison between snapshots.
 
-A key without raw access gets a view of some files, without raw columns and rows. It is made once per process, as a
-file without a name, so that its space is freed however the process ends.
+For some files a key without raw access gets a view, without raw columns and rows. Each process writes a view once, to an
+unnamed file, whose space is freed however the process ends.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from serve.pages.books import holds_book
 MAX_VIEWS: Final = 32
 """Maximum number of views; each takes disk space and a file descriptor."""
 COMPRESSION: Final = "lz4"
-"""Row groups as in published files."""
+"""Compression of views; their row groups are those of the published file."""
 _READ: Final = 2**20
 
 
@@ -48,7 +48,7 @@ class FileFacts:
 
 
 class View:
-    """A file without a name, closed with the last reference, and its facts."""
+    """An unnamed file, closed with its last reference, and its facts."""
 
     def __init__(self, facts: FileFacts, file: IO[bytes]) -> None:
         self.facts, self.file = facts, file
@@ -58,15 +58,15 @@ class View:
 
 
 class TableViews:
-    """Makes the views of this process, and keeps the most recently used. Thread-safe.
+    """Writes the views of this process, and keeps the most recently used. Thread-safe.
 
-    The same file gives the same view with the same release of the Parquet library: rows in their order,
-    row groups as they are, the declared columns that are visible.
+    With the same release of the Parquet library, the same file always gives the same view: the visible declared columns,
+    with rows and row groups in the same order.
     """
 
     def __init__(self) -> None:
         self._views = SizedLRUCache[View](MAX_VIEWS)
-        self._making = threading.Lock()
+        self._write_lock = threading.Lock()
 
     def open(self, file: TableFile) -> tuple[FileFacts, int]:
         """Return the facts of a view and a descriptor, which the caller closes.
@@ -74,24 +74,24 @@ class TableViews:
         Raises
         ------
         SnapshotCorrupt, StorageUnavailable
-            When the published file cannot be read, or there is no room for what is made of it.
+            If the published file cannot be read, or there is no disk space for its view.
         """
         link, snapshot = file.link, file.snapshot
 
         def build() -> View:
-            with self._making:  # one at a time: it takes a row group's memory
+            with self._write_lock:  # one at a time, as each takes the memory of a row group
                 return _write(snapshot.file(link.table, link.book), link.table, file.columns)
 
         view = self._views.get_or_load(snapshot.key, (link.table, link.book), build, lambda _: 1)
         return view.facts, os.dup(view.file.fileno())
 
     def close(self) -> None:
-        """Close all files but those that are being opened."""
+        """Close all files except those being opened."""
         self._views.remove_if(lambda *_: True)
 
 
 def _write(path: str, table: str, visible: Sequence[Column]) -> View:
-    """Write some columns of a published file, one row group at a time, with their current declarations."""
+    """Write the visible columns of a published file, one row group at a time, with their current declarations."""
     columns = [column.name for column in visible]
     with pq.ParquetFile(path) as source:
         stored = source.schema_arrow
@@ -102,7 +102,7 @@ def _write(path: str, table: str, visible: Sequence[Column]) -> View:
             [stored.field(x.name).with_metadata(arrow_field(x).metadata) for x in visible], metadata=metadata
         )
         with writing(tempfile.gettempdir()):
-            file = cast("IO[bytes]", tempfile.TemporaryFile(prefix="alpha-results-table-"))  # noqa: SIM115 - closed when it is forgotten
+            file = cast("IO[bytes]", tempfile.TemporaryFile(prefix="alpha-results-table-"))  # noqa: SIM115 - closed with the view
             rows = 0
             try:
                 with pq.ParquetWriter(file, schema, compression=COMPRESSION) as sink:
@@ -134,9 +134,9 @@ class TableFile:
     Attributes
     ----------
     link
-        Which table of which snapshot, and whether as it was published.
+        The table and snapshot, and whether the file is as published.
     columns
-        Its columns.
+        The columns of the file.
     """
 
     snapshot: Snapshot
@@ -199,8 +199,8 @@ def requested_file(
     Raises
     ------
     ApiError
-        ``unknown_book`` as everywhere; ``table_not_found`` when the run has no such table, or the key may not have it:
-        the answer does not say which.
+        ``unknown_book`` as for other endpoints; ``table_not_found`` if the run has no such table or the key may not have
+        it, without saying which.
     """
     if book is not None and table in readable:
         holds_book(snapshot, table, book, raw=raw)
@@ -231,7 +231,7 @@ def open_file(views: TableViews, file: TableFile) -> tuple[FileFacts, int]:
     Raises
     ------
     SnapshotCorrupt, StorageUnavailable
-        When it is not there, or is not what was published.
+        If the file is missing, or is not what was published.
     """
     link = file.link
     if link.view == WITHOUT_RAW:
@@ -269,19 +269,19 @@ def list_row(views: TableViews, file: TableFile) -> Mapping[str, Any]:
 def compare_tables(
     views: TableViews, earlier: Snapshot, later: Snapshot, tables: Collection[str], *, raw: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield the change of each table, or of its part of a book, in declared order.
+    """Yield the change of each table, or of each book of a table, in declared order.
 
     Parameters
     ----------
     tables
-        Those the key may read.
+        Tables that the key may read.
     raw
-        Whether it sees columns and books of the unconditioned signal.
+        Whether the key sees columns and books of the unconditioned signal.
 
     Raises
     ------
     SnapshotCorrupt, StorageUnavailable
-        When a file that the key has only in part is gone or cannot be read.
+        If a file of which the key sees only a part is missing or cannot be read.
     """
     before, after = (
         {(x.link.table, x.link.book): x for x in list_files(snapshot, tables, raw=raw)}
@@ -312,7 +312,7 @@ def _change(views: TableViews, earlier_file: TableFile | None, later_file: Table
         return "removed"
     if [column.name for column in earlier_file.columns] != [column.name for column in later_file.columns]:
         return "changed"
-    # A key gets the same part of the same published file.
+    # From the same published file a key gets the same part.
     is_same = earlier_file.published.sha256 == later_file.published.sha256
     is_same = is_same or read_facts(views, earlier_file).sha256 == read_facts(views, later_file).sha256
     return "unchanged" if is_same else "changed"

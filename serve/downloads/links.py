@@ -21,7 +21,7 @@ from schemas.kinds import ALPHA_ID
 from schemas.tables import PUBLISHED_TABLES
 
 FILES: Final = "/files"
-"""Prefix of links, outside `/v1`, because no key is sent with them."""
+"""Prefix of links; outside `/v1`, because no key is sent with them."""
 AS_BUILT: Final = "as-built"
 WITHOUT_RAW: Final = "without-raw"
 SOURCE: Final = "source"
@@ -40,14 +40,14 @@ WAIT_SECONDS: Final = 8.0
 
 
 class FileLink(NamedTuple):
-    """The file that a link names: a table of a snapshot, or the source archive of the seal that the snapshot was made from.
+    """The file that a link names: a table of a snapshot, or the source archive of the snapshot's seal.
 
     Attributes
     ----------
     view
-        ``as-built``, a published file, ``without-raw``, what a key without raw-book access may have of it, or ``source``.
+        ``as-built`` for a published file, ``without-raw`` for its view without raw columns and rows, or ``source``.
     table, book
-        Of which table; `book` is None of one that is not stored by book.
+        The table, empty for ``source``, and the book; `book` is None for a table that is not stored by book.
     """
 
     alpha: str
@@ -71,7 +71,7 @@ class FileLink(NamedTuple):
 
     @classmethod
     def parse(cls, path: str) -> Self | None:
-        """Parse a path; None if it is not that of a link."""
+        """Parse a path; None if it is not the path of a link."""
         match path.removesuffix(_SUFFIX).split("/"):
             case ["", "files", alpha, snapshot, "source", _]:
                 link = cls(alpha, snapshot, SOURCE)
@@ -91,11 +91,11 @@ class Signed(NamedTuple):
     Attributes
     ----------
     expires
-        Unix time in seconds from which it is refused.
+        Unix time in seconds from which the link is refused.
     key_id
-        Whose call made it.
+        The key whose call created the link.
     signature
-        Over both and the path.
+        Signature over the path and both fields above.
     """
 
     expires: int
@@ -115,7 +115,7 @@ class Signed(NamedTuple):
 
     @property
     def query(self) -> str:
-        """The query string; every character of it is plain."""
+        """The query string, in which no character needs escaping."""
         return f"expires={self.expires}&key={self.key_id}&signature={self.signature}"
 
 
@@ -144,9 +144,11 @@ def base_url(public_url: str | None, headers: Mapping[bytes, bytes], *, behind_p
     Parameters
     ----------
     public_url
-        As configured; it wins.
+        The configured URL, which takes precedence; None without one.
     headers
-        Of the request: ``Host``, and behind one's own proxies ``X-Forwarded-Proto``.
+        Request headers: ``Host``, and ``X-Forwarded-Proto``.
+    behind_proxies
+        Whether the request came through the operator's own proxies; otherwise ``X-Forwarded-Proto`` is ignored.
     """
     if public_url is not None:
         return public_url
@@ -165,7 +167,7 @@ class SigningFailed(Exception):
     kind
         The failure without its message, which may hold the address requested.
     without_credentials
-        Whether there are no credentials.
+        Whether the store's credentials are missing.
     """
 
     def __init__(self, kind: str, *, without_credentials: bool = False) -> None:
@@ -180,7 +182,7 @@ class ObjectSigner:
     Parameters
     ----------
     bucket, prefix
-        Where they lie; see :func:`parse_bucket`.
+        Location of the objects; see :func:`parse_bucket`.
     public_endpoint
         Base URL at which callers reach the object store; by default the one this service uses.
     """
@@ -192,7 +194,7 @@ class ObjectSigner:
         public_endpoint: str | None = None,
     ) -> None:
         with extra("s3", "signing for a bucket"):
-            import botocore  # noqa: F401, PLC0415 - said at the start, not at the first call
+            import botocore  # noqa: F401, PLC0415 - fails at the start, not at the first call
 
         self._bucket, self._prefix = bucket, prefix
         self._private = S3Settings.from_environment(os.environ)
@@ -232,9 +234,9 @@ class ObjectSigner:
     def _clients(self) -> tuple[Any, Any]:
         """A client for the store's own address, and one that signs for its public address.
 
-        Made at the first call: finding credentials may ask the machine's metadata service.
+        Created at the first call, since the search for credentials may query the machine's metadata service.
         """
-        import botocore.session  # noqa: PLC0415 - half a second of imports, for deployments that sign only
+        import botocore.session  # noqa: PLC0415 - half a second of imports, needed only where links are signed
 
         session = botocore.session.get_session()
         return _client(session, self._private), _client(session, self._public)
@@ -246,7 +248,7 @@ def parse_bucket(address: str | None, setting: str) -> tuple[str, str]:
     Raises
     ------
     SettingsError
-        When the store is not supported, or the address names no bucket; the message names the setting.
+        If the store is not supported, or the address names no bucket; the message names the setting.
     """
     if address:
         require_supported(address)

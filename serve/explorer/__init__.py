@@ -1,7 +1,7 @@
 """The explorer: a static page that shows answers of /v1 as tables and charts.
 
-The page needs no key; its calls of /v1 use the visitor's. The key is typed, or follows the `#` of the address, which browsers do
-not send; it stays in the session storage of its tab.
+The page needs no key; its calls of /v1 use the visitor's. The visitor types the key, or passes it after the `#` of the
+address, which browsers do not send; it stays in the session storage of the tab.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ POLICY: Final = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
-"""Content security policy: scripts, calls and pictures of this host only; text is never rendered as markup or script."""
+"""Content security policy: scripts, calls and images from this host only; text is never rendered as markup or script."""
 _HEADERS: Final = {
-    # Revalidated each time, mostly by a 304, so that a page never mixes files of two releases.
+    # Revalidated each time, usually with a 304, so that a page never mixes files of two releases.
     "cache-control": "no-cache",
     "content-security-policy": POLICY,
     "cross-origin-opener-policy": "same-origin",

@@ -1,4 +1,4 @@
-"""An operator's Parquet files, read again when they change: benchmarks and factors."""
+"""An operator's Parquet files of benchmarks and factors, reread when they change."""
 
 from __future__ import annotations
 
@@ -27,34 +27,34 @@ T = TypeVar("T")
 CHECK_SECONDS: Final = 15.0
 """Seconds between two checks of the files, one listing each."""
 RETRY_SECONDS: Final = 2.0
-"""Seconds between two checks until the files were read once."""
+"""Seconds between two checks until the files have been read once."""
 WAIT_SECONDS: Final = 5.0
 """Maximum seconds that a request waits for the first check."""
 
 
 class OperatorFiles(Generic[T]):
-    """One Parquet file or a folder of them, read again when one changes, with the result in memory.
+    """One Parquet file or a folder of them, reread when one changes; the result is kept in memory.
 
     Files are read on a separate thread, never on the event loop. A result stays until newer files have been read
-    completely, also while the store is unavailable or a file breaks a rule.
+    completely, even while the store is unavailable or a file breaks a rule.
 
     Parameters
     ----------
     name
-        What the log calls them.
+        Name of the files in the log.
     setting
         Variable with the address, for messages.
     address
-        A path or URL; None where the deployment has none.
+        A path or URL; None if the deployment has no such files.
     read
-        Makes of name -> bytes of each file what they hold.
+        Parses the content of the files, given as name -> bytes.
     check_seconds
-        Pause between two looks for changed files.
+        Seconds between two checks for changed files.
 
     Raises
     ------
     SettingsError
-        When no file system answers to the address.
+        If no file system supports the address.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class OperatorFiles(Generic[T]):
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._signatures: Mapping[str, Signature] | None = None
         self._checked = asyncio.Event()
-        self._following: asyncio.Task[None] | None = None
+        self._watcher: asyncio.Task[None] | None = None
         self.result: T | None = None
         """The last result; None before the first."""
         self.failure: Exception | None = None
@@ -100,16 +100,16 @@ class OperatorFiles(Generic[T]):
     def start(self) -> None:
         """Start checking, so that the log reports errors early; call it on the event loop."""
         if self._storage is not None:
-            self._following = asyncio.create_task(self._follow())
+            self._watcher = asyncio.create_task(self._watch())
 
     async def close(self) -> None:
         """End the thread, without waiting for a running check."""
-        if self._following is not None:
-            self._following.cancel()
+        if self._watcher is not None:
+            self._watcher.cancel()
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def current(self) -> T | None:
-        """Return the last result; requests before the end of the first check wait for it."""
+        """Return the last result; before the end of the first check, wait for it."""
         if self.result is None and self._storage is not None:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._checked.wait(), WAIT_SECONDS)
@@ -121,9 +121,9 @@ class OperatorFiles(Generic[T]):
         Raises
         ------
         SettingsError
-            When there is no file, or one breaks a rule.
+            If there is no file, or one breaks a rule.
         StorageUnavailable
-            When the store does not answer.
+            If the store does not answer.
         """
         assert self._storage is not None
         signatures = find_files(self._storage, self._setting)
@@ -139,33 +139,33 @@ class OperatorFiles(Generic[T]):
         self._signatures = signatures
         _log.info(f"{self._name}_read", files=len(signatures))
 
-    async def _follow(self) -> None:
+    async def _watch(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
             try:
                 await loop.run_in_executor(self._thread, self.check)
             except Exception as error:  # noqa: BLE001 - logged; the next check follows
-                self._note(error)
+                self._record_failure(error)
             else:
                 if self.failure is not None:
                     _log.info(f"{self._name}_usable_again")
                 self.failure = None
             self._checked.set()
-            is_waited_for = self.failure is not None and self.result is None
+            must_retry = self.failure is not None and self.result is None
             await asyncio.sleep(
-                min(RETRY_SECONDS, self._check_seconds) if is_waited_for else self._check_seconds
+                min(RETRY_SECONDS, self._check_seconds) if must_retry else self._check_seconds
             )
 
-    def _note(self, error: Exception) -> None:
-        known, self.failure = self.failure, error
-        if known is None or str(known) != str(error):
+    def _record_failure(self, error: Exception) -> None:
+        previous, self.failure = self.failure, error
+        if previous is None or str(previous) != str(error):
             event = "unusable" if self.misconfigured else "unreachable"
-            foreseen = isinstance(error, SettingsError | StorageUnavailable | OSError)
+            expected = isinstance(error, SettingsError | StorageUnavailable | OSError)
             _log.error(
                 f"{self._name}_{event}",
                 reason=str(error),
                 still_served=self.result is not None,
-                exc_info=None if foreseen else error,
+                exc_info=None if expected else error,
             )
 
 
@@ -187,14 +187,14 @@ class MarketData(OperatorFiles[Mapping[str, Benchmark]]):
     Parameters
     ----------
     address
-        A path or URL; None when the deployment has no market data.
+        A path or URL; None if the deployment has no market data.
     check_seconds
-        Pause between two looks for changed files.
+        Seconds between two checks for changed files.
 
     Raises
     ------
     SettingsError
-        When no file system answers to the address.
+        If no file system supports the address.
     """
 
     def __init__(self, address: str | None, *, check_seconds: float = CHECK_SECONDS) -> None:
@@ -208,8 +208,8 @@ class MarketData(OperatorFiles[Mapping[str, Benchmark]]):
         Raises
         ------
         ApiError
-            ``bad_request`` for a symbol that is not there, with those that are; ``benchmark_not_configured`` when there
-            is no market data or it breaks a rule; ``benchmark_unavailable`` when its store does not answer.
+            ``bad_request`` for an unknown symbol, with the known ones; ``benchmark_not_configured`` if there is no market
+            data or it breaks a rule; ``benchmark_unavailable`` if its store does not answer.
         """
         cached = await self.current()
         if cached is None:
@@ -223,12 +223,12 @@ class MarketData(OperatorFiles[Mapping[str, Benchmark]]):
         return cached[symbol]
 
     async def available(self) -> Mapping[str, Benchmark]:
-        """Return all cached series by symbol; none without market data, or if it breaks a rule.
+        """Return all cached series by symbol; empty without market data, or if it breaks a rule.
 
         Raises
         ------
         ApiError
-            ``benchmark_unavailable`` when its store does not answer.
+            ``benchmark_unavailable`` if its store does not answer.
         """
         cached = await self.current()
         if cached is None and not self.misconfigured:
@@ -236,12 +236,12 @@ class MarketData(OperatorFiles[Mapping[str, Benchmark]]):
         return cached or {}
 
     def refusal(self, symbol: str) -> ApiError | None:
-        """Return the ``bad_request`` for an unknown symbol; None before the files were read."""
+        """Return the ``bad_request`` for an unknown symbol; None before the files have been read."""
         return unknown_benchmark(self.result) if self.result and symbol not in self.result else None
 
 
 def unknown_benchmark(available: Collection[str], parameter: Parameter = SYMBOL_PATH) -> ApiError:
-    """Return the ``bad_request`` for an unknown symbol, or for too many symbols, with those that are there."""
+    """Return the ``bad_request`` for an unknown symbol, or for too many, with the known symbols."""
     several = parameter is BENCHMARKS
     symbols = sorted(available)
     constraint = f"{f'at most {MAX_BENCHMARKS}' if several else 'one'} of {', '.join(symbols)}"

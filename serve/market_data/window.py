@@ -28,7 +28,7 @@ class Window:
     rows
         The declared columns of a benchmark row, ascending by day.
     summary
-        JSON-ready; of an empty window every figure is null.
+        JSON-ready; for an empty window every figure is null.
     """
 
     rows: pl.DataFrame
@@ -43,14 +43,14 @@ def measure(benchmark: Benchmark, first: dt.date | None, last: dt.date | None) -
     benchmark
         The cached series of the symbol.
     first, last
-        Days of the window, inclusive; None for as far as the data goes.
+        Days of the window, inclusive; None for the first or last day of the data.
 
     Returns
     -------
     Window
-        ``close`` is as stored, not adjusted. Returns and drawdowns are those of the adjusted close when every session
-        of the window has one, else of the close; an empty window has the basis ``close``. The rows begin at the close of
-        the window's first session; what compares them with a book, whose first session counts, is in the summary.
+        ``close`` is as stored, not adjusted. Returns and drawdowns use the adjusted close if every session of the window
+        has one, else the close; an empty window has the basis ``close``. The rows begin at the close of the window's
+        first session. A book's returns include that session; the summary has the figures to compare with them.
     """
     window = series.Window(first, last).rows(benchmark.dates)
     dates, close = benchmark.dates[window], benchmark.close[window]
@@ -77,7 +77,7 @@ def measure(benchmark: Benchmark, first: dt.date | None, last: dt.date | None) -
             "name": benchmark.name,
             "return_basis": _ADJUSTED if adjusted and dates.size else _CLOSE,
             **asdict(summary),
-            # Closes as stored, whatever basis the returns use.
+            # Closes as stored, whichever basis the returns use.
             "first_close": float(close[0]) if close.size else None,
             "last_close": float(close[-1]) if close.size else None,
             **_from_previous_close(benchmark, prices, window),

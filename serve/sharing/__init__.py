@@ -1,1 +1,1 @@
-"""Published tables by the Delta Sharing protocol: a share for each alpha, read with the same keys, grants and limits."""
+"""Published tables over the Delta Sharing protocol: one share per alpha, read with the same keys, grants and limits."""

@@ -1,4 +1,4 @@
-"""Profiles of Delta Sharing: the file with a client's address and key."""
+"""Delta Sharing profiles: files that hold the service's address and a client's key."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from typing import Final
 
 PATH: Final = "/delta-sharing"
-"""Path of the protocol."""
+"""Path below which the service speaks the protocol."""
 
 
 def make_profile(base_url: str, token: str, expires_at: str | None) -> str:
@@ -17,9 +17,9 @@ def make_profile(base_url: str, token: str, expires_at: str | None) -> str:
     base_url
         Address of the service.
     token
-        The key; whoever has the file may do what the key may.
+        The key's token, so whoever has the file has the key's rights.
     expires_at
-        When it expires, ISO-8601; None when it does not.
+        Expiry of the key in ISO 8601; None if it has none.
     """
     profile = {
         "shareCredentialsVersion": 1,

@@ -24,7 +24,7 @@ SCHEMA: Final = "run"
 VERSION_HEADER: Final = "Delta-Table-Version"
 PARTITION: Final = "book"
 MAX_PAGE: Final = 500
-"""Maximum and default entries of a page; clients without ``maxResults`` follow the tokens."""
+"""Maximum and default number of entries per page; clients that omit ``maxResults`` follow the page tokens."""
 _NAMESPACE: Final = uuid.UUID("6d0a0d0c-6e0f-5b6a-9f0e-2c8f6a4b7d11")
 _TYPES: Final = {
     Type.DATE: "date",
@@ -38,7 +38,7 @@ _PROTOCOL: Final = {"protocol": {"minReaderVersion": 1}}
 
 
 class _Fields(msgspec.Struct, rename="camel"):
-    """Fields of a query's body; others are ignored."""
+    """Known fields of a query's body; others are ignored."""
 
     predicate_hints: list[Any] | None = None
     json_predicate_hints: str | None = None
@@ -58,7 +58,7 @@ class TableQuery:
     limit
         Rows after which further files may be left out; None for no limit.
     version, moment
-        The version wanted, or the one served at a moment; None for the one served now.
+        The requested version, or the moment at which it was served; both None for the version served now.
     """
 
     limit: int | None
@@ -77,7 +77,7 @@ def parse_query(body: bytes) -> TableQuery:
     Raises
     ------
     ApiError
-        ``bad_request``, naming the field that is no JSON, of another type, or asks for changes between versions.
+        ``bad_request``, naming the field that is not JSON, has another type, or asks for changes between versions.
     """
     try:
         fields = msgspec.json.decode(body or b"{}", type=_Fields)
@@ -112,8 +112,7 @@ def parse_moment(name: str, text: str) -> datetime:
 def snapshot_version(published_at: str) -> int:
     """Return the version of the snapshot first published at an instant: microseconds since 1970.
 
-    The number of a snapshot must never name another one. Counted among the snapshots that are kept it would, as soon as
-    gc removes one.
+    A version must never come to name another snapshot, as it would if the kept snapshots were counted and gc removed one.
     """
     since = datetime.fromisoformat(published_at) - datetime(1970, 1, 1, tzinfo=UTC)
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
@@ -127,14 +126,14 @@ def page(
     Parameters
     ----------
     names
-        In ascending order: a page begins behind the last name of the page before, whatever was published meanwhile.
+        In ascending order: a page begins after the last name of the previous page, whatever was published meanwhile.
     max_results, token
-        As the client sent them.
+        Query parameters as sent by the client.
 
     Raises
     ------
     ApiError
-        ``bad_request`` for a number of results that is none.
+        ``bad_request`` if `max_results` is not a number.
     """
     size = MAX_PAGE if max_results is None else min(parse_number("maxResults", max_results), MAX_PAGE)
     names = [name for name in names if name > (token or "")]
@@ -142,7 +141,7 @@ def page(
     return shown, shown[-1] if len(names) > size and shown else None
 
 
-def listed(items: Iterable[Mapping[str, Any]], next_token: str | None) -> bytes:
+def list_body(items: Iterable[Mapping[str, Any]], next_token: str | None) -> bytes:
     """Return the body of a list."""
     continuation = {} if next_token is None else {"nextPageToken": next_token}
     return orjson.dumps({"items": list(items), **continuation})
@@ -161,7 +160,7 @@ def metadata_lines(
     Parameters
     ----------
     columns
-        Those that the key may have; a table stored by book has the book as its partition column besides.
+        Columns that the key may read; a table stored by book also has the book as its partition column.
     """
     fields = [_field(x.name, _TYPES[x.type], f"{x.meaning} Unit: {x.unit.value}.") for x in columns]
     if by_book:
@@ -193,7 +192,7 @@ def file_line(
     Parameters
     ----------
     expires
-        Unix time in seconds at which the address ends.
+        Unix time in seconds at which the URL expires.
     """
     file = {
         "url": url,
@@ -210,8 +209,8 @@ def file_line(
 
 def error_body(error: ApiError) -> bytes:
     """Return an error in the protocol's form, with the invalid parameters in its message."""
-    broken = (error.details or {}).get("parameters", ())
-    invalid = "; ".join(f"{x['name']}: {x['constraint']}" for x in broken)
+    parameters = (error.details or {}).get("parameters", ())
+    invalid = "; ".join(f"{x['name']}: {x['constraint']}" for x in parameters)
     message = f"{error.message} {invalid}." if invalid else error.message
     return orjson.dumps({"errorCode": error.code.upper(), "message": message})
 

@@ -1,7 +1,7 @@
 """Delta Sharing below ``/delta-sharing``: lists of shares and tables, and the signed files of a table.
 
-Each operation is a call of an endpoint of ``/v1`` in other words, so it needs that endpoint's grant and counts as one call:
-lists of shares :data:`LIST`, tables and their metadata :data:`TABLES`, a query :data:`FILES`.
+Each operation corresponds to an endpoint of ``/v1``, needs that endpoint's grant and counts as one call of it: lists of
+shares to :data:`LIST`, tables and their metadata to :data:`TABLES`, a query to :data:`FILES`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LIST: Final = ENDPOINTS["catalog.alphas.list"]
 TABLES: Final = ENDPOINTS["catalog.alphas.tables.list"]
 FILES: Final = ENDPOINTS["catalog.alphas.tables.download"]
 MAX_BODY: Final = 2**16
-"""Bytes of a query's body."""
+"""Maximum bytes of a query's body."""
 _NDJSON: Final = "application/x-ndjson; charset=utf-8"
 _TABLE: Final = "/shares/{share:str}/schemas/{schema:str}/tables/{table:str}"
 _NOT_FOUND: Final = "There is no such share, schema or table for this key."
@@ -69,7 +69,7 @@ def router(service: ServerState) -> Router:
 
 
 def failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-    """Answer a failure in the form of the protocol."""
+    """Return an error in the form of the protocol."""
     record = _request_record()
     if isinstance(error, MethodNotAllowedException):
         error = ApiError("method_not_allowed", f"This path does not answer {request.method}.")
@@ -77,12 +77,11 @@ def failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
         error = ApiError("not_found", "No such path.")
     elif isinstance(error, HTTPException) and error.status_code < 500:
         error = protocol.bad_request("body", f"must be a JSON object of at most {MAX_BODY} bytes")
-    known = as_api_error(error, record)
-    record.code = known.code
-    headers = {**record.limit_headers, **known.headers, "cache-control": "no-store"}
-    return Response(
-        protocol.error_body(known), status_code=known.status, headers=headers, media_type="application/json"
-    )
+    api_error = as_api_error(error, record)
+    record.code = api_error.code
+    headers = {**record.limit_headers, **api_error.headers, "cache-control": "no-store"}
+    body = protocol.error_body(api_error)
+    return Response(body, status_code=api_error.status, headers=headers, media_type="application/json")
 
 
 class Sharing:
@@ -91,14 +90,14 @@ class Sharing:
     Parameters
     ----------
     service
-        Where keys and snapshots are looked up.
+        State of the server, with its keys and snapshots.
     """
 
     def __init__(self, service: ServerState) -> None:
         self._service = service
 
     def __deepcopy__(self, _: object) -> Sharing:
-        """Return the same object: Litestar copies handlers, and with a method what it is bound to."""
+        """Return the same object: Litestar deep-copies handlers, and with a method the object it is bound to."""
         return self
 
     async def shares(self, request: Request[Any, Any, Any]) -> Response[bytes]:
@@ -155,7 +154,7 @@ class Sharing:
         return _json(b"", {protocol.VERSION_HEADER: str(number)})
 
     async def metadata(self, request: Request[Any, Any, Any]) -> Response[bytes]:
-        """Return the columns of a table; of an earlier version with ``version`` or ``timestamp``."""
+        """Return the columns of a table, in an earlier version if ``version`` or ``timestamp`` is given."""
         served = await self._snapshot(request, TABLES)
         number, moment = request.query_params.get("version"), request.query_params.get("timestamp")
         snapshot = await self._snapshot_at(
@@ -167,7 +166,7 @@ class Sharing:
         return _lines(snapshot, _metadata(files))
 
     async def query(self, request: Request[Any, Any, Any]) -> Response[bytes]:
-        """Sign a link to each file of a table; the answer is a credential, so it must not be cached."""
+        """Sign a link to each file of a table. The answer is a credential, so it must not be cached."""
         served = await self._snapshot(request, FILES)
         selected = protocol.parse_query(await request.body())
         snapshot = await self._snapshot_at(served, selected.version, selected.moment)
@@ -183,7 +182,7 @@ class Sharing:
         return _lines(snapshot, lines)
 
     async def _caller(self, endpoint: Endpoint) -> Caller:
-        """Run the checks of a key, in the order of every endpoint, and count the call."""
+        """Check the key in the same order as every endpoint, and count the call."""
         record = _request_record()
         record.endpoint = endpoint.id
         access = self._service.access
@@ -209,7 +208,7 @@ class Sharing:
         Raises
         ------
         ApiError
-            ``snapshot_not_found`` when it is not kept.
+            ``snapshot_not_found`` if there is no such snapshot or gc has removed it.
         """
         if version is None and moment is None:
             return served
@@ -271,7 +270,7 @@ def _metadata(files: Sequence[TableFile]) -> list[bytes]:
 
 
 def _versions(served: Snapshot) -> dict[int, str]:
-    """Return version -> snapshot of the served snapshot and of the earlier ones that are kept."""
+    """Return version -> snapshot id of the served snapshot and of the earlier ones still kept."""
     pointer = served.pointer
     earlier = {
         protocol.snapshot_version(known.published_at): snapshot
@@ -286,7 +285,7 @@ def _list(
 ) -> Response[bytes]:
     parameters = request.query_params
     shown, token = protocol.page(names, parameters.get("maxResults"), parameters.get("pageToken"))
-    return _json(protocol.listed(map(row, shown), token))
+    return _json(protocol.list_body(map(row, shown), token))
 
 
 def _json(body: bytes, headers: dict[str, str] | None = None) -> Response[bytes]:
