@@ -1,4 +1,4 @@
-// One alpha: what was checked, what it comes to, and its sections below one another.
+// One alpha: its audit, its headline figures, and the sections below them.
 
 import { all, get } from "./api.js";
 import * as charts from "./charts.js";
@@ -16,7 +16,7 @@ const RANGES = [["1", "1Y"], ["3", "3Y"], ["ytd", "YTD"], ["all", "All"]];
 const BOOKS = ["long_short", "long_only"];
 const PATIENCE = 4000;
 const NO_ALPHA = "alpha_not_found";
-/** Sections in their order: name, and its word in the bar where it has one. */
+/** Sections in order: name, and label in the navigation bar if it has one. */
 const ORDER = [
   ["ic", "Signal"], ["buckets"], ["delay"], ["deciles"], ["terms"], ["persistence"], ["turnover", "Trading"], ["exposure"], ["daily", "Returns"], ["years", "Years"], ["months"],
   ["tails", "Risk"], ["costs", "Costs"], ["rolling"], ["drawdowns"], ["exposures", "Beta"], ["beta"], ["luck", "Luck"], ["regimes", "Regimes"], ["legs", "Legs"], ["names", "Names"],
@@ -24,7 +24,7 @@ const ORDER = [
 ];
 const WINDOWED = ["equity", "ic", "deciles", "terms", "persistence", "turnover", "exposure", "months", "daily", "names", "years", "luck", "near", "audit", "exposures", "beta", "regimes"];
 const OF_BOOK = ["equity", "turnover", "exposure", "months", "daily", "rolling", "drawdowns", "tails", "costs", "names", "week", "luck", "near", "exposures", "beta", "regimes", "legs"];
-/** Sections that are folded until somebody opens them; what is open stays so from one alpha to the next. */
+/** Sections that are folded at first; those opened stay open for the next alpha. */
 const opened = new Set();
 
 export function alpha({ caller, parameters, remember, main, crumbs }, id) {
@@ -60,7 +60,7 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
     },
   });
 
-  /** Take a pick into the address, and load again what depends on it. */
+  /** Write a selection into the address, and reload what depends on it. */
   function pick(changes, ...names) {
     Object.assign(state, changes);
     remember(Object.fromEntries(Object.entries(changes).map(([name, value]) => [name, value === true ? "1" : value === false ? null : value])));
@@ -93,7 +93,7 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
       return;
     }
     const end = await all(`${path}/equity-curve`, { book: state.book }).then(({ meta }) => meta.summary.last_date, () => null);
-    if (end === null) return; // the equity section says what is refused
+    if (end === null) return; // the equity section shows the refusal
     const year = Number(end.slice(0, 4));
     pickWindow(range === "ytd" ? `${year}-01-01` : charts.isoDay(new Date(year - Number(range), Number(end.slice(5, 7)) - 1, Number(end.slice(8)) + 1)), "");
     for (const button of ranges.children) button.setAttribute("aria-pressed", String(button.dataset.value === range));
@@ -105,7 +105,7 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
   });
   for (const event of ["pointerenter", "focusin"]) books.addEventListener(event, listBooks, { once: true });
 
-  /** The run's own books, once somebody is about to pick one. */
+  /** The run's own books, loaded when the visitor is about to pick one. */
   async function listBooks() {
     const rows = await get(`${path}/books`, { limit: 1000 }).then(({ data }) => data, () => []);
     const select = books.querySelector("select");
@@ -119,7 +119,7 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
     findings.load();
   });
 
-  /** Prices are drawn beside the book where they cover all its sessions, unless another benchmark was picked. */
+  /** Prices are drawn beside the book if they cover all its sessions, unless another benchmark was picked. */
   async function loadBenchmarks() {
     const served = caller.callable_endpoints.includes("research.benchmarks");
     const rows = served ? await get("benchmarks", { limit: 100 }).then(({ data }) => data, () => []) : state.benchmark ? [{ symbol: state.benchmark }] : [];
@@ -131,7 +131,7 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
     select.value = state.benchmark;
   }
 
-  /** Growth of the benchmark at each session from the close before the first one, as a book grows from the equity it opened with. */
+  /** Growth of the benchmark per session, from the close before the first one, as a book grows from its opening equity. */
   async function besideCurve(rows) {
     await ready;
     if (rows.length === 0 || !state.benchmark || state.benchmark === "none") return null;
@@ -193,10 +193,10 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
     if (error.code === NO_ALPHA && (skeleton.isConnected || head.isConnected)) main.replaceChildren(refused(error), el("a", { href: "#/" }, "To the catalogue"));
   });
   const ready = loadBenchmarks();
-  // What is seen first is asked for first, and shown at once: nothing on the page moves while it is read.
+  // What is seen first is requested first and shown at once, so that nothing moves while the visitor reads.
   const first = Promise.all([sections.about.head(), checked.load(), figures.load(), findings.load()]);
   return Promise.race([first, new Promise((resume) => setTimeout(resume, PATIENCE))]).then(() => {
-    if (!skeleton.isConnected) return null; // another view is shown meanwhile
+    if (!skeleton.isConnected) return null; // another view is shown by now
     for (const part of [head, checked.node, findings.list, figures.tiles]) part.classList.add("arriving");
     main.replaceChildren(head, checked.node, findings.list, toolbar, bar,
       el("div", { class: "overview" }, sections.equity.node, el("div", { class: "beside" }, figures.describes, figures.tiles)),

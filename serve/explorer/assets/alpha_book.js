@@ -1,4 +1,4 @@
-// What a book held: who earned and lost, and the names of a week.
+// Holdings of a book: the names that earned and lost, and the names of a week.
 
 import { all, remarks } from "./api.js";
 import * as charts from "./charts.js";
@@ -29,7 +29,7 @@ export function book({ path, id, state, pick, fold, curve, some }) {
       start.setDate(start.getDate() - Number(state.names));
       const begin = state.names === "all" ? first : [charts.isoDay(start), first].sort().at(-1);
       const pnl = await all(`${path}/pnl`, { book: state.book, from: begin, to: last }, PAGES_OF_NAMES);
-      if (pnl === null) throw new Unavailable("these days have too many rows to be summed here; take a shorter span.");
+      if (pnl === null) throw new Unavailable("these days have too many rows to sum here; pick a shorter span.");
       const sums = new Map();
       for (const row of pnl.rows) sums.set(row.symbol, (sums.get(row.symbol) ?? 0) + row.net_pnl);
       const rows = some([...sums].map(([symbol, net_pnl]) => ({ symbol, net_pnl })));
@@ -80,7 +80,7 @@ export function book({ path, id, state, pick, fold, curve, some }) {
   return { names, week };
 }
 
-/** Place of the last week that was traded; of the last one when none was. */
+/** Index of the last traded week; of the last week if none was traded. */
 function lastTraded(index) {
   const last = index.findLastIndex((one) => one.week_status === "traded");
   return last === -1 ? index.length - 1 : last;

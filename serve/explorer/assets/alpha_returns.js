@@ -11,7 +11,7 @@ const MONTHS = months();
 const OF = "Selected book, whole run.";
 const note = (text) => el("p", { class: "fine" }, text);
 
-/** A table of figures: each with its unit, or with why it is withheld. */
+/** A table of figures, each with its unit or the reason why it is withheld. */
 function valued(caption, figures, data, why) {
   const rows = figures.filter(([name]) => name in data).map(([name, title, write, unit]) => ({ title, value: data[name], write, unit, why: why(name) }));
   return table(caption, [
@@ -21,7 +21,7 @@ function valued(caption, figures, data, why) {
   ], rows);
 }
 
-/** A table cell of a return, shaded by its size beside the largest. */
+/** A table cell of a return, shaded by its size relative to the largest. */
 function shaded(value, largest) {
   if (value === null) return "";
   const box = el("span", { class: `heat-cell ${value < 0 ? "cold" : "warm"}`, "data-value": value }, fixed(value * 100, 1));
@@ -57,7 +57,7 @@ export function returns({ id, curve, some }) {
   return { months: byMonth, daily };
 }
 
-/** Served as research.risk: of the book picked, over the whole run. */
+/** Served as research.risk: for the selected book, over the whole run. */
 export function risk({ id, load }) {
   const drawdowns = panel("Deepest drawdowns", {
     id: "drawdowns", file: `${id}-drawdowns`, wide: true, about: OF, room: 0,
@@ -102,7 +102,7 @@ export function risk({ id, load }) {
   return { drawdowns, rolling, tails };
 }
 
-/** Served as research.costs: of the book picked, over the whole run. */
+/** Served as research.costs: for the selected book, over the whole run. */
 export function costs({ id, load }) {
   const made = panel("Costs", {
     id: "costs", file: `${id}-costs`, room: 0, about: OF,
@@ -130,7 +130,7 @@ export function costs({ id, load }) {
   return { costs: made };
 }
 
-/** Served as research.concentration: of the book picked, over the whole run. */
+/** Served as research.concentration: for the selected book, over the whole run. */
 export function legs({ id, fold, load }) {
   const made = panel("Long and short legs, concentration", {
     id: "legs", file: `${id}-legs`, wide: true, room: 0, fold: fold("legs"), about: `${OF} What each leg earned, and how much of the P&L comes from the best days, weeks and names.`,
@@ -155,7 +155,7 @@ export function legs({ id, fold, load }) {
   return { legs: made };
 }
 
-/** Served as research.regimes: halves, markets and volatility of the book and window picked, and breaks of its record. */
+/** Served as research.regimes: halves, markets and volatility for the selected book and window, and breaks in its record. */
 export function regimes({ caller, path, id, state, window, fold }) {
   if (!caller.callable_endpoints.includes("research.regimes")) return {};
   const made = panel("Regimes and breaks", {
@@ -191,7 +191,7 @@ export function regimes({ caller, path, id, state, window, fold }) {
   return { regimes: made };
 }
 
-/** Served as research.exposures: regressions of the book and window picked on benchmarks and factors. */
+/** Served as research.exposures: regressions of the selected book and window on benchmarks and factors. */
 export function exposures({ caller, path, id, state, window, curve }) {
   if (!caller.callable_endpoints.includes("research.exposures")) return {};
   const load = async () => {
@@ -199,7 +199,7 @@ export function exposures({ caller, path, id, state, window, curve }) {
     if (data.models.every(({ regression }) => regression === null)) throw new Unavailable([...new Set([...data.models.flatMap((model) => Object.values(model.withheld)), ...Object.values(data.withheld)])].join("; "));
     return data;
   };
-  /** Attribution of a model in a sentence, in parts of the equity that the window opens with. */
+  /** A model's attribution in a sentence, as shares of the equity at the start of the window. */
   const attributed = ({ name, attribution: parts }, equity) => {
     const terms = [["risk-free rate", parts.risk_free], ...Object.entries(parts.factors), ["alpha", parts.alpha], ["residual", parts.residual], ["sessions without factor returns", parts.unmeasured]];
     return `P&L by ${name}, % of initial equity: ${terms.filter(([, value]) => value !== 0).map(([title, value]) => `${title} ${two((100 * value) / equity)}`).join(", ")}; in all ${two((100 * parts.pnl) / equity)}.`;
@@ -294,5 +294,5 @@ const FIGURES = [
   ["under_water", "Time under water", asPercent, "of the sessions"],
 ];
 
-/** What answers a family of figures of the book picked; null where the key may not call it or it is not served. */
+/** The call for a family of figures of the selected book; null if the key may not make it or it is not served. */
 export const family = ({ caller, path, state }, name) => (caller.callable_endpoints.includes(`research.${name}`) ? () => get(`${path}/${name}`, { book: state.book }) : null);

@@ -1,4 +1,4 @@
-// What the score says: weekly IC, deciles, horizons; and how the book trades on it. All of it from /metrics and /equity-curve.
+// The score: weekly IC, deciles, horizons, and how the book trades on it. All from /metrics and /equity-curve.
 
 import { get, remarks } from "./api.js";
 import * as charts from "./charts.js";
@@ -11,16 +11,16 @@ const BEFORE_SMOOTHING = "Signal before smoothing.";
 
 const MISSING = "the run has no data of it.";
 
-/** Why a block of the metrics is null, without its name. */
+/** The reason why a block of the metrics is null, without the block's name. */
 const reasonOf = (warnings, name) => warnings.find((one) => one.block === name)?.message.replace(/^[\w.]+ is null: /, "");
 
-/** A block of the metrics, or why it is null. */
+/** A block of the metrics; throws the reason if it is null. */
 const needed = (block, warnings, name) => {
   if (block) return block;
   throw new Unavailable(reasonOf(warnings, name) ?? MISSING);
 };
 
-/** Served as research.signal: how the delivered score orders names and ages, over the whole run. */
+/** Served as research.signal: how the delivered score ranks names and decays, over the whole run. */
 function delivered({ caller, path, id, some }) {
   if (!caller.callable_endpoints.includes("research.signal")) return {};
   const withBlock = async (name) => {

@@ -1,4 +1,4 @@
-// What is written about an alpha, whether it was luck, and how it stands beside others.
+// The description of an alpha, whether its record may be luck, and how it compares with others.
 
 import { get } from "./api.js";
 import { dayText, shown } from "./charts.js";
@@ -11,7 +11,7 @@ const MOST_AMONG = 50;
 const NO_DESCRIPTION = "alpha_description_not_found";
 const words = (name) => name.replaceAll("_", " ");
 
-/** Any value of a description, as it was sealed. */
+/** A value of a description, as sealed. */
 function asElement(value) {
   if (value === null || value === undefined || (Array.isArray(value) && value.length === 0)) return null;
   if (Array.isArray(value)) return el("ul", {}, value.map((one) => el("li", {}, typeof one === "object" ? asElement(one) : String(one))));
@@ -35,12 +35,12 @@ export function about({ path, id, head }) {
     },
   });
 
-  /** A run without a description is no failure. */
+  /** A run without a description is not an error. */
   function unless(error) {
     throw error.code === NO_DESCRIPTION ? new Unavailable("the run sealed no description.") : error;
   }
 
-  /** Fill the top of the page; where the description may not be read, its section says so. */
+  /** Fill the top of the page; if the key may not read the description, its section says so. */
   async function fill() {
     const answer = await get(path).catch((error) => error);
     if (answer.code === NO_DESCRIPTION) head.append(el("p", { class: "fine" }, "The run sealed no description: neither name nor thesis."));
@@ -57,7 +57,7 @@ export function about({ path, id, head }) {
   return { about: { ...made, head: fill } };
 }
 
-/** A figure's band: its title, its unit, and what its values are multiplied by. */
+/** A figure's band: its title, its unit, and the factor for its values. */
 const BANDS = {
   sharpe: ["Sharpe ratio", "annualised"],
   excess_sharpe: ["Excess Sharpe", "annualised"],
@@ -73,10 +73,10 @@ const BANDS = {
   dispersion: ["Standard deviation of weekly IC", "correlation"],
 };
 
-/** The same of amounts, in a ledger that opens with 1. */
+/** The same for amounts, in a ledger that opens with 1. */
 const SHARES = { pnl: ["Profit", "% of initial equity", 100], max_drawdown: ["Max drawdown, in equity", "% of initial equity", 100] };
 
-/** One end of a band, with the decimals of its row. */
+/** One bound of a band, with the decimals of its row. */
 function banded(row, side, known) {
   if (row.estimate === null) return "–";
   const times = known[row.figure]?.[2] ?? 1;
@@ -133,7 +133,7 @@ export function luck({ caller, path, id, state, window, metrics }) {
   return { luck: made };
 }
 
-/** The alpha among all that the key may read: what its record is worth given their number, in a sentence. */
+/** A sentence on the alpha among all that the key may read: the significance of its record given their number. */
 async function amongAll(id) {
   const { data } = await get("screen", { search: id, fields: "t_stat,q_value,haircut_sharpe", limit: 1000 });
   const { figures, withheld } = data.find((row) => row.alpha_id === id);
@@ -154,7 +154,7 @@ export function neighbours({ caller, path, id, state, pick, fold, window }) {
     ],
     load: async () => {
       const query = { book: state.book, order: order.value, ...window() };
-      // Scores and holdings are read from the files of each alpha: of many, those are compared that the returns bring first.
+      // Scores and holdings are read from each alpha's files, so of many alphas only those nearest by returns are compared.
       let among = null;
       if (state.near !== "returns") {
         const first = await get(`${path}/neighbours`, { ...query, by: "returns", limit: MOST_AMONG });

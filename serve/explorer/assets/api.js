@@ -1,5 +1,5 @@
-// Calls of the interface. The key lives in this tab's session storage; it is sent in a header, and appears in
-// no address. Answers are remembered in memory alone, until the page is closed or the visitor signs out.
+// Calls of the interface. The key is kept in this tab's session storage; it is sent in a header, and appears in
+// no address. Answers are cached only in memory, until the page is closed or the visitor signs out.
 
 import { waiting as showWait } from "./banner.js";
 import { dated, dayText, isoDay } from "./charts.js";
@@ -9,7 +9,7 @@ const STORED = "alpha-results-key";
 const AT_ONCE = 4;
 const TRIES = 4;
 const LONGEST_WAIT = 65;
-/** A service that has just started is still reading what alphas are compared by. */
+/** A service that has just started may still be reading the data that alphas are compared by. */
 export const NOT_READY = "neighbours_not_ready";
 const MOST_REMEMBERED = 200;
 const PAGE = 5000;
@@ -18,7 +18,7 @@ const PROSE = new Set(["message", "reason", "withheld_reason", "withheld"]);
 const FORBIDDEN = 403;
 const NO_RUN = "run_not_allowed";
 
-/** What the interface answered instead of data, in its own words. */
+/** An error answer of the interface, in its own words. */
 export class Refusal extends Error {
   constructor(status, error, wait = 0) {
     super(explained(error, wait));
@@ -28,21 +28,21 @@ export class Refusal extends Error {
   }
 }
 
-/** A message, with the right that is missing, the rules that parameters break, or when a limit that lasts is over. */
+/** A message, with the missing right, the rules that parameters break, or the time when a long limit ends. */
 function explained({ message, details }, wait) {
   if (details?.endpoint) return `${message.replace(/\.$/, "")} (${details.endpoint}).`;
   if (details?.parameters) return `${message.split(":")[0]}: ${details.parameters.map(({ name, constraint }) => `${name} (${constraint})`).join("; ")}.`;
   return wait > LONGEST_WAIT ? `${message} Calls work again from ${clock(wait)}.` : message;
 }
 
-/** So many seconds from now, by the clock of the reader. */
+/** The time some seconds from now, by the visitor's clock. */
 function clock(seconds) {
   const end = new Date(Date.now() + seconds * 1000);
   return `${dayText(isoDay(end.getTime()))}, ${end.toTimeString().slice(0, 5)}`;
 }
 
 const remembered = new Map();
-/** Alphas whose data the key may not read: no second call finds that out. */
+/** Refusals for alphas whose data the key may not read, so that no second call is made. */
 const forbidden = new Map();
 const queue = [];
 let running = 0;
@@ -55,7 +55,7 @@ export function whenSignedOut(call) {
 
 export const key = () => sessionStorage.getItem(STORED);
 
-/** Warnings of an answer, then its notices. */
+/** The warnings of an answer, then its notices. */
 export const remarks = (meta) => [...(meta.warnings ?? []), ...(meta.notices ?? [])];
 
 export function signOut() {
@@ -69,7 +69,7 @@ function forget() {
   forbidden.clear();
 }
 
-/** Try a key, and keep it for this tab when the interface knows it; return what it may do. */
+/** Try a key, and keep it for this tab if the interface knows it; return the key's rights. */
 export async function signIn(token) {
   forget();
   const { data } = await request("me", {}, token);
@@ -77,7 +77,7 @@ export async function signIn(token) {
   return data;
 }
 
-/** Take a key out of the address, where a link may bring one behind the #: it is never sent nor shown from there. */
+/** Remove a key that a link put after the # of the address, so that it is neither sent nor shown. */
 export function takeKeyFromAddress() {
   const match = /^#key=([^&]*)&?(.*)$/.exec(location.hash);
   if (!match) return null;
@@ -90,7 +90,7 @@ export function takeKeyFromAddress() {
   }
 }
 
-/** The answer, {data, meta, …}, of one path below /v1. */
+/** The answer, {data, meta, …}, to one path below /v1. */
 export function get(path, parameters = {}) {
   const address = addressOf(path, parameters);
   const run = /^alphas\/[^/]+(?=\/)/.exec(path)?.[0];
@@ -107,7 +107,7 @@ export function get(path, parameters = {}) {
   return answer;
 }
 
-/** All rows of a list, page by page of one snapshot; `most` pages at the most, else null. */
+/** All rows of a list, paged from one snapshot; null if there are more than `most` pages. */
 export async function all(path, parameters = {}, most = 40) {
   const rows = [];
   let meta = null;
@@ -162,7 +162,7 @@ async function answerOf(address, token) {
   }
 }
 
-/** An answer with the days in its sentences written as everywhere on the page: the interface writes them for programs. */
+/** An answer whose sentences have days in the page's format; the interface writes them in ISO format. */
 function forPeople(answer, prose = false) {
   for (const [name, value] of Object.entries(answer ?? {})) {
     if (typeof value === "string" && (prose || PROSE.has(name))) answer[name] = dated(value);
@@ -171,7 +171,7 @@ function forPeople(answer, prose = false) {
   return answer;
 }
 
-/** Resolve when a limit is over; until then the page says how long it waits, and no call is made. */
+/** Resolve when a limit ends; until then the page shows the remaining wait, and no call is made. */
 async function over(seconds) {
   const end = showWait(Math.max(1, Math.ceil(seconds)));
   await new Promise((resume) => setTimeout(resume, seconds * 1000));
@@ -188,7 +188,7 @@ async function send(address, token) {
       referrerPolicy: "no-referrer",
     });
   } catch (error) {
-    const message = error instanceof TypeError && /header/i.test(error.message) ? "This is no key: it holds characters that none has." : "The service does not answer.";
+    const message = error instanceof TypeError && /header/i.test(error.message) ? "This is not a key: it has characters that no key has." : "The service does not answer.";
     throw new Refusal(0, { code: "no_answer", message });
   }
 }

@@ -24,7 +24,7 @@ function parsed() {
   return { parts, parameters: Object.fromEntries(new URLSearchParams(query)) };
 }
 
-/** Write what was picked into the address, so that it can be sent to somebody; null takes a parameter out. */
+/** Write selections into the address, so that it can be shared; null removes a parameter. */
 function remember(changes) {
   const [path, query = ""] = location.hash.replace(/^#/, "").split("?");
   const parameters = new URLSearchParams(query);
@@ -38,7 +38,7 @@ function remember(changes) {
 
 // ---- views ----
 
-/** Show what the address says; moved: the visitor came from another view, whose focus goes to the top of this one. */
+/** Show the view of the address; moved: the visitor comes from another view, so the focus goes to the top of this one. */
 async function render(moved = false) {
   const mine = (shown += 1);
   const brought = api.takeKeyFromAddress();
@@ -138,7 +138,7 @@ themeButton.addEventListener("click", () => {
   try {
     localStorage.setItem("theme", dataset.picked);
   } catch {
-    // A browser that stores nothing shows the theme until the page is closed.
+    // Without storage, the theme lasts until the page is closed.
   }
   switchTheme(dataset.picked);
 });
@@ -149,7 +149,7 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", ({ matches
 nameTheme();
 out.addEventListener("click", api.signOut);
 document.querySelector(".skip").addEventListener("click", (event) => {
-  event.preventDefault(); // the part behind the # of the address says which view is shown
+  event.preventDefault(); // the part after the # of the address selects the view
   main.focus();
 });
 api.whenSignedOut(() => {

@@ -1,4 +1,4 @@
-// The audit of an alpha: its verdict and what was noticed, above everything else; and every check, with the figures it made.
+// The audit of an alpha: its verdict and notices, above everything else; and every check, with its figures.
 
 import { get, remarks } from "./api.js";
 import { shown } from "./charts.js";
@@ -21,7 +21,7 @@ function noticed(entry) {
     entry.reason === null ? "" : `${entry.value === null ? "" : ":"} ${entry.reason}`);
 }
 
-/** What stands right below the name: one line, and what was noticed. */
+/** The verdict below the name: one line, and the notices. */
 export function verdict({ caller, path, sections }) {
   const node = el("section", { class: "verdict", id: "verdict", "aria-label": "What was checked", "aria-busy": "true" }, el("p", { class: "fine" }, "Loading …"));
 
@@ -50,7 +50,7 @@ export function verdict({ caller, path, sections }) {
   return { node, load };
 }
 
-/** Every check, and what the interface warns of in this window. */
+/** Every check, and the interface's warnings about this window. */
 export function audit({ caller, path, metrics, id }) {
   const made = panel("Audit and warnings", {
     id: "audit", file: `${id}-audit`, wide: true, room: 0,
@@ -62,7 +62,7 @@ export function audit({ caller, path, metrics, id }) {
         : el("p", { class: "fine" }, "No warning for the figures of this window.");
       if (!may(caller)) return { content: el("div", {}, said, el("p", { class: "fine" }, CLOSED)) };
       const { summary, entries } = (await get(`${path}/audit`)).data;
-      // Sealed figures of years and months that hold are many, and say little: the CSV has them.
+      // Reproduced figures of years and months are many and say little: only the CSV has them.
       const rows = entries.filter((entry) => entry.status !== "pass" || !entry.details.period);
       const counted = [...WEIGHTY, "not_checked", "pass"].map((status) => `${summary[status]} ${words(status)}`).join(", ");
       const columns = [

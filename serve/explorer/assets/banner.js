@@ -1,4 +1,4 @@
-// What concerns the page and not one of its sections: a service that is away, a key over its limit, a wait for one.
+// Messages about the whole page: a service that does not answer, a key over its limit, a wait for a limit.
 
 import { el } from "./dom.js";
 
@@ -9,20 +9,20 @@ let waits = 0;
 let until = 0;
 let timer = 0;
 
-/** Whether a failure would be said by every section alike. */
+/** Whether every section would show the same failure. */
 export const isPageWide = (error) => passes(error) || error.code === "run_not_allowed";
 
-/** Whether trying again may help. */
+/** Whether a retry may help. */
 const passes = (error) => error.status === 0 || error.status === 429 || (error.status >= 500 && error.code !== "neighbours_not_ready");
 
-/** Say a failure once, however many sections meet it; one button tries all of them again. */
+/** Show a failure once, however many sections meet it; one button retries all of them. */
 export function report(error, again) {
   failure = error;
   if (again) tries.add(again);
   show();
 }
 
-/** Say that calls wait for a limit, for so many seconds; return what ends it. */
+/** Show that calls wait some seconds for a limit; return the function that ends the message. */
 export function waiting(seconds) {
   waits += 1;
   until = Math.max(until, Date.now() + seconds * 1000);

@@ -1,11 +1,11 @@
-// Dragging over a chart of days picks the days between; the dates beside it are the way without a mouse.
+// Dragging over a chart of days selects the days between; without a mouse, use the date fields beside it.
 
 import { isoDay } from "./charts.js";
 import { el } from "./dom.js";
 
 const LEAST = 8; // pixels: less is a click
 
-/** Let a stretch of a chart be picked; chart: () -> the chart that is drawn; pick: (from, to) -> void, days. */
+/** Let the visitor select a range of a chart; chart: () -> the chart drawn; pick: (from, to) -> void, days. */
 export function brush(frame, chart, pick) {
   const mark = el("div", { class: "brush", hidden: true });
   let start = null;

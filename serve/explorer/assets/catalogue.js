@@ -10,11 +10,11 @@ const ROWS = 50;
 const PAUSE = 250;
 const MOST_PICKED = 6;
 const FALSE_DISCOVERY_RATE = 0.05;
-/** Figures of the screen that the metrics do not have. */
+/** Figures of the screen that the metrics lack. */
 const SCREENED = [["t_stat", "t\u2011stat", "mean return"], ["q_value", "q\u2011value", "FDR"], ["haircut_sharpe", "Haircut Sharpe", "annualised"]];
 const SHOWN = ["icir", "information_ratio", "excess_sharpe", "max_drawdown_pct", "turnover", ...SCREENED.map(([name]) => name)];
 
-/** What was checked of an alpha: it stands before every figure of the row. */
+/** The audit verdict of an alpha, shown before the figures of its row. */
 function checked({ notices, forward_returns_proven: proven, reproduced, stated, contradicted }) {
   const sealed = reproduced + stated + contradicted;
   return [
@@ -23,7 +23,7 @@ function checked({ notices, forward_returns_proven: proven, reproduced, stated, 
     el("small", {}, sealed ? `${reproduced} of ${sealed} figures reproduced` : "no figure sealed")];
 }
 
-/** What of all alphas that the key may read may be luck, in a sentence; served as research.luck.catalogue. */
+/** A sentence on how many of the alphas that the key may read may be luck; served as research.luck.catalogue. */
 async function catalogueLuck() {
   const { data } = await get("luck");
   if (data.tested === 0) return "";
@@ -47,7 +47,7 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
     bounds: Object.fromEntries(Object.entries(parameters).filter(([name]) => /^(min|max)_/.test(name))),
     picked: new Set((parameters.pick ?? "").split(",").filter(Boolean)),
   };
-  // Whoever may not screen has the plain list, in its one order; whoever may not read figures has no order by them either.
+  // Without the right to screen there is only the plain list in its own order; without figures, no order by them.
   const screens = caller.callable_endpoints.includes("research.screen");
   const withFigures = screens && caller.callable_endpoints.includes("performance.metrics");
   const columns = withFigures ? [...HEADLINES.filter(([name]) => SHOWN.includes(name)), ...SCREENED] : [];
@@ -173,7 +173,7 @@ export function catalogue({ caller, parameters, remember, main, crumbs }) {
       }, "Compare"));
   }
 
-  /** Pick none; the bar goes, and the focus to a box that was picked. */
+  /** Clear the selection; the bar disappears, and the focus goes to a box that was selected. */
   function clear() {
     (results.querySelector("td :checked") ?? results.querySelector(".scroll"))?.focus();
     state.picked.clear();

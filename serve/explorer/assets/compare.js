@@ -1,4 +1,4 @@
-// Two to six alphas side by side: curves on a common base, how much they are alike, and what they come to together.
+// Two to six alphas side by side: curves on a common base, their similarity, and their combination.
 
 import { all, get, remarks } from "./api.js";
 import * as charts from "./charts.js";
@@ -144,10 +144,10 @@ export function compare({ caller, parameters, remember, main, crumbs }) {
   return Promise.all(names.map((name) => sections[name].reload()));
 }
 
-/** Figures with the profit as a part of the equity that the book opened with, whatever the currency of its ledger. */
+/** Figures with the profit as a share of the book's opening equity, whatever the currency of its ledger. */
 async function inEquity(path, core) {
   if (core.pnl.unit === "ratio" || core.pnl.value === null) return core;
-  const ledger = await get(`${path}/portfolio`, { limit: 1 }).catch(() => null); // without that right it stays in base currency
+  const ledger = await get(`${path}/portfolio`, { limit: 1 }).catch(() => null); // without the right to call it, the profit stays in base currency
   const basis = ledger?.data[0]?.equity_basis;
   return basis ? { ...core, pnl: { ...core.pnl, value: core.pnl.value / basis, unit: "ratio" } } : core;
 }
@@ -161,7 +161,7 @@ function cell(value, observations) {
   return box;
 }
 
-/** Equity of each at the sessions that all have, as growth from the open of the first; and of an equal share of each. */
+/** Equity of each on the common sessions, as growth from the first open; and of an equal-weight combination. */
 export function onCommonBase(alphas) {
   const equities = alphas.map(({ rows }) => new Map(rows.map((row) => [row.date, row])));
   const indebted = alphas.find(({ rows }) => rows.some((row) => row.period_return === null));

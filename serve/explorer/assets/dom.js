@@ -1,4 +1,4 @@
-// Makes elements. Text is always text: no answer is ever read as markup.
+// Creates elements. Text is always text: no answer is ever parsed as markup.
 
 export function el(name, attributes = {}, ...children) {
   const made = document.createElement(name);
@@ -17,7 +17,7 @@ export class Unavailable extends Error {
   code = "unavailable";
 }
 
-/** A refusal in the words of the interface; what is unavailable, with its reason and no code. */
+/** A refusal in the words of the interface; unavailable data with the reason and without a code. */
 export function refused(error) {
   if (error instanceof Unavailable) return el("p", { class: "refused unavailable" }, "Not available: ", error.message);
   return el("div", { class: "refused", role: "alert" },
@@ -36,7 +36,7 @@ export function choice(label, options, value, change) {
   return field(label, control);
 }
 
-/** A day. While its year is typed it passes through the years 2, 20 and 202, which are not taken. */
+/** A date field. While a year is typed it passes through the years 2, 20 and 202, which are ignored. */
 export function dayInput(value, change) {
   return el("input", {
     type: "date", value: value || null, onchange: ({ target }) => {
@@ -45,7 +45,7 @@ export function dayInput(value, change) {
   });
 }
 
-/** Replace what a box has; whoever works in it by keyboard keeps the focus on the control of the same name, else on the first. */
+/** Replace the content of a box; keyboard focus stays on the control of the same name, else goes to the first. */
 export function refill(box, children) {
   const nameOf = (control) => control.id || control.getAttribute("aria-label") || control.textContent;
   const focused = box.contains(document.activeElement) ? nameOf(document.activeElement) : null;
@@ -55,7 +55,7 @@ export function refill(box, children) {
   (controls.find((control) => nameOf(control) === focused) ?? controls[0])?.focus();
 }
 
-/** Buttons of which one is pressed. */
+/** A group of buttons, one of which is pressed. */
 export function segments(label, options, value, change) {
   const made = options.map(([key, text]) =>
     el("button", {
@@ -82,7 +82,7 @@ export function table(caption, columns, rows, more = {}) {
       el("td", { class: column.number ? "number" : column.kind }, column.make(row) ?? "")))));
   }
 
-  /** Sort by a column, numbers from the highest first; rows without a value stay last. */
+  /** Sort by a column, highest number first; rows without a value stay last. */
   function sort(at) {
     const before = heads[at].getAttribute("aria-sort");
     const down = before === "none" ? Boolean(columns[at].number) : before === "ascending";
@@ -116,7 +116,7 @@ export function download(name, content, type) {
 export function csv({ columns, rows }) {
   const cell = (value) => {
     if (value === null || value === undefined) return "";
-    // A name that begins like a formula must not become one where the file is opened.
+    // A name that begins like a formula must not become one in the program that opens the file.
     const text = typeof value === "string" && /^[=+\-@\t\r]/.test(value) ? `'${value}` : String(value);
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   };

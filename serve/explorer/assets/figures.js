@@ -1,4 +1,4 @@
-// Names, units and ways of writing the headline figures. The units of an answer win over those here.
+// Names, units and formats of the headline figures. Units in an answer take precedence over those here.
 
 import { dayText, shown } from "./charts.js";
 import { el } from "./dom.js";
@@ -13,7 +13,7 @@ export const HEADLINES = [
   ["turnover", "Turnover", "per year"],
 ];
 
-/** The figures of a metrics answer that a page shows: those of the window where one is picked, else of the whole run. */
+/** The figures of a metrics answer that a page shows: those of the selected window, else of the whole run. */
 export const ofWindow = (data) => data.within_window ?? data;
 
 const UNITS = {
@@ -33,7 +33,7 @@ export function unitOf(entry) {
   return [unit, basis].filter(Boolean).join(", ") || "ratio";
 }
 
-/** Decimals of a column: those that show its typical value with three digits; every row has them, so that points line up. */
+/** Decimals of a column: enough for three digits of its typical value; the same in every row, so that points line up. */
 export function decimals(values, digits = 3) {
   const sizes = values.filter((value) => typeof value === "number" && value !== 0).map(Math.abs).sort((a, b) => a - b);
   if (sizes.length === 0 || sizes.every(Number.isInteger)) return 0;
@@ -41,14 +41,14 @@ export function decimals(values, digits = 3) {
   return Math.min(6, Math.max(0, digits - 1 - Math.floor(Math.log10(sizes[Math.floor(sizes.length / 2)]))));
 }
 
-/** A value with so many decimals, never as -0; a dash for null. */
+/** A value with a number of decimals, never as -0; a dash for null. */
 export function fixed(value, places) {
   if (value === null || value === undefined) return "–";
   const rounded = Number(value.toFixed(places)) || 0;
   return rounded.toLocaleString("en-GB", { minimumFractionDigits: places, maximumFractionDigits: places });
 }
 
-/** A column of numbers of one unit: decimals line up, and it sorts. */
+/** A sortable column of numbers in one unit, with aligned decimals. */
 export function numbers(title, unit, rows, of) {
   const places = decimals(rows.map(of));
   return { title, unit, number: true, make: (row) => fixed(of(row), places), by: of };
@@ -58,7 +58,7 @@ export function written(value, unit) {
   return value === null ? "–" : IN_PERCENT.has(unit) ? `${shown(value)} %` : shown(value);
 }
 
-/** Figures that are parts of something, and of what: a page shows them in per cent. */
+/** Figures that are shares, and of what: a page shows them in per cent. */
 const SHARES = { pnl: "initial_equity", hit_rate: "weeks" };
 const IN_PERCENT = new Set(["percentage_points", ...Object.values(SHARES)]);
 
@@ -68,7 +68,7 @@ export function inPercent(name, entry) {
   return unit === undefined ? { value: entry.value, unit: entry.unit } : { value: entry.value === null ? null : entry.value * 100, unit };
 }
 
-/** Columns of headline figures: a unit stands in the head where all rows have it, else beside each value. */
+/** Columns of headline figures: a unit is in the header if all rows share it, else beside each value. */
 export function headlineColumns(rows, given) {
   const entryOf = (row, name) => {
     const entry = given(row, name);
@@ -100,13 +100,13 @@ const STANDING = {
   contradicted: "computed: the tables contradict what was sealed",
 };
 
-/** What a figure rests on, in words; the sealed value beside it where another one is shown. */
+/** The source of a figure in words, with the sealed value if another one is shown. */
 export function standing(entry) {
   const sealed = entry.sealed_value === undefined ? "" : `${shown(entry.sealed_value)} was sealed${entry.sealed_convention ? ` by ${entry.sealed_convention}` : ""}`;
   return [STANDING[entry.checked] ?? "", sealed].filter(Boolean).join("; ");
 }
 
-/** One word for what a figure rests on, which says the rest when it is pointed at. */
+/** One word for the source of a figure; a tooltip says the rest. */
 export function standingWord(entry) {
   return entry.checked ? el("span", { class: `standing-${entry.checked}`, title: standing(entry) }, entry.checked) : "";
 }
@@ -116,7 +116,7 @@ export function mark(checked) {
   return checked === "stated" || checked === "contradicted" ? el("small", { class: "standing", title: STANDING[checked] }, ` ${checked}`) : "";
 }
 
-/** A word in place of a figure, which opens on why there is none. */
+/** A word in place of a withheld figure; it opens to show the reason. */
 export function reasoned(word, reason) {
   return el("details", { class: "withheld" }, el("summary", {}, word), el("span", {}, reason));
 }
@@ -127,7 +127,7 @@ export const percentages = (title, unit, rows, of) => numbers(title, unit, rows,
 /** A column of days, which sorts. */
 export const days = (title, of, missing = "–") => ({ title, kind: "day", make: (row) => (of(row) ? dayText(of(row)) : missing), by: of });
 
-/** Sessions of an answer, and from which day to which. */
+/** Number of sessions of an answer, with its first and last day. */
 export const range = ({ observations, first_date: first, last_date: last }) => `${fixed(observations, 0)} sessions${first ? `, ${dayText(first)} to ${dayText(last)}` : ""}`;
 
 export const asPercent = (value) => (value === null || value === undefined ? "–" : `${shown(value * 100)} %`);

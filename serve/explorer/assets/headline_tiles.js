@@ -1,4 +1,4 @@
-// The headline figures of an alpha, and the sentences that say what it comes to.
+// The headline figures of an alpha, and a summary in sentences.
 
 import { remarks } from "./api.js";
 import { dayText, shown } from "./charts.js";
@@ -7,7 +7,7 @@ import { HEADLINES, asPercent, inPercent, ofWindow, standing, standingWord, unit
 import { failed } from "./panel.js";
 import { conclusions as sentencesOf } from "./returns.js";
 
-/** Tiles of the metrics and of the risk of the book; metrics and risk: () -> answer, risk null where it is not served. */
+/** Tiles of the metrics and of the book's risk; metrics and risk: () -> answer; risk is null if it is not served. */
 export function headlines({ state, metrics, risk }) {
   const describes = el("p", { class: "fine", id: "headlines-of" }, "Headline figures");
   const tiles = el("div", { class: "tiles", id: "headlines", "aria-busy": "true" });
@@ -33,7 +33,7 @@ export function headlines({ state, metrics, risk }) {
     tiles.setAttribute("aria-busy", "false");
   }
 
-  /** The test of the mean IC; where it is withheld, that of the signal before smoothing, and why. */
+  /** The test of the mean IC; if it is withheld, the test of the signal before smoothing, and the reason. */
   function testTile(data, warnings) {
     const { ic } = ofWindow(data).nwt;
     const test = ic ?? data.nwt.ic_score_panel;
@@ -62,7 +62,7 @@ export function headlines({ state, metrics, risk }) {
   return { describes, tiles, load };
 }
 
-/** Of the book that is picked, over the whole run. */
+/** Tiles of the selected book's risk, over the whole run. */
 function riskTiles(data) {
   const figure = (name, title, write, fine) => el("div", { class: "tile", "data-figure": `risk.${name}`, "data-value": data[name] },
     el("span", { class: "label" }, title),
@@ -78,13 +78,13 @@ function riskTiles(data) {
 
 const reasonOf = (data, warnings) => warnings.find((one) => one.block === (data.within_window ? "within_window.nwt.ic" : "nwt.ic"))?.message.replace(/^[\w.]+ is null: /, "");
 
-/** What the alpha comes to, in sentences; curve, metrics, benchmark, signal and costs: () -> what is loaded, the last two null where they are not served. */
+/** A summary of the alpha in sentences; curve, metrics, benchmark, signal and costs: () -> loaded answer; the last two are null if not served. */
 export function conclusions({ state, metrics, curve, benchmark, signal, costs }) {
   const list = el("ul", { class: "conclusions", id: "conclusions", "aria-busy": "true", "aria-label": "Conclusions" });
 
   async function load() {
     list.setAttribute("aria-busy", "true");
-    const given = (promise) => promise.catch(() => null); // the sections below say what is refused
+    const given = (promise) => promise.catch(() => null); // the sections below show the refusal
     const [answer, equity, score, paid] = await Promise.all([metrics, curve, signal, costs].map((load) => (load === null ? null : given(load()))));
     const unwindowed = answer?.data.within_window === null;
     const beside = equity?.rows.length ? await given(benchmark(equity.rows)) : null;

@@ -1,4 +1,4 @@
-// A chart with what stands around it: title, controls, picture and data to take away, and the same figures as a table.
+// A chart with its surroundings: title, controls, downloads of picture and data, and the same figures as a table.
 
 import { isPageWide, report } from "./banner.js";
 import { brush } from "./brush.js";
@@ -18,7 +18,7 @@ addEventListener("beforeprint", () => {
 });
 const ROWS_SHOWN = 500;
 
-/** Colours of the page as the style sheet has them now. */
+/** Current colours of the page, from the style sheet. */
 export function colours() {
   const style = getComputedStyle(document.documentElement);
   const read = (name) => style.getPropertyValue(name).trim();
@@ -36,7 +36,7 @@ export function colours() {
   };
 }
 
-/** Draw every chart again, in the colours that hold now. */
+/** Redraw every chart in the current colours. */
 export function repaint() {
   for (const one of [...drawn]) one.paint();
 }
@@ -48,11 +48,11 @@ export function forgetCharts() {
 }
 
 /**
- * A section that loads, shows, and can be loaded again.
+ * A section that loads its content, shows it, and can be reloaded.
  * load: () -> {chart: theme -> made chart, notes: [elements], zoom: (from, to) -> void} or {content: element}; it may throw a Refusal.
- * lazy: it loads when it comes near the screen, for it makes calls of its own.
- * fold: {open, toggled: open -> void} of a section that may be folded; it loads when it is opened.
- * room: lines of notes that its place is kept for.
+ * lazy: the section loads when it comes near the screen, since it makes calls of its own.
+ * fold: {open, toggled: open -> void} for a section that can be folded; it loads when it is opened.
+ * room: lines of notes to reserve space for.
  */
 export function panel(title, { id, controls = [], about = null, load, file = id, tall = false, wide = false, lazy = false, fold = null, room = 1 }) {
   const body = el("div", { class: `body skeleton${tall ? " tall" : ""}` });
@@ -84,7 +84,7 @@ export function panel(title, { id, controls = [], about = null, load, file = id,
     if (open) reload();
   }
 
-  /** Scroll to the section, opened; the next control by keyboard is its first. */
+  /** Open the section and scroll to it; keyboard focus continues at its first control. */
   function show() {
     if (!isOpen()) unfold(true);
     node.focus({ preventScroll: true });
@@ -174,7 +174,7 @@ export function panel(title, { id, controls = [], about = null, load, file = id,
   return { node, reload, show };
 }
 
-/** What stands in place of a section or a figure: the failure itself, or a word where the banner says it for the page. */
+/** Placeholder for a section or a figure: the failure itself, or one word if the banner shows it for the page. */
 export function failed(error, again) {
   if (!isPageWide(error)) return refused(error);
   report(error, again);
@@ -183,7 +183,7 @@ export function failed(error, again) {
 
 let library = null;
 
-/** Chart.js, fetched with the first chart of a visit. */
+/** Chart.js, loaded with the first chart of a visit. */
 function charting() {
   library ??= import("./chart.js").then(() => globalThis.Chart);
   return library;
@@ -197,7 +197,7 @@ function asTable(made) {
     table(made.title, columns.map((title, i) => ({ title, number: i > 0, make: (row) => (row[i] === null ? "–" : String(row[i])) })), shown));
 }
 
-/** Hand over a chart as a picture, with its title and on the page's own ground. */
+/** Download a chart as a picture, with its title and the page's background. */
 function picture(canvas, title, file) {
   const theme = colours();
   const scale = canvas.width / canvas.clientWidth;

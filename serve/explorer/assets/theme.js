@@ -1,4 +1,4 @@
-// Runs before the page is painted, so that it never flashes in the other colours.
+// Runs before the page is painted, so that the page never flashes in the other colours.
 "use strict";
 (() => {
   const { dataset } = document.documentElement;
@@ -7,6 +7,6 @@
     const stored = localStorage.getItem("theme");
     if (stored === "light" || stored === "dark") dataset.theme = dataset.picked = stored;
   } catch {
-    // A browser that stores nothing follows the system.
+    // Without storage, the page follows the system's theme.
   }
 })();
