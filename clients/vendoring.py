@@ -1,7 +1,7 @@
 """Puts packages of the checkout into a wheel under names that do not shadow other packages.
 
-The hook's option `places` maps folders and files of the checkout to their places in the wheel. Imports of them are renamed where
-they stand, as installers do with what they vendor; the rest of the source does not change.
+The hook's option `places` maps folders and files of the checkout to their places in the wheel. Imports of them are renamed in
+place, as installers do for vendored packages; the rest of the source does not change.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 REPOSITORY = Path(__file__).resolve().parents[1]
 _IMPORT = re.compile(r"^(\s*from )([\w.]+)(?= import\b)", re.MULTILINE)
 _MODULE = re.compile(r'(?<!ogger\()"(\w+(?:\.\w+)+)(?=[":])')
-"""A module that is named in full; what a logger is called stays, so that log lines are the same however it is installed."""
+"""A fully qualified module name in a string; names of loggers stay, so that log lines do not depend on the installation."""
 
 
 class Vendored(BuildHookInterface[Any]):
@@ -26,7 +26,7 @@ class Vendored(BuildHookInterface[Any]):
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Write the packages; an editable installation has the checkout as it is."""
+        """Write the packages, except for an editable installation, which uses the checkout."""
         self.folder = tempfile.mkdtemp()
         if version != "editable":
             write_packages(self.config["places"], Path(self.folder))
@@ -39,22 +39,22 @@ class Vendored(BuildHookInterface[Any]):
 
 
 def write_packages(places: dict[str, str], target: Path) -> None:
-    """Write files of the checkout to their places in a folder, modules with their imports renamed."""
+    """Write files of the checkout to their places in a folder, and rename the imports of modules."""
     for source, place in places.items():
-        given = REPOSITORY / source
-        for path in given.rglob("*") if given.is_dir() else [given]:
+        origin = REPOSITORY / source
+        for path in origin.rglob("*") if origin.is_dir() else [origin]:
             if path.is_dir() or "__pycache__" in path.parts:
                 continue
-            written = target / place / path.relative_to(given)
-            written.parent.mkdir(parents=True, exist_ok=True)
+            destination = target / place / path.relative_to(origin)
+            destination.parent.mkdir(parents=True, exist_ok=True)
             if path.suffix == ".py":
-                written.write_text(renamed(path.read_text("utf-8"), places), "utf-8")
+                destination.write_text(renamed(path.read_text("utf-8"), places), "utf-8")
             else:
-                shutil.copyfile(path, written)
+                shutil.copyfile(path, destination)
 
 
 def renamed(text: str, places: dict[str, str]) -> str:
-    """Return a module's text with its imports from the checkout, and the modules that it names in full, as they are in the wheel."""
+    """Return a module's text in which imports from the checkout and qualified module names are those of the wheel."""
 
     def new_name(name: str) -> str:
         for source, place in places.items():
@@ -63,10 +63,10 @@ def renamed(text: str, places: dict[str, str]) -> str:
                 return place.replace("/", ".") + name[len(old) :]
         return name
 
-    def named(match: re.Match[str]) -> str:
+    def new_reference(match: re.Match[str]) -> str:
         module = REPOSITORY / match[1].replace(".", "/")
         is_module = module.with_suffix(".py").is_file() or (module / "__init__.py").is_file()
         return f'"{new_name(match[1])}' if is_module else match[0]
 
     text = _IMPORT.sub(lambda match: f"{match[1]}{new_name(match[2])}", text)
-    return _MODULE.sub(named, text)
+    return _MODULE.sub(new_reference, text)

@@ -58,7 +58,7 @@ def test_a_wait_is_reported_once(
     ):
         client.health()
     assert [record.getMessage() for record in caplog.records] == [
-        f"{why}: waiting 7 s, and from now on without saying so"
+        f"{why}: waiting 7 s; later waits for this reason are not logged"
     ]
     assert KEY not in caplog.text
 

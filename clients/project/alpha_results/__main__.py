@@ -1,6 +1,6 @@
 """``alpha-results``: the commands of ``pipeline``, and those of ``serve`` and ``datasets`` as subcommands.
 
-``python -m alpha_results`` is the same. In a checkout the packages stand beside this one; in a wheel they are inside it.
+``python -m alpha_results`` does the same. In a checkout the packages are beside this one; in a wheel they are inside it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit with its code."""
     try:
         _run(sys.argv[1:] if arguments is None else arguments)
-    except KeyboardInterrupt:  # it was still loading
+    except KeyboardInterrupt:  # the command was still loading
         from schemas.exit_codes import ExitCode  # noqa: PLC0415 - it may not be loaded yet
 
         sys.exit(ExitCode.INTERRUPTED)

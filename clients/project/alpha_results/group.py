@@ -1,4 +1,4 @@
-"""The command group ``alpha-results``: the commands of ``pipeline``, and in its help the other programs."""
+"""The command group ``alpha-results``: the commands of ``pipeline``; its help also lists the other programs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from schemas.project import version_option
 
 FURTHER_COMMANDS: Final = {
     "serve": "Serve what is published; its accounts, keys and access store.",
-    "import": "Make a seal of a file of scores and a file of prices.",
+    "import": "Write a seal from a file of scores and a file of prices.",
     "datasets": "Look into a root of published files.",
 }
 """Program -> its line in ``--help``."""

@@ -1,6 +1,6 @@
 """The package `datasets` of a checkout under its installed name.
 
-A program that imports this name runs in a checkout and beside other packages; `datasets` alone is also the name of Hugging Face's.
+A program that imports this name works in a checkout and beside other packages; Hugging Face's package is also called `datasets`.
 """
 
 import sys

@@ -46,7 +46,7 @@ class AsyncClient(AsyncClientMethods[F], BaseClient[httpx.AsyncClient], Generic[
         """Close the connections."""
         await self._http.aclose()
 
-    # Without these Python would try client[0], client[1] and so on, which never ends.
+    # Otherwise Python would iterate over client[0], client[1] and so on, without end.
     __iter__ = None
     __contains__ = None
 

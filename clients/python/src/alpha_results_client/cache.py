@@ -1,4 +1,4 @@
-"""Disk cache: answers with their entity tags, and files of tables by digest."""
+"""Disk cache of answers with their entity tags, and of table files by digest."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class DiskCache:
     """A private folder of answers. Several processes may share it.
 
     An answer is used only if the service confirms its entity tag, and a file only if the service names its digest, so
-    no stale entry is ever read; a damaged one is ignored. Above `limit` bytes those longest unused are removed.
+    no stale entry is ever read; a damaged one is ignored. Above `limit` bytes the least recently used are removed.
 
     Parameters
     ----------
     folder
-        Made when it is missing.
+        Created if it is missing.
     limit
-        Bytes the entries may take together.
+        Maximum total bytes of the entries.
     """
 
     def __init__(self, folder: str | os.PathLike[str], limit: int = DEFAULT_BYTES) -> None:
@@ -44,12 +44,12 @@ class DiskCache:
         return f"DiskCache({str(self._folder)!r})"
 
     def read(self, name: str) -> Stored | None:
-        """Return the entry of a name; None if there is none, or it is damaged."""
+        """Return the entry with a name; None if it is missing or damaged."""
         path = self._path(name)
         try:
             head, _, body = path.read_bytes().partition(b"\n")
-            facts = json.loads(head)
-            etag, digest = str(facts["etag"]), str(facts["sha256"])
+            header = json.loads(head)
+            etag, digest = str(header["etag"]), str(header["sha256"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
         if hashlib.sha256(body).hexdigest() != digest:
@@ -59,7 +59,7 @@ class DiskCache:
         return Stored(etag, body)
 
     def write(self, name: str, etag: str, body: bytes) -> None:
-        """Store an entry atomically, unless it exceeds the bound; a full or read-only disk is ignored."""
+        """Store an entry atomically, unless it exceeds the limit; a full or read-only disk is ignored."""
         if len(body) > self._limit:
             return
         head = json.dumps({"etag": etag, "sha256": hashlib.sha256(body).hexdigest()}).encode()
@@ -72,13 +72,13 @@ class DiskCache:
             except OSError:
                 Path(draft).unlink()
                 raise
-            self._make_room()
+            self._evict()
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{hashlib.sha256(name.encode()).hexdigest()}{_SUFFIX}"
 
-    def _make_room(self) -> None:
-        with contextlib.suppress(FileNotFoundError):  # another process made room
+    def _evict(self) -> None:
+        with contextlib.suppress(FileNotFoundError):  # another process has evicted the entry
             stats = [(path, path.stat()) for path in self._folder.glob(f"*{_SUFFIX}")]
             entries = sorted((stat.st_mtime, stat.st_size, path) for path, stat in stats)
             total = sum(size for _, size, _ in entries)

@@ -29,11 +29,10 @@ T = TypeVar("T")
 H = TypeVar("H", httpx.Client, httpx.AsyncClient)
 PathText = Union[str, "os.PathLike[str]"]
 _USER_AGENT = {"User-Agent": f"alpha-results-client/{VERSION}"}
-"""User agent of the client."""
 
 
 class BaseRun:
-    """The client, alpha and snapshot of a run. `methods.pyi` has the types of what its methods return."""
+    """The client, alpha and snapshot of a run. `methods.pyi` has the return types of its methods."""
 
     def __init__(self, client: BaseClient[Any], alpha: str, snapshot: str | None = None) -> None:
         self._client = client
@@ -44,9 +43,9 @@ class BaseRun:
         return f"{type(self).__name__}({self.alpha!r}, snapshot={self.snapshot!r})"
 
     def pinned(self) -> Any:
-        """Return the run pinned to the snapshot that is served now, as long as it is kept.
+        """Return the run pinned to the snapshot that is served now, which is readable as long as it is kept.
 
-        One call; it reads the list of books, which every run has.
+        Takes one call, for the list of books, which every run has.
         """
 
         def plan() -> Plan[BaseRun]:
@@ -60,10 +59,10 @@ class BaseRun:
         return self._client.table(endpoint, alpha=self.alpha, **{"snapshot": self.snapshot, **parameters})
 
     def metrics_frame(self, *, granularity: str = "overall", **parameters: Value) -> Any:
-        """Return the figures of :meth:`metrics` as a long table: one row for each, with its unit, status and source.
+        """Return the figures of :meth:`metrics` as a long table: one row per figure, with its unit, status and source.
 
-        `period` is null for figures of no year or month; `name` is the path in the answer, such as ``core.ic`` of the run and
-        ``within_window.core.ic`` of the window.
+        `period` is null for figures that do not belong to a year or month; `name` is the path in the answer, such as
+        ``core.ic`` for the run and ``within_window.core.ic`` for the window.
         """
         path, query = self._located({}, {"granularity": granularity, **parameters})
 
@@ -85,7 +84,7 @@ class BaseRun:
 
 
 class BaseClient(Generic[H]):
-    """Settings, connections and calls of both clients. `methods.pyi` has the types of what its methods return."""
+    """Settings, connections and calls of both clients. `methods.pyi` has the return types of their methods."""
 
     _http_class: type[H]
     _run_class: type[BaseRun]
@@ -114,7 +113,7 @@ class BaseClient(Generic[H]):
         return f"{type(self).__name__}({self._settings!r})"
 
     def __getitem__(self, alpha: str) -> Any:
-        """Return a run by its alpha's address; the first request is made by its first method call."""
+        """Return a run by its alpha's address; no request is sent before its first method call."""
         return self.run(alpha)
 
     def run(self, alpha: str, snapshot: str | None = None) -> Any:
@@ -175,7 +174,7 @@ class BaseClient(Generic[H]):
         return (yield from suggesting(self._settings, path, query, rows)).frame
 
     def _request(self, step: Send) -> httpx.Request:
-        """Return the request of a step; the key is sent only to the service, never to the address of a link."""
+        """Return the request of a step; the key is sent only to the service, never with a link."""
         if self._http.is_closed:
             raise AlphaResultsClientError("the client was closed")
         request = self._http.build_request("GET", step.target, headers=step.headers)
@@ -187,7 +186,7 @@ class BaseClient(Generic[H]):
 
 
 class Run(RunMethods[F], BaseRun, Generic[F]):
-    """The results of one alpha's run, from the served snapshot at each call unless one is pinned."""
+    """The results of one alpha's run; each call reads the served snapshot unless one is pinned."""
 
 
 class Client(ClientMethods[F], BaseClient[httpx.Client], Generic[F]):
@@ -198,30 +197,31 @@ class Client(ClientMethods[F], BaseClient[httpx.Client], Generic[F]):
     base_url
         Address of the service, such as ``https://results.example``; by default the variable ``ALPHA_RESULTS_URL``.
     key
-        The API key, by default the variable ``ALPHA_RESULTS_KEY``. It is in no representation, message or log of this package, and is sent only to `base_url`.
+        The API key; by default the variable ``ALPHA_RESULTS_KEY``. It never appears in a representation, message or log of
+        this package, and is sent only to `base_url`.
     frames
         ``"polars"``, ``"pandas"``, or ``"rows"`` for lists of dicts, which needs neither.
     cache
-        A folder for answers, reused while the service confirms their entity tag, and for files of tables; a call
-        still counts.
+        A folder for answers, reused while the service confirms their entity tag, and for files of tables; a reused answer
+        still counts as a call.
     cache_bytes
-        How much it may hold.
+        Maximum bytes of the cache.
     retries
-        Further attempts where a failure may pass: no connection, 429, 502, 503, 504. ``Retry-After`` is obeyed.
+        Further attempts after a temporary failure: no connection, 429, 502, 503, 504. ``Retry-After`` is obeyed.
     longest_wait
-        Seconds; a longer ``Retry-After`` raises at once.
+        Longest wait in seconds; a longer ``Retry-After`` raises at once.
     timeout
         Seconds without a byte after which a connection counts as broken.
     links
-        Whether rows that are a large part of a table come from its file, by signed link; the logger ``alpha_results_client``
-        says why they came by pages instead.
+        Whether large parts of a table are downloaded as its file, by signed link; if they are paged instead, the logger
+        ``alpha_results_client`` says why.
     transport
         Another transport of httpx, for tests and proxies.
 
     Raises
     ------
     AlphaResultsClientError
-        Every call may raise what is below it: :class:`ApiError` when the service refuses, :class:`NoAnswer`,
+        Base of the errors that any call may raise: :class:`ApiError` if the service refuses, :class:`NoAnswer`,
         :class:`UnexpectedAnswer`.
     """
 

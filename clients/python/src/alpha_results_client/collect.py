@@ -1,4 +1,4 @@
-"""Complete answers: all rows of a collection, by pages or by link, or one object, with parsed dates."""
+"""Complete answers with parsed dates: all rows of a collection, from pages or a link, or one object."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from alpha_results_client.values import Value
 PAGE = 5000
 """Rows per page, the maximum of the interface."""
 _PACKAGE = Path(__file__).parent
-_TURNS = 3
+_ATTEMPTS = 3
 """Attempts to read a collection that changes between pages."""
 
 
@@ -39,25 +39,25 @@ def collect(
 ) -> Plan[Table[Any]]:
     """Fetch all rows of a collection as a frame, from one snapshot if the endpoint has snapshots.
 
-    Large parts of a published table come from the table's file by signed link, if the key may have one;
-    other queries, and those whose link fails, come by pages. The frame is the same either way. Warnings of the answer
+    Large parts of a published table are read from the table's file, through a signed link, if the key may have one;
+    other queries, and those whose link fails, are paged. The frame is the same either way. Warnings of the answer
     are issued as :class:`ResultsWarning`.
 
     Parameters
     ----------
     with_meta
-        Whether the `meta` of a page is wanted, which a link does not bring: one more call for a table.
+        Whether the `meta` of a page is needed. A link has none, so this costs a table one more call.
 
     Raises
     ------
     ApiError, NoAnswer, UnexpectedAnswer
-        As :func:`exchange`; `UnexpectedAnswer` as well when the collection changes under every attempt to read it.
+        As for :func:`exchange`; `UnexpectedAnswer` also if the collection changes during every attempt to read it.
     ImportError
-        When the library of the frames is not installed.
+        If the library of the frames is not installed.
     """
-    named = query.get("snapshot")
+    pinned = query.get("snapshot")
     request = CollectionRequest(endpoint, path, query, row_model(endpoint, query))
-    for turn in range(_TURNS):
+    for attempt in range(_ATTEMPTS):
         if not with_meta and request.is_unfiltered and may_link(settings, request):
             frame = yield from fetch_by_link(settings, request, None)
             if frame is not None:
@@ -65,12 +65,12 @@ def collect(
         try:
             table = yield from _pages(settings, request)
         except (_Changed, SnapshotNotFound) as error:
-            if isinstance(error, SnapshotNotFound) and (named is not None or turn == _TURNS - 1):
+            if isinstance(error, SnapshotNotFound) and (pinned is not None or attempt == _ATTEMPTS - 1):
                 raise
             continue
         announce(table.meta)
         return table
-    raise UnexpectedAnswer(f"{endpoint} changed between two pages, {_TURNS} times in a row; try again")
+    raise UnexpectedAnswer(f"{endpoint} changed between two pages, {_ATTEMPTS} times in a row; try again")
 
 
 def _pages(settings: Settings, request: CollectionRequest) -> Plan[Table[Any]]:
@@ -119,7 +119,7 @@ def row_model(endpoint: str, query: Mapping[str, Value]) -> str:
 def fetch(
     settings: Settings, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]
 ) -> Plan[Any]:
-    """Fetch one object: the body's `data`, or the body of an endpoint without envelope, with parsed dates and instants."""
+    """Fetch one object with parsed dates and instants: the body's `data`, or the body itself without an envelope."""
     body = yield from exchange(settings, make_target(endpoint, path, query))
     entry = ENDPOINTS[endpoint]
     if not entry.enveloped:

@@ -62,7 +62,7 @@ def _endpoint(facts: dict[str, Any]) -> Endpoint:
 ENDPOINTS = {name: _endpoint(facts) for name, facts in _DECLARED["endpoints"].items()}
 """Registry id -> endpoint."""
 ROWS = {name: tuple(Column(**x) for x in columns) for name, columns in _DECLARED["rows"].items()}
-"""Row of a collection -> its columns; the members of an object are columns named after both."""
+"""Row of a collection -> its columns; a member of an object is the column ``object.member``."""
 STORED_COLUMNS: dict[str, list[str]] = _DECLARED["stored_columns"]
 """Published table -> the columns of its file."""
 MOMENTS: dict[str, dict[str, str]] = _DECLARED["moments"]

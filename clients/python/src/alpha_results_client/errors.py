@@ -26,19 +26,19 @@ class ApiError(AlphaResultsClientError):
     Attributes
     ----------
     code
-        Which failure it is, such as ``unknown_book``.
+        Code of the failure, such as ``unknown_book``.
     message
         One sentence for people.
     details
         Details for programs; None if there are none.
     request_id
-        Names the request: quote it to the operator.
+        Id of the request, to quote to the operator.
     status
         The HTTP status.
     retry_after
-        Seconds after which another attempt makes sense; None when the service did not say.
+        Seconds after which another attempt makes sense; None if the service did not say.
     suggestions
-        Names like the one that is not there: alphas, or values that the service lists.
+        Names similar to an unknown one: alphas, or values that the service lists.
     """
 
     suggestions: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ class SnapshotNotFound(NotFound):
 
 
 class RateLimited(ApiError):
-    """429: the key has reached a limit, for longer than the client may wait."""
+    """429: the key has reached a limit, and the wait is longer than the client may wait."""
 
 
 class ServiceFailed(ApiError):

@@ -1,6 +1,6 @@
 """One call with retries and the cache, as a plan that a blocking or an asynchronous client runs.
 
-A plan is a generator: it yields the next step, is sent its outcome, and returns the result. So the two clients share
+A plan is a generator that yields the next step, receives its outcome, and returns the result. The two clients thus share
 all logic and differ only in how they wait.
 """
 
@@ -58,21 +58,24 @@ class Reply(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """Why an answer is missing or incomplete, and the part that arrived; not the exception, whose traceback holds the headers sent."""
+    """The reason why an answer is missing or incomplete, and the part received.
+
+    Without the exception, whose traceback holds the headers sent.
+    """
 
     reason: str
     partial: Reply | None = None
 
 
 def outcome(answer: httpx.Response | None, pieces: Sequence[bytes], reason: str | None) -> Reply | Broken:
-    """Return the reply of a request, or its received part and the `reason` why it broke off."""
+    """Return the reply to a request, or the part received and the `reason` why the connection broke."""
     reply = None if answer is None else Reply(answer.status_code, answer.headers, b"".join(pieces))
     return reply if reply is not None and reason is None else Broken(reason or "", reply)
 
 
 Step = Union[Send, Work, Sleep]
 Plan = Generator[Step, Any, T]
-"""A plan is sent a :class:`Reply` or :class:`Broken` for a request, the result for work, None for a wait."""
+"""A plan receives a :class:`Reply` or :class:`Broken` for a request, the result for work, None for a wait."""
 
 
 class Link(httpx.URL):
@@ -84,12 +87,12 @@ class Link(httpx.URL):
 
 def make_target(endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> str:
     """Return path and query of a call, without values that are None."""
-    filled = ENDPOINTS[endpoint].path
+    url_path = ENDPOINTS[endpoint].path
     for name, value in path.items():
-        filled = filled.replace(f"{{{name}}}", quote(value, safe=""))
+        url_path = url_path.replace(f"{{{name}}}", quote(value, safe=""))
     pairs = [(name, format_value(value)) for name, value in query.items() if value is not None]
-    # An escaped comma has three bytes, of which a long list has too many for the service.
-    return f"{filled}?{urlencode(pairs, safe=',')}" if pairs else filled
+    # Commas stay unescaped: at three bytes each, a long list would exceed the service's limit on a URL.
+    return f"{url_path}?{urlencode(pairs, safe=',')}" if pairs else url_path
 
 
 def exchange(settings: Settings, target: str) -> Plan[Any]:
@@ -98,11 +101,11 @@ def exchange(settings: Settings, target: str) -> Plan[Any]:
     Raises
     ------
     ApiError
-        When the service refuses, or fails as often as it is tried, or names a wait longer than is allowed.
+        If the service refuses, fails in every attempt, or asks for a longer wait than allowed.
     NoAnswer
-        When it cannot be reached.
+        If it cannot be reached.
     UnexpectedAnswer
-        When something else answers.
+        If the answer is not from the service.
     """
     name = f"{settings.identity} {target}"
     stored = None if settings.cache is None else settings.cache.read(name)
@@ -120,12 +123,12 @@ def exchange(settings: Settings, target: str) -> Plan[Any]:
 def request(settings: Settings, send: Send) -> Plan[Reply]:
     """Send a request with retries, and return an answer with status 200, or 304 for a request with an entity tag.
 
-    An answer that breaks off is continued where it stopped, if its entity tag says that the bytes are the same.
+    An interrupted answer is resumed where it stopped, if its entity tag shows that the bytes are the same.
 
     Raises
     ------
     ApiError, NoAnswer
-        As :func:`exchange`.
+        As for :func:`exchange`.
     """
     accepted = {httpx.codes.OK} | ({httpx.codes.NOT_MODIFIED} if "If-None-Match" in send.headers else set())
     partial: Reply | None = None
@@ -151,7 +154,7 @@ def request(settings: Settings, send: Send) -> Plan[Reply]:
                 raise failure
         if wait is None:
             wait = backoff_seconds(attempt)
-        # An unreachable address of a link is not retried as the service is.
+        # A link that cannot be reached is retried once at most, unlike the service.
         retries = settings.retries if send.is_to_service or has_body else min(1, settings.retries)
         if attempt >= retries or wait > settings.longest_wait:
             raise failure
@@ -171,13 +174,13 @@ def _is_resumable(part: Reply) -> bool:
 
 
 def _resume(send: Send, partial: Reply) -> Send:
-    """Return the request of the rest of a partial answer, if it is unchanged."""
+    """Return the request for the rest of a partial answer, if it is unchanged."""
     span = {"Range": f"bytes={len(partial.body)}-", "If-Range": partial.headers["etag"]}
     return send._replace(headers={**send.headers, **span})
 
 
 def _joined(partial: Reply | None, reply: Reply) -> Reply:
-    """Return a partial answer with its continuation; the reply itself if it is not one."""
+    """Return a partial answer with its continuation; the reply itself if it is not a continuation."""
     if partial is None or not reply.headers.get("content-range", "").startswith(
         f"bytes {len(partial.body)}-"
     ):
@@ -209,7 +212,7 @@ def parse_failure(settings: Settings, reply: Reply) -> ApiError:
         code, message = str(error["code"]), str(error["message"])
         details, request_id = error.get("details"), error.get("request_id")
     except (ValueError, KeyError, TypeError, AttributeError):
-        # A proxy's page, of which only the status is usable.
+        # A proxy's error page: only its status is usable.
         code, message = (
             f"http_{reply.status}",
             f"{settings.base_url} answered {reply.status} without an error envelope",
@@ -219,7 +222,7 @@ def parse_failure(settings: Settings, reply: Reply) -> ApiError:
 
 
 def parse_retry_after(header: str | None) -> float | None:
-    """Return the seconds of a ``Retry-After``, a number or a date; None for others."""
+    """Return the seconds of a ``Retry-After`` header with a number or a date; None for anything else."""
     if header is None:
         return None
     if header.strip().isdigit():

@@ -21,7 +21,7 @@ class RunMethods(Generic[F]):
 
 
 def make_method(name: str, endpoint: Endpoint) -> Callable[..., Any]:
-    """Return the method of an endpoint; that of an asynchronous client returns an awaitable."""
+    """Return the method of an endpoint; on an asynchronous client it returns an awaitable."""
     signature = inspect.Signature(
         [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
         + [

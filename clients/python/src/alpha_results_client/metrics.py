@@ -19,9 +19,9 @@ FIGURE = (
 
 
 def metrics_rows(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return one row for each figure of a metrics answer: of the run, of its window, then period by period.
+    """Return one row per figure of a metrics answer: those of the run, of its window, then of each period.
 
-    Figures of the window are named ``within_window.core.ic`` and so on, beside ``core.ic`` of the run.
+    A figure of the window is named ``within_window.core.ic``, that of the run ``core.ic``.
     """
     rows: list[Mapping[str, Any]] = []
     overall = {name: part for name, part in data.items() if name not in {"periods", "doc"}}

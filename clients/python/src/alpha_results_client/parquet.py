@@ -1,4 +1,4 @@
-"""Reading of a table's file as the frame that its pages would give."""
+"""Reads a table's file as the same frame that its pages would give."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Selection(NamedTuple):
     table, model
         The published table, and the row of the interface.
     book
-        Whose file it is; None of a table that is not stored by book.
+        The book of the file; None for a table that is not stored by book.
     first, last
         Days, inclusive; None leaves that end open.
     symbols
         None for all.
     rows
-        How many there must be.
+        Expected number of rows.
     """
 
     table: str
@@ -55,7 +55,7 @@ def read_frame(data: bytes, selection: Selection, frames: str) -> Any:
     read = _polars if frames == "polars" else _pandas
     try:
         frame = read(data, selection)
-    except Exception as error:  # noqa: BLE001 - after any error the rows come by pages
+    except Exception as error:  # noqa: BLE001 - after any error the rows are paged
         return Unreadable(f"{READERS[frames]} cannot read the file: {type(error).__name__}: {error}")
     if len(frame) == selection.rows:
         return frame
@@ -65,7 +65,7 @@ def read_frame(data: bytes, selection: Selection, frames: str) -> Any:
 def _columns(present: Sequence[str], selection: Selection) -> list[tuple[Column, bool]]:
     """Return the columns of the row in order, each with whether the file has it.
 
-    Whether an unknown column belongs to the row is only visible in pages.
+    Raises for a column unknown to this release: only pages show whether it belongs to the row.
     """
     unknown = set(present) - set(STORED_COLUMNS[selection.table])
     if unknown:

@@ -18,7 +18,7 @@ from alpha_results_client.parquet import READERS
 
 VERSION = version("alpha-results-client")
 _DISABLED_SECONDS = 600.0
-"""Seconds without links after one failed."""
+"""Seconds for which no link is tried after one failed."""
 _ANNOUNCED_SECONDS = 1.0
 FRAMES = ("polars", "pandas", "rows")
 URL = "ALPHA_RESULTS_URL"
@@ -34,24 +34,24 @@ class Settings:
     Parameters
     ----------
     base_url
-        Of the service, with or without ``/v1``; None reads the variable :data:`URL`.
+        Address of the service, with or without ``/v1``; None reads the variable :data:`URL`.
     key
         The API key; None reads the variable :data:`KEY`.
     frames
         Type of the returned tables.
     retries
-        Further attempts after the first, where a failure may pass.
+        Further attempts after a temporary failure.
     longest_wait
-        Seconds: a longer ``Retry-After`` raises rather than sleeps.
+        Longest wait in seconds; a longer ``Retry-After`` raises instead.
     cache
-        Where answers are stored by entity tag; None stores none.
+        Store of answers by entity tag; None for no store.
     links
         Whether tables may be fetched as files by signed link.
 
     Raises
     ------
     AlphaResultsClientError
-        When a value is invalid; no message contains the key.
+        If a value is invalid; no message contains the key.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Settings:
         key = _required("key", key, KEY)
         parts = urlsplit(base_url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise AlphaResultsClientError("base_url must be such as https://results.example")
+            raise AlphaResultsClientError("base_url must be a URL such as https://results.example")
         if parts.username or parts.password or parts.query or parts.fragment:
             raise AlphaResultsClientError("base_url holds more than an address: give the key as key=")
         if not key or not key.isascii() or not key.isprintable() or " " in key:
@@ -81,7 +81,7 @@ class Settings:
         self.retries = retries
         self.longest_wait = longest_wait
         self.cache = cache
-        # Reason for paging, and the time until which links are not tried.
+        # Reason for paging, and the monotonic time until which links are not tried.
         self._links_disabled = (_no_links(frames, links), math.inf)
         self._announced: set[str] = set()
         self.authorization = _Authorization(key)
@@ -95,7 +95,7 @@ class Settings:
         return changed
 
     def links_disabled_reason(self) -> str | None:
-        """Return why tables come by pages now; None if links may be tried."""
+        """Return why tables are paged now; None if links may be tried."""
         reason, until = self._links_disabled
         return reason if time.monotonic() < until else None
 
@@ -107,7 +107,7 @@ class Settings:
         """Log the first long wait for each reason."""
         if seconds >= _ANNOUNCED_SECONDS and reason not in self._announced:
             self._announced.add(reason)
-            LOG.warning("%s: waiting %.0f s, and from now on without saying so", reason, seconds)
+            LOG.warning("%s: waiting %.0f s; later waits for this reason are not logged", reason, seconds)
 
     def __repr__(self) -> str:
         return f"{self.base_url!r}, frames={self.frames!r}"
@@ -122,7 +122,7 @@ def _required(name: str, value: str | None, variable: str) -> str:
 
 
 def _no_links(frames: str, links: bool) -> str | None:
-    """Return why tables cannot come by link; None if they can."""
+    """Return why tables cannot be fetched by link; None if they can."""
     if not links:
         return "links=False"
     if frames not in READERS:
@@ -142,7 +142,7 @@ class _Authorization:
         return "<a key>"
 
     def __reduce__(self) -> str:
-        raise TypeError("a client holds a key and is not pickled: make another where it is needed")
+        raise TypeError("a client holds a key and cannot be pickled: create another where it is needed")
 
     @property
     def value(self) -> str:

@@ -33,9 +33,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 def suggesting(
     settings: Settings, path: Mapping[str, str], query: Mapping[str, Value], plan: Plan[T]
 ) -> Plan[T]:
-    """Run a plan, and add to its error what may help: similar names for an unknown one, the length of a list that is too long.
+    """Run a plan, and add a hint to its error: names similar to an unknown one, or the length of a list that is too long.
 
-    Similar alphas take one more call.
+    Suggesting alphas takes one more call.
     """
     try:
         return (yield from plan)
@@ -47,8 +47,8 @@ def suggesting(
                 known = []
             error.suggestions = near(path["alpha"], known)
         elif error.details and isinstance(listed := error.details.get("available"), list):
-            named = [value for value in (*path.values(), *query.values()) if isinstance(value, str)]
-            alike = [name for value in named if value not in listed for name in near(value, map(str, listed))]
+            given = [value for value in (*path.values(), *query.values()) if isinstance(value, str)]
+            alike = [name for text in given if text not in listed for name in near(text, map(str, listed))]
             error.suggestions = tuple(dict.fromkeys(alike))
         elif error.status == httpx.codes.REQUEST_URI_TOO_LONG:
             count, name = max(

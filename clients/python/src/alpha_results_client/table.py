@@ -24,9 +24,9 @@ class Table(Generic[F]):
     frame
         The rows.
     meta
-        The answer's `meta`: the run, the snapshot, a summary where there is one, warnings.
+        The answer's `meta`: the run, the snapshot, warnings, and for some endpoints a summary.
     fetched_by
-        ``"pages"``, or ``"link"`` when the rows come from the file of their table; they are the same either way.
+        ``"pages"``, or ``"link"`` if the rows were read from the table's file; they are the same either way.
     """
 
     frame: F
@@ -37,8 +37,8 @@ class Table(Generic[F]):
 def make_frame(rows: list[Mapping[str, Any]], model: str, frames: str) -> Any:
     """Return rows as a frame.
 
-    The columns are the received ones in declared order; for an empty table those that every run has. A column that this
-    release does not know comes last, unconverted.
+    The columns are those received, in declared order; for an empty table, those that every run has. Columns unknown to this
+    release come last, unconverted.
     """
     if frames == "rows":
         return [with_moments(dict(row), model) for row in rows]
@@ -68,7 +68,7 @@ def make_wide_frame(columns: Mapping[str, Mapping[dt.date, float | None]], frame
 
 
 def _flat(row: Mapping[str, Any], declared: Mapping[str, Column], prefix: str = "") -> dict[str, Any]:
-    """Return a row with flattened objects, whose members are named after both."""
+    """Return a row with flattened objects; a member is named ``object.member``."""
     flat: dict[str, Any] = {}
     for name, value in row.items():
         if isinstance(value, Mapping) and f"{prefix}{name}" not in declared:

@@ -1,4 +1,4 @@
-"""Rows from the file of their table, fetched by signed link without the key, and verified by digest."""
+"""Rows from the file of their table, fetched through a signed link without the key, and verified by digest."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from alpha_results_client.values import Value, format_value
 DOWNLOAD = "catalog.alphas.tables.download"
 _FILTERS = {"from", "to", "symbol"}
 _PAGES = 2
-"""Maximum pages before a link is used."""
+"""Maximum number of pages before a link is used."""
 
 
 class LinkFailed(AlphaResultsClientError):
-    """The file cannot be fetched by link, so rows come by pages."""
+    """The file cannot be fetched by link, so the rows are paged."""
 
 
 class CollectionRequest(NamedTuple):
@@ -40,7 +40,7 @@ class CollectionRequest(NamedTuple):
     Attributes
     ----------
     model
-        Of its rows.
+        Row model of the answer.
     """
 
     endpoint: str
@@ -50,7 +50,7 @@ class CollectionRequest(NamedTuple):
 
     @property
     def is_unfiltered(self) -> bool:
-        """Whether the query is for all rows of a table by name and day, which are many pages in a real run."""
+        """Whether the query asks for all rows of a table by name and day, which fill many pages in a real run."""
         filtered = any(self.query.get(name) is not None for name in _FILTERS)
         return "symbol" in ENDPOINTS[self.endpoint].query and not filtered
 
@@ -61,7 +61,7 @@ def worth_a_link(total: int, page: int) -> bool:
 
 
 def may_link(settings: Settings, request: CollectionRequest) -> bool:
-    """Return whether a link may be requested; otherwise the log has the reason, if the rows belong to a file."""
+    """Return whether a link may be requested; if not, the reason is logged for rows that have a file."""
     parameters = {name for name, value in request.query.items() if value is not None}
     if not ENDPOINTS[request.endpoint].table or not parameters <= {*_FILTERS, "book", "fields", "snapshot"}:
         return False
@@ -77,17 +77,17 @@ def fetch_by_link(settings: Settings, request: CollectionRequest, total: int | N
     Parameters
     ----------
     total
-        How many rows they are, as the first page says; None for all rows of the file.
+        Number of rows, from the first page; None for all rows of the file.
 
     Returns
     -------
     frame or None
-        None where pages have to do, for the reason that is logged; links are then not tried for some minutes.
+        None if the rows must be paged; the reason is logged, and links are then not tried for some minutes.
 
     Raises
     ------
     NoAnswer, NotAuthenticated, RateLimited, SnapshotNotFound
-        As pages would; the last one only for a snapshot that the query names.
+        As for pages; the last one only for a snapshot that the query names.
     """
     try:
         frame = yield from _fetch_by_link(settings, request, total)
@@ -118,7 +118,7 @@ def _fetch_by_link(settings: Settings, request: CollectionRequest, total: int | 
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UnexpectedAnswer(f"{DOWNLOAD} answered something that is not a link") from error
     if scheme not in ({"https"} if settings.base_url.startswith("https:") else {"http", "https"}):
-        raise LinkFailed("the link is not encrypted as the service's own address is")
+        raise LinkFailed("the link is not encrypted, although the service's own address is")
     if rows == 0:
         return None  # a page gives the reason why the table is empty
     data = yield from _fetch_file(settings, url, sha256)

@@ -21,8 +21,8 @@ def wide_returns(
 ) -> Plan[Any]:
     """Fetch the daily returns of a book of several alphas: one row per session of any of them, one column per alpha.
 
-    Without `alphas`, an alpha without the book, or whose ledger the key may not read, is left out with a :class:`ResultsWarning`;
-    for a named one this raises.
+    With `alphas` None, an alpha that lacks the book, or whose ledger the key may not read, is left out with a
+    :class:`ResultsWarning`; for an alpha that is named this raises.
     """
     as_rows = settings.with_frames("rows")
     names = (yield from alpha_ids(settings)) if alphas is None else list(alphas)
@@ -44,7 +44,7 @@ def wide_returns(
 
 
 def _concerns_one_alpha(error: ApiError) -> bool:
-    """Whether a failure concerns only this alpha: it has no such book, or the key no grant."""
+    """Whether a failure concerns only this alpha: the book does not exist, or the key has no grant."""
     return error.code != "endpoint_not_allowed" and not (
         isinstance(error, InvalidRequest) and "book" not in str(error.details)
     )

@@ -1,4 +1,4 @@
-"""Seals of backtests: books by double entry, and the folder for the pipeline.
+"""Seals of backtests: double-entry books, and the folder that the pipeline reads.
 
 >>> ledger = Ledger.from_weights(weights, prices, Costs(impact=0.001), Calendar("America/New_York", "09:30", "16:00"))
 >>> writer = SealWriter("seals/Test_mine", alpha_id="Test_mine", engine=("mine", "1"), started_at=started)

@@ -71,7 +71,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
     )
     importing.add_argument("--tails", type=float, default=0.2, help="share of the names in each tail (0.2)")
     for name, meaning in (
-        ("fee", "commission, as a fraction of what is traded"),
+        ("fee", "commission, as a fraction of the traded value"),
         ("impact", "slippage of fills, as a fraction of the price"),
         ("borrow", "borrow cost per session, as a fraction of the value of short positions"),
         ("interest", "return per session on cash"),
@@ -166,10 +166,10 @@ def check_seals(options: argparse.Namespace) -> dict[str, Any]:
 def conformance(options: argparse.Namespace) -> dict[str, Any]:
     """Write the twelve seals of the specification."""
     expected = write_conformance(options.folder)
-    right = sum(not rules for rules in expected.values())
+    valid = sum(not rules for rules in expected.values())
     return {
         "expected": expected,
-        "lines": [f"{options.folder}: {right} right seals, {len(expected) - right} wrong ones"],
+        "lines": [f"{options.folder}: {valid} valid seals, {len(expected) - valid} invalid ones"],
     }
 
 

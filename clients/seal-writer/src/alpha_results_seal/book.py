@@ -1,4 +1,4 @@
-"""One book by double entry, session by session: fills change shares and cash, the close marks them."""
+"""One double-entry book, session by session: fills change shares and cash, and the close marks the holdings."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Book:
     Parameters
     ----------
     name
-        Of the book.
+        Name of the book.
     symbols
         The N names.
     equity_basis
-        The cash it opens with, in units of the ledger.
+        Opening cash, in units of the ledger.
     """
 
     def __init__(self, name: str, symbols: tuple[str, ...], equity_basis: float) -> None:
@@ -61,15 +61,15 @@ class Book:
         Parameters
         ----------
         at
-            The name's place.
+            Index of the name.
         after
-            Shares held after it.
+            Shares held after the trade.
         mid, price
-            Reference price, and the one achieved: not better than the mid.
+            Reference price, and the price achieved, which must not be better than the mid.
         fee
             Commission of the trade, in money.
         instant, decision
-            When it was filled, in UTC, and the day it was decided.
+            Instant of the fill, in UTC, and day of the decision.
         """
         before = float(self.shares[at])
         if before * after < 0:
@@ -86,7 +86,7 @@ class Book:
                 phase, change = "close", "exit"
             else:
                 phase, change = "rebalance", "weight_increase" if abs(new) > abs(old) else "weight_decrease"
-            left = "signal_exit" if phase == "close" else None
+            exit_reason = "signal_exit" if phase == "close" else None
             self._fills.append(
                 (
                     self.name,
@@ -100,7 +100,7 @@ class Book:
                     charged,
                     cost,
                     change,
-                    left,
+                    exit_reason,
                 )
             )
             self._paid[at] += quantity * mid
@@ -118,16 +118,16 @@ class Book:
         Parameters
         ----------
         day, instant
-            The session and the moment of its close, in UTC.
+            The session and the instant of its close, in UTC.
         marks
-            Shape (N,): the prices of the close; read only where something is held.
+            Shape (N,): closing prices; read only for holdings.
         borrow, interest
-            Rates of the session; an interest of None is not stated, and none is credited.
+            Rates of the session; an interest of None is unstated, and none is credited.
 
         Raises
         ------
         SealError
-            When the book has no equity left, so that weights are undefined.
+            If the book has no equity left, so that weights are undefined.
         """
         held = self.shares != 0
         after = np.where(held, self.shares * np.where(held, marks, 0.0), 0.0)
@@ -181,7 +181,7 @@ class Book:
         self._paid[:], self._cost[:], self._filled[:], self._traded = 0.0, 0.0, False, 0.0
 
     def filled_on(self, decision: dt.date) -> dict[str, dt.datetime]:
-        """Return the names that a decision filled, with the instants."""
+        """Return the names filled by a decision, with the instants of their fills."""
         return self._filled_on.get(decision, {})
 
     def tables(self) -> dict[str, pl.DataFrame]:

@@ -16,23 +16,22 @@ from alpha_results_seal.reproduced import ledger_from_fills
 def ledger_from_bt(backtest: Any, calendar: Calendar) -> Ledger:
     """Rebuild the books of a finished ``bt.Backtest`` from its transactions and prices.
 
-    They are those of the book ``long_short``, which opens with the initial capital. A fee is what the strategy's
-    commission function says of its transaction. Scores, target weights and when a transaction was decided stand in no
-    such result: no decisions are sealed, and a transaction is dated by bt's row before its own, the first one by the day
-    that bt puts before the prices.
+    The book is ``long_short`` and opens with the initial capital. The strategy's commission function gives the fee of each
+    transaction. The result holds no scores, target weights or decision times: no decisions are sealed, and a transaction is
+    decided on bt's previous row, which for the first session is the day that bt adds before the prices.
 
     Parameters
     ----------
     backtest
-        ``result.backtests[name]``, or the backtest that was given to ``bt.run``; one strategy of daily prices, without
-        strategies inside.
+        ``result.backtests[name]``, or the backtest that was given to ``bt.run``: one strategy on daily prices, without
+        nested strategies.
     calendar
         Sessions and hours.
 
     Raises
     ------
     SealError
-        When the equity differs from bt's: cash then moved without a transaction.
+        If the equity differs from bt's, because cash moved without a transaction.
     """
     strategy = backtest.strategy
     rows = strategy.get_transactions().reset_index()

@@ -23,17 +23,17 @@ class Calendar:
     Attributes
     ----------
     zone
-        Its time zone, such as ``America/New_York``.
+        Time zone, such as ``America/New_York``.
     open, close
         Local times of the open and of the close, ``09:30``; ``24:00`` is midnight at the end of the day.
     sessions
-        Its trading days. Days after the last price say when an open decision will be filled; without them the days
-        that have a price are the sessions.
+        Trading days; by default the days that have a price. Days after the last price determine when a pending decision
+        will be filled.
 
     Raises
     ------
     SealError
-        When a time is not of the form ``HH:MM``, or the close does not follow the open.
+        If a time does not have the form ``HH:MM``, or the close does not follow the open.
     """
 
     zone: str

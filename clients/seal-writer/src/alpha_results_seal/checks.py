@@ -24,7 +24,7 @@ TYPES = {
 }
 _TABLES: dict[str, Any] = json.loads(files(__package__).joinpath("columns.json").read_text("utf-8"))
 COLUMNS: dict[str, dict[str, str]] = {kind: table["columns"] for kind, table in _TABLES.items()}
-"""Kind -> the columns that an engine may write, and their types."""
+"""Kind -> the columns that an engine may write, with their types."""
 KEYS = {kind: tuple(table["key"]) for kind, table in _TABLES.items()}
 """Kind -> the columns that are unique together."""
 
@@ -35,7 +35,7 @@ def typed(kind: str, frame: pl.DataFrame) -> pl.DataFrame:
     Raises
     ------
     SealError
-        When a column is not declared, or has values of another type.
+        If a column is not declared, or has values of another type.
     """
     declared = COLUMNS[kind]
     for name in frame.columns:
@@ -88,7 +88,7 @@ def pipeline_problems(folder: Path, manifest: bytes, *, strict: bool) -> list[st
     Returns
     -------
     list of str or None
-        One text a broken rule; None where the rules are not installed.
+        One text per broken rule; None if the rules are not installed.
     """
     if sys.version_info < (3, 11):
         return None
@@ -112,12 +112,12 @@ def check_folder(folder: Path) -> dict[str, Any]:
     Returns
     -------
     dict
-        `violations`, `warnings` and `notices`, JSON-ready, as ``pipeline check --json`` has them.
+        `violations`, `warnings` and `notices`, JSON-ready, as in ``pipeline check --json``.
 
     Raises
     ------
     SealError
-        When the rules are not installed, or the seal cannot be read.
+        If the rules are not installed, or the seal cannot be read.
     """
     if sys.version_info < (3, 11):
         raise SealError("the rules of the format need Python 3.11 or later.")

@@ -29,12 +29,12 @@ def write_conformance(folder: Path) -> dict[str, Any]:
     Returns
     -------
     dict
-        Seal -> the rules that refuse it, none of a right one; what ``expected.json`` holds.
+        Content of ``expected.json``: seal -> the rules that refuse it, empty for a valid seal.
 
     Raises
     ------
     SealError
-        When the folder is there and not empty.
+        If the folder exists and is not empty.
     """
     if folder.exists() and any(folder.iterdir()):
         raise SealError(f"{folder} holds something already: name another folder.")
@@ -53,7 +53,7 @@ def write_conformance(folder: Path) -> dict[str, Any]:
 
 
 def _ledgers() -> tuple[Ledger, Ledger]:
-    """Return the books of random scores, and the same from their fills only."""
+    """Return the books of random scores, and the same books rebuilt from their fills alone."""
     days = np.arange(np.datetime64("2024-01-01"), np.datetime64("2024-06-29"))
     days = days[np.is_busday(days)]
     rng = np.random.default_rng(1)
@@ -79,13 +79,13 @@ def _split(ledger: Ledger) -> Ledger:
     """Split one name two for one on the last session: twice the shares at half the price."""
     tables = dict(ledger.tables)
     last, symbol = tables["positions"].select(pl.col("date").max(), pl.col("symbol").last()).row(0)
-    there = (pl.col("date") == last) & (pl.col("symbol") == symbol)
-    before = tables["positions"].filter(there)["quantity"].item()
+    split = (pl.col("date") == last) & (pl.col("symbol") == symbol)
+    before = tables["positions"].filter(split)["quantity"].item()
     tables["positions"] = tables["positions"].with_columns(
-        quantity=pl.when(there).then(pl.col("quantity") * 2).otherwise("quantity"),
-        mark_price=pl.when(there).then(pl.col("mark_price") / 2).otherwise("mark_price"),
+        quantity=pl.when(split).then(pl.col("quantity") * 2).otherwise("quantity"),
+        mark_price=pl.when(split).then(pl.col("mark_price") / 2).otherwise("mark_price"),
     )
-    tables["pnl"] = tables["pnl"].with_columns(quantity_adjustment=pl.when(there).then(before).otherwise(0.0))
+    tables["pnl"] = tables["pnl"].with_columns(quantity_adjustment=pl.when(split).then(before).otherwise(0.0))
     return Ledger(tables, ledger.equity_basis, ledger.notes)
 
 
@@ -165,4 +165,4 @@ _CHANGES: Mapping[str, tuple[Callable[[Path], None], list[str]]] = {
         ["decisions.sides"],
     ),
 }
-"""Seal -> change of the complete one, and the rules that refuse it."""
+"""Seal -> the change made to the seal `complete`, and the rules that refuse the result."""

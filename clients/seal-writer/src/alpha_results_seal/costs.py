@@ -12,7 +12,9 @@ from alpha_results_seal.errors import SealError
 
 @dataclass(frozen=True)
 class Costs:
-    """Rates that a ledger charges and credits; unstated ones are not charged, and an unstated interest rate is not sealed.
+    """Rates that a ledger charges and credits.
+
+    Rates not stated are not charged, and an interest rate not stated is not sealed.
 
     Attributes
     ----------
@@ -21,15 +23,15 @@ class Costs:
     impact
         Distance of a fill from the mid, as a fraction of the mid; below 1.
     borrow
-        Charge of a session on short positions at its close, as a fraction of their value.
+        Charge per session on short positions at the close, as a fraction of their value.
     interest
-        Return of a session on the cash at its open, also if negative; one rate, or one by session. It is
-        sealed as ``risk_free_return``, null if not stated: then no interest is credited.
+        Return per session on the opening cash, even if that is negative; one rate, or one per session. It is sealed as
+        ``risk_free_return``; if not stated, that is null and no interest is credited.
 
     Raises
     ------
     SealError
-        When a rate is negative (interest may be), not finite, or an impact of 1 or more.
+        If a rate is negative (interest may be) or not finite, or `impact` is 1 or more.
     """
 
     fee: float = 0.0
@@ -52,7 +54,7 @@ class Costs:
         return self.interest.get(day) if isinstance(self.interest, Mapping) else self.interest
 
     def notes(self, *, traded: bool) -> list[str]:
-        """Return notes on rates that were not stated; trading costs only if the ledger makes the fills (`traded`)."""
+        """Return notes on rates that were not stated; on trading costs only if the ledger generates the fills (`traded`)."""
         notes = []
         if traded and not (self.fee or self.impact):
             notes.append("no trading costs were stated: fills are at the price, without a fee")

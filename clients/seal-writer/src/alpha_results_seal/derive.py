@@ -17,7 +17,7 @@ def completed(tables: Mapping[str, pl.DataFrame], equity_basis: float) -> dict[s
     Parameters
     ----------
     tables
-        Kind -> table, of declared types; any kind may be missing.
+        Kind -> table with the declared types; any kind may be missing.
     equity_basis
         Opening equity of each book.
 

@@ -16,11 +16,11 @@ ASSUMED = {
     "mid_price": "mid prices are unknown: fill prices are used, so that impact is part of market_pnl",
     "decision_at": "decision days of fills are unknown: decisions are dated by the session before the fill",
 }
-"""Optional column of fills -> note on its replacement."""
+"""Optional column of fills -> note on the value used in its place."""
 
 
 def read_fills(rows: pl.DataFrame, market: Market) -> pl.DataFrame:
-    """Complete fills with session, fee, mid and decision, and refuse invalid ones."""
+    """Return fills completed with session, fee, mid and decision; raises SealError for an invalid one."""
     for name in ("date", "symbol", "quantity", "fill_price"):
         if name not in rows.columns:
             raise SealError(f"fills have no column {name!r}.")
@@ -51,12 +51,11 @@ def read_fills(rows: pl.DataFrame, market: Market) -> pl.DataFrame:
             )
         rows = rows.with_columns(decision_at=observed_days.gather(rows["session"] - 1))
     for row in rows.iter_rows(named=True):
-        _keepable(row, market)
+        _require_valid(row, market)
     return rows.filter(pl.col("quantity") != 0)
 
 
-def _keepable(row: dict[str, Any], market: Market) -> None:
-    """Raise SealError for an invalid fill."""
+def _require_valid(row: dict[str, Any], market: Market) -> None:
     at = market.symbols.index(row["symbol"]) if row["symbol"] in market.symbols else None
     if at is None or not np.isfinite(market.marks[row["session"], at]):
         raise SealError(f"{row['symbol']} is filled on {row['date']} but has no close on or before that day.")

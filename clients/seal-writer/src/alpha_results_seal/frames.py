@@ -36,7 +36,7 @@ class Matrix:
     symbols
         The N names, sorted.
     values
-        Shape (D, N); NaN where there is none.
+        Shape (D, N); NaN for a missing value.
     """
 
     days: Days
@@ -44,7 +44,7 @@ class Matrix:
     values: Floats
 
     def on(self, days: Days, symbols: tuple[str, ...]) -> Floats:
-        """Return the values on some days and names, which must include its own; NaN for missing ones."""
+        """Return the values on the given days and names, which must include the matrix's own; NaN for missing ones."""
         values = np.full((len(days), len(symbols)), np.nan)
         place = {name: at for at, name in enumerate(symbols)}
         columns = np.array([place[name] for name in self.symbols], dtype=np.int64)
@@ -81,8 +81,8 @@ def matrix(frame: Any, value: str, label: str) -> Matrix:
     Parameters
     ----------
     frame
-        Long (columns ``date``, ``symbol`` and `value`, or what `ALIASES` has for them) or wide (a column ``date``, or a
-        pandas index of days, and a column a name); or the path of a CSV or Parquet file with one.
+        Long (columns ``date``, ``symbol`` and `value`, or their `ALIASES`) or wide (a column ``date``, or a pandas index of
+        days, and one column per name); or the path of a CSV or Parquet file.
     value
         The column of a long frame.
     label
@@ -91,7 +91,7 @@ def matrix(frame: Any, value: str, label: str) -> Matrix:
     Raises
     ------
     SealError
-        When days or names are missing or twice, or a value is infinite.
+        If days or names are missing or duplicated, or a value is infinite.
     """
     if _is_pandas(frame):
         frame = _from_pandas(frame, label)
@@ -118,7 +118,7 @@ def prices(given: Any) -> tuple[Matrix, Matrix | None]:
     Raises
     ------
     SealError
-        When a price is not above 0, or opens and closes are of other days or names.
+        If a price is not above 0, or opens and closes have different days or names.
     """
     if isinstance(given, Mapping):
         frames = {name: (given[name], name) for name in ("close", "open") if name in given}
@@ -170,15 +170,15 @@ def _file(path: Path, label: str) -> pl.DataFrame:
 
 
 def _rename_aliases(frame: pl.DataFrame, *values: str) -> pl.DataFrame:
-    """Rename the columns of a long frame, which a column of texts distinguishes from a wide one."""
+    """Rename the columns of a long frame, which differs from a wide one by its column of symbols."""
     lower = {name.lower(): name for name in reversed(frame.columns)}
     present = {
         name: next((lower[other] for other in (name, *ALIASES.get(name, ())) if other in lower), name)
         for name in ("date", "symbol", *values)
     }
-    texts = (pl.String, pl.Categorical, pl.Enum)
-    long = "symbol" in frame.columns or isinstance(frame.schema.get(present["symbol"]), texts)
-    renamed = present if long else {"date": present["date"]}
+    text_types = (pl.String, pl.Categorical, pl.Enum)
+    is_long = "symbol" in frame.columns or isinstance(frame.schema.get(present["symbol"]), text_types)
+    renamed = present if is_long else {"date": present["date"]}
     return frame.rename(
         {old: new for new, old in renamed.items() if old in frame.columns and new not in frame.columns}
     )

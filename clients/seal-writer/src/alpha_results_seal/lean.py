@@ -31,29 +31,29 @@ def ledger_from_lean(
 ) -> Ledger:
     """Rebuild the books of a LEAN backtest from its order events.
 
-    They are those of the book ``long_short``. Fees are those of the events, to the digit. Slippage is part of the price. Target
-    weights, scores and times of decision stand in no such file: no decisions are sealed, and a fill is dated by the session
-    before its own. A session's fills are stamped with its close, whenever they were.
+    The book is ``long_short``. Fees are exactly those of the events; slippage is part of the price. The files hold no target
+    weights, scores or decision times: no decisions are sealed, and a fill is decided on the session before it. Whatever
+    their time of day, fills of a session are stamped with its close.
 
     Parameters
     ----------
     order_events
         ``<id>-order-events.json``.
     result
-        ``<id>.json``: its chart `Strategy Equity` is what the books are compared with.
+        ``<id>.json``; the books are compared with its chart `Strategy Equity`.
     closes
-        Long or wide, by the symbols of LEAN (``symbolValue``), not adjusted otherwise than LEAN's own; a session before
-        the first fill too.
+        Long or wide, by LEAN's symbols (``symbolValue``), with the same adjustment as LEAN's own, and including a session
+        before the first fill.
     calendar
         Sessions and hours; LEAN's time is UTC.
     equity_basis
-        The cash that the backtest began with.
+        Opening cash of the backtest.
 
     Raises
     ------
     SealError
-        When a file is not LEAN's, money is of several currencies, an option was assigned, or the equity does not come out; the
-        message names the day and the missing cash.
+        If a file is not LEAN's, there are several currencies, an option was assigned, or the equity differs from LEAN's; the
+        message then names the day and the missing cash.
     """
     events = [
         event for event in _read(order_events) if event.get("status") in FILLED and event.get("fillQuantity")
@@ -93,7 +93,7 @@ def _read(path: str | os.PathLike[str]) -> Any:
 
 
 def _local(moment: float, calendar: Calendar) -> dt.date:
-    """Return the exchange's day of an instant; midnight belongs to the previous day, since daily bars are filled at it."""
+    """Return the exchange's day of an instant; midnight, when daily bars are filled, belongs to the previous day."""
     at = pl.Series([dt.datetime.fromtimestamp(moment, dt.timezone.utc)]).dt.convert_time_zone(calendar.zone)
     local: dt.datetime = at[0]
     return (local - dt.timedelta(microseconds=1)).date() if local.time() == dt.time() else local.date()
@@ -110,8 +110,8 @@ def _equity(result: Mapping[str, Any], path: Any, market: Market) -> dict[dt.dat
     moments = np.array([float(moment) for moment, _ in points])
     equity = {}
     for session in range(market.observed):
-        ends = len(market.open_at) == session + 1
-        until = np.inf if ends else market.open_at[session + 1].timestamp()
+        is_last = len(market.open_at) == session + 1
+        until = np.inf if is_last else market.open_at[session + 1].timestamp()
         place = int(np.searchsorted(moments, until, side="left")) - 1
         if place >= 0 and moments[place] >= market.close_at[session].timestamp():
             equity[market.sessions[session].item()] = float(points[place][1])

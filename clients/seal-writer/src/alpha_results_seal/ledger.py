@@ -1,4 +1,4 @@
-"""The books of a run, kept by double entry from target weights or from fills."""
+"""The double-entry books of a run, from target weights or from fills."""
 
 from __future__ import annotations
 
@@ -57,20 +57,19 @@ class Ledger:
         """Keep the books of a run that rebalances to target weights.
 
         A decision is filled at the open of the next session (at its close, if prices have no open), sized with
-        the equity of the previous close. A name without a price that day cannot be traded: its weight is taken as 0 and
-        its holding stays. A held name without a weight is closed. The first session is that
-        of the first fill.
+        the equity of the previous close. A name without a price that day cannot be traded: its weight counts as 0 and
+        its holding stays. A held name without a weight is closed. The books start with the session of the first fill.
 
         Parameters
         ----------
         weights
-            Target fractions of equity by decision day and name, signed; at most one decision per calendar week. A day
-            without a session is dated by the session before, with a note. A frame,
-            long (``date``, ``symbol``, ``weight``) or wide, is the book ``long_short``; a mapping names the books
-            (``long_short``, ``long_only`` and their ``raw_`` twins), all of the same days. The weights of a long-only
-            book sum to 1, or are all 0.
+            Target fractions of equity by decision day and name, signed; at most one decision per calendar week. A
+            decision on a day without a session is dated by the previous session, with a note. A frame, long (``date``,
+            ``symbol``, ``weight``) or wide, is the book ``long_short``; a mapping names the books (``long_short``,
+            ``long_only`` and their ``raw_`` counterparts), all with the same days. The weights of a long-only book sum to
+            1, or are all 0.
         prices
-            Long (``date``, ``symbol``, ``close`` and, better, ``open``), a wide frame of closes, or
+            Long (``date``, ``symbol``, ``close`` and preferably ``open``), a wide frame of closes, or
             ``{"open": wide, "close": wide}``.
         costs
             Costs of trading and holding.
@@ -111,10 +110,10 @@ class Ledger:
     ) -> Ledger:
         """Keep the books of the score tails, rebalanced weekly.
 
-        The last day with scores in each week is the decision day. Of the names with a close on it, the best `tails` are
-        bought and the worst sold short, each tail equally weighted and as large as the equity (`long_short`); `long_only`
-        has only the best. A decision is filled at the open of the next session, or at its close if prices have no
-        open. Forward returns are computed from those prices.
+        The last day with scores in each week is the decision day. Of the names with a close on that day, the best `tails`
+        are bought and the worst sold short, each tail equally weighted and as large as the equity (`long_short`);
+        `long_only` holds only the best. A decision is filled at the open of the next session, or at its close if prices
+        have no open. Forward returns are computed from the fill prices.
 
         Parameters
         ----------
@@ -122,9 +121,10 @@ class Ledger:
             Higher is better. Long (``date``, ``symbol``, ``score``) or wide, of Polars or pandas, an alphalens factor, or a
             CSV or Parquet file.
         prices
-            As of `from_weights`; a file may hold them too.
+            As for `from_weights`, or a file.
         tails
-            Share of the names in each tail, at most 0.5; at least one name. Names tied at the edge of a tail share its places.
+            Share of the names in each tail, at most 0.5; at least one name. Names tied at the edge of a tail share its
+            places.
         costs
             Costs of trading and holding; unstated ones are 0.
         calendar
@@ -209,20 +209,20 @@ class Ledger:
         weights: Any = None,
         scores: Any = None,
     ) -> Ledger:
-        """Keep the books of a run from its fills.
+        """Keep the books of a run from recorded fills.
 
         Parameters
         ----------
         fills
-            Columns ``date`` (the session), ``symbol``, ``quantity`` (signed), ``fill_price``, ``fee`` (money, 0 where
-            absent), ``mid_price`` (the fill price where absent: then impact is not separated from price), ``decision_at``
-            (the session before the fill where absent), in the order they were filled. They are stamped with the close.
+            In the order they were filled, with columns ``date`` (the session), ``symbol``, ``quantity`` (signed),
+            ``fill_price``, ``fee`` (money, by default 0), ``mid_price`` (by default the fill price, which then includes
+            the impact) and ``decision_at`` (by default the session before the fill). They are stamped with the close.
         closes
-            Long (``date``, ``symbol``, ``close``) or wide; the first is that of the first session.
+            Long (``date``, ``symbol``, ``close``) or wide, from the first session on.
         calendar
             Sessions and hours.
         book
-            Their book.
+            The book of the fills.
         costs
             Borrow and interest; fees and impact are those of the fills.
         equity_basis
@@ -238,8 +238,7 @@ class Ledger:
         Raises
         ------
         SealError
-            When a fill has no session, no close to be marked at, no session before it, or no weights of the day on which it
-            was decided.
+            If a fill has no session, no close to mark it, no session before it, or no weights on its decision day.
         """
         given = table(fills, "fills")
         targets = {} if weights is None else {book: matrix(weights, "weight", "weights")}
@@ -293,11 +292,11 @@ class Ledger:
 
 
 def _rebalance(book: Book, week: Week, target: Floats, market: Market, session: int, costs: Costs) -> None:
-    """Trade a book to its target weights, names in order; untradeable holdings stay."""
+    """Trade a book to its target weights, in the order of names; untradeable holdings stay."""
     tradeable, mids = week.tradeable, market.mids(session)
     equity = book.equity
     if book.name.endswith("long_only"):
-        # Frozen holdings use part of a book that may not borrow.
+        # A long-only book may not borrow, so holdings that cannot be sold reduce the equity to invest.
         equity = max(equity - float(book.notional[~tradeable].sum()), 0.01 * equity)
     instant = market.fill_instants[session]
     for at in np.flatnonzero(tradeable & ((target != 0) | (book.shares != 0))):
@@ -315,7 +314,7 @@ def _rebalance(book: Book, week: Week, target: Floats, market: Market, session: 
 
 
 def _decided(weeks: Sequence[Week], books: Mapping[str, Book], market: Market) -> dict[str, pl.DataFrame]:
-    """Return the tables of decisions after the last session; settles pending ones."""
+    """Settle pending decisions, and return the tables of decisions after the last session."""
     for week in weeks:
         if week.pending:
             week.settle(market.tradeable(market.observed - 1), books)
@@ -323,7 +322,7 @@ def _decided(weeks: Sequence[Week], books: Mapping[str, Book], market: Market) -
 
 
 def _require_decided(fills: pl.DataFrame, weeks: Sequence[Week]) -> None:
-    """Refuse fills of a decision day without weights."""
+    """Raise SealError for a fill whose decision day has no weights."""
     days = pl.Series([week.date for week in weeks], dtype=pl.Date)
     for fill in fills.filter(~pl.col("decision_at").is_in(days.implode())).head(1).iter_rows(named=True):
         raise SealError(

@@ -26,11 +26,11 @@ class Market:
     sessions
         All sessions of the calendar, ascending.
     observed
-        How many of them have passed; the rest only says when a pending decision is filled.
+        Number of sessions that have passed; the others only determine when a pending decision is filled.
     symbols
         The N names, sorted.
     closes, opens
-        Shape (observed, N), NaN where there is no bar; opens are None where they are not known.
+        Shape (observed, N), NaN for a missing bar; `opens` is None if opens are unknown.
     open_at, close_at
         Instants of each session's open and close, in UTC.
     """
@@ -56,9 +56,9 @@ class Market:
         sessions = (
             days if calendar.sessions is None else np.unique(np.array(calendar.sessions, "datetime64[D]"))
         )
-        strange = days[~np.isin(days, sessions)]
-        if len(strange):
-            raise SealError(f"there are prices on {strange[0]}, which is not a session of the calendar.")
+        unexpected = days[~np.isin(days, sessions)]
+        if len(unexpected):
+            raise SealError(f"there are prices on {unexpected[0]}, which is not a session of the calendar.")
         observed = int(np.searchsorted(sessions, days[-1])) + 1
         observed_days = sessions[:observed]
         symbols = tuple(sorted({*closes.symbols, *named}))
@@ -76,7 +76,7 @@ class Market:
 
     @property
     def fill_prices(self) -> Floats:
-        """Shape (observed, N): the fill prices of decisions: opens, or closes if opens are unknown."""
+        """Fill prices of decisions, shape (observed, N): opens, or closes if opens are unknown."""
         return self.closes if self.opens is None else self.opens
 
     @property
@@ -94,13 +94,13 @@ class Market:
         return np.isfinite(self.mids(session)) & np.isfinite(self.closes[session])
 
     def close_books(self, books: Mapping[str, Book], session: int, costs: Costs) -> None:
-        """Close a session of every book; a name without a close is marked at its last one."""
+        """Close a session of every book; a name without a close is marked at its last close."""
         day = self.sessions[session].item()
         for book in books.values():
             book.close(day, self.close_at[session], self.marks[session], costs.borrow, costs.rate_on(day))
 
     def notes(self, books: Mapping[str, Book], *, scored: bool, decided: bool) -> list[str]:
-        """Return notes on omissions of the tables."""
+        """Return notes on what the tables lack."""
         notes = [] if scored else ["no scores were given: every score is null"]
         if self.opens is None and decided:
             notes.append(

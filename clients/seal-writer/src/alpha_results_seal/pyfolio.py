@@ -1,4 +1,4 @@
-"""Ledgers from pyfolio's frames, as of backtrader and others, and from zipline's performance frame."""
+"""Ledgers from pyfolio's frames, which backtrader and others write, and from zipline's performance frame."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from alpha_results_seal.reproduced import ledger_from_fills, to_local_days
 def ledger_from_pyfolio(
     returns: Any, positions: Any, transactions: Any, closes: Any, calendar: Calendar
 ) -> Ledger:
-    """Rebuild the books of pyfolio's frames, such as those of backtrader's analyzer ``PyFolio``.
+    """Rebuild the books from pyfolio's frames, such as those of backtrader's analyzer ``PyFolio``.
 
-    They are those of the book ``long_short``. The triple has no target weights, scores, times of decision or commissions: no
-    decisions are sealed, a transaction is dated by the session before its own, and commissions are those of a column
-    ``commission`` of the transactions, 0 without it.
+    The book is ``long_short``. The frames hold no target weights, scores, decision times or commissions: no decisions are
+    sealed, a transaction is decided on the session before it, and commissions are read from a column ``commission`` of the
+    transactions, or are 0 without it.
 
     Parameters
     ----------
     returns
-        Pandas series by day, from the first session on: what the equity is compared with.
+        Pandas series by day, from the first session on; the equity is compared with it.
     positions
-        Pandas frame of money by day and name, and a column ``cash``. Its first row is what the book opens with; the rest is not read,
-        since backtrader's has the last name alone.
+        Pandas frame of money by day and name, with a column ``cash``. Only the first row is read, for the opening equity,
+        since backtrader's other rows have only the last name.
     transactions
-        Pandas frame by moment: ``symbol``, ``amount`` (signed), ``price`` and, where there are any, ``commission``.
+        Pandas frame by instant: ``symbol``, ``amount`` (signed), ``price`` and optionally ``commission``.
     closes
-        Wide frame of the closes, long or wide, as the engine marked by them; a session before the first transaction too.
+        Closes that the engine marked with, long or wide, including a session before the first transaction.
     calendar
         Sessions and hours.
 
     Raises
     ------
     SealError
-        When the equity does not come out; the message names the day and the missing cash.
+        If the equity differs from the returns; the message names the day and the missing cash.
     """
     basis = float(positions.iloc[0].sum() / (1.0 + returns.iloc[0]))
     equity = basis * (1.0 + returns).cumprod()
@@ -62,21 +62,20 @@ def ledger_from_pyfolio(
 def ledger_from_zipline(performance: Any, calendar: Calendar) -> Ledger:
     """Rebuild the books of a zipline run from the frame that ``run_algorithm`` returns.
 
-    They are those of the book ``long_short``. A commission is what zipline charged an order, on its last fill of the day, and a fill
-    is decided on the session before the order was placed at the latest: it is dated by the session of the order's creation.
-    Slippage is part of the price. No decisions are sealed.
+    The book is ``long_short``. The commission that zipline charged an order is booked on the order's last fill of the day.
+    A fill is decided on the session in which its order was created. Slippage is part of the price. No decisions are sealed.
 
     Parameters
     ----------
     performance
-        Daily; a position's ``last_sale_price`` is the close that it is marked by.
+        Daily; a position's ``last_sale_price`` is the close that marks it.
     calendar
         Sessions and hours.
 
     Raises
     ------
     SealError
-        When the equity does not come out, as where dividends were paid; the message names the day and the missing cash.
+        If the equity differs from zipline's, for example after a dividend; the message names the day and the missing cash.
     """
     days = to_local_days(performance.index)
     closes: dict[tuple[Any, str], float] = {}

@@ -27,29 +27,30 @@ def ledger_from_qlib(
 ) -> Ledger:
     """Rebuild the books of a qlib backtest that deals at the close, from its daily holdings.
 
-    They are those of the book ``long_short``. A fill is the change of a holding from one day to the next, at the close, with
-    the costs of qlib's exchange. qlib decides daily, so no decisions are sealed: make a weekly book of the predictions
-    by :meth:`~alpha_results_seal.Ledger.from_scores` where they are wanted.
+    The book is ``long_short``. A fill is the change of a holding from one day to the next, at the close, with the costs of
+    qlib's exchange. qlib decides daily, so no decisions are sealed; for decisions, build a weekly book from the predictions
+    with :meth:`~alpha_results_seal.Ledger.from_scores`.
 
     Parameters
     ----------
     report
-        ``report_normal_1day`` by day, of which the column ``account`` is read.
+        ``report_normal_1day`` by day; only the column ``account`` is read.
     positions
         Long: ``date``, ``symbol``, ``amount``, as qlib holds them at the end of each day.
     closes
-        Long or wide, as qlib's exchange has them (adjusted), from the session before the first deal on.
+        Adjusted closes of qlib's exchange, long or wide, from the session before the first deal on.
     calendar
         Sessions and hours.
     equity_basis
-        The account that the backtest began with.
+        Opening account of the backtest.
     open_cost, close_cost, min_cost
-        Of qlib's ``exchange_kwargs``: fractions of what is bought and sold, and the least money of a deal.
+        From qlib's ``exchange_kwargs``: costs as fractions of purchases and of sales, and the minimum cost of a deal in
+        money.
 
     Raises
     ------
     SealError
-        When the account does not come out; the message names the day and the missing cash.
+        If the equity differs from the account; the message names the day and the missing cash.
     """
     rows = table(report, "report")
     account = dict(

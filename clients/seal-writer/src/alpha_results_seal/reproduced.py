@@ -33,18 +33,18 @@ def ledger_from_fills(
     Parameters
     ----------
     fills, closes, calendar, equity_basis, weights, scores
-        As of :meth:`~alpha_results_seal.Ledger.from_fills`.
+        As for :meth:`~alpha_results_seal.Ledger.from_fills`.
     equity
-        By day, as the engine has it at the close.
+        The engine's equity at the close, by day.
     engine
-        Its name.
+        Name of the engine.
     notes
-        Further remarks.
+        Further notes.
 
     Raises
     ------
     SealError
-        When the books cannot be kept, or come out otherwise; the message names the day and the missing cash.
+        If the books cannot be kept, or their equity differs; the message names the day and the missing cash.
     """
     ledger = Ledger.from_fills(
         fills, closes, calendar, equity_basis=equity_basis, weights=weights, scores=scores
@@ -54,7 +54,7 @@ def ledger_from_fills(
 
 
 def to_local_days(index: Any) -> Any:
-    """Return the days of a pandas index of instants, local ones if it has a zone."""
+    """Return the days of a pandas index of instants; local days if it has a time zone."""
     index = index if getattr(index, "tz", None) is None else index.tz_localize(None)
     return index.to_numpy().astype("datetime64[D]")
 
@@ -65,31 +65,31 @@ def require_reproduced(ledger: Ledger, equity: Any, engine: str) -> None:
     Parameters
     ----------
     ledger
-        Of one book.
+        Ledger of one book.
     equity
         Pandas series by day, or a mapping.
     engine
-        Its name.
+        Name of the engine.
 
     Raises
     ------
     SealError
-        When they differ: cash then moved without a fill.
+        If they differ, because cash moved without a fill or a close differs from the engine's.
     """
     if isinstance(equity, Mapping):
         own = dict(equity)
     else:
         own = dict(zip(to_local_days(equity.index).tolist(), equity.to_numpy(dtype=np.float64).tolist()))
     traded = set(ledger.tables["trades"]["timestamp"].dt.date())
-    for day, ours in ledger.tables["portfolio"].select("date", "ending_equity").iter_rows():
+    for day, rebuilt in ledger.tables["portfolio"].select("date", "ending_equity").iter_rows():
         if day not in own:
             raise SealError(
                 f"{engine} has no equity on {day}, a session with prices: end the prices where the result ends."
             )
-        missing = own[day] - ours
-        if not abs(missing) <= _TOLERANCE * max(ledger.equity_basis, abs(ours)):
+        missing = own[day] - rebuilt
+        if not abs(missing) <= _TOLERANCE * max(ledger.equity_basis, abs(rebuilt)):
             flow = "commissions" if day in traded and missing < 0 else "dividends, interest or deposits"
             raise SealError(
-                f"on {day} the equity from fills is {ours:.6f}, that of {engine} {own[day]:.6f}: either there was a cash flow "
+                f"on {day} the equity from fills is {rebuilt:.6f}, that of {engine} {own[day]:.6f}: either there was a cash flow "
                 f"without a fill ({missing:+.6f}), such as {flow}, or a close differs from the engine's. Seal the tables yourself."
             )

@@ -38,16 +38,16 @@ def select_tails(scores: Matrix, market: Market, tails: float) -> Tails:
     Parameters
     ----------
     scores
-        By day and name; higher is better.
+        Scores by day and name; higher is better.
     market
-        Prices and sessions; the names of the scores are among its own.
+        Prices and sessions; its names include those of the scores.
     tails
         Share of the names in each tail.
 
     Raises
     ------
     SealError
-        When `tails` is not above 0 and at most 0.5, or no week has two names with a score and a close.
+        If `tails` is not above 0 and at most 0.5, or no week has two names with a score and a close.
     """
     if not 0.0 < tails <= 0.5:
         raise SealError(
@@ -83,7 +83,7 @@ def select_tails(scores: Matrix, market: Market, tails: float) -> Tails:
 
 
 def tail_weights(scores: Floats, tails: float) -> Floats:
-    """Weigh the two tails of one cross-section equally: the long side sums to 1, the short side to -1.
+    """Return equal weights for the two tails of one cross-section: the long side sums to 1, the short side to -1.
 
     Each tail has ``floor(tails * N)`` places of the N scored names, at least one. Names tied at the edge of a tail share
     its remaining places, so that the order of names does not matter; if all tie, every weight is 0.
@@ -112,19 +112,19 @@ def tail_weights(scores: Floats, tails: float) -> Floats:
 
 
 def _weekly(scores: Matrix, market: Market) -> tuple[Matrix, list[str]]:
-    """Return the last day of each week with scores and prices."""
+    """Return the scores of the last day of each week that has scores and prices, with notes on omitted days."""
     notes = []
-    some = np.isfinite(scores.values).any(axis=1)
+    has_scores = np.isfinite(scores.values).any(axis=1)
     sessions = market.sessions[: market.observed]
     before_first = scores.days < sessions[0]
     after_last = week_numbers(scores.days) > week_numbers(sessions[-1:])
     for where, omitted in (
-        ("before the first", some & before_first),
-        ("after the week of the last", some & after_last),
+        ("before the first", has_scores & before_first),
+        ("after the week of the last", has_scores & after_last),
     ):
         if omitted.any():
             notes.append(f"{counted(int(omitted.sum()), 'day')} of scores left out, {where} price")
-    days = np.flatnonzero(some & ~before_first & ~after_last)
+    days = np.flatnonzero(has_scores & ~before_first & ~after_last)
     if not days.size:
         raise SealError("scores and prices have no day in common.")
     dated = last_sessions(scores.days[days], market.sessions)

@@ -1,4 +1,4 @@
-"""Signing keys of a team, and verification of seals; the envelope is that of :mod:`pipeline.seal.signature`."""
+"""Signing keys of a team, and signing and verification of seals; :mod:`pipeline.seal.signature` defines the envelope."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def make_key(path: Path) -> str:
 
 
 def sign_manifest(manifest: bytes, key_file: Any) -> bytes:
-    """Return the signature over a ``seal.json``, by the private key in a PEM file."""
+    """Return the signature of a ``seal.json`` by the private key in a PEM file."""
     signature = _envelopes()
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: PLC0415 -- an extra
     from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415 -- as above
@@ -46,16 +46,16 @@ def sign_manifest(manifest: bytes, key_file: Any) -> bytes:
         raise SealError(f"{key_file} is not a private key in PEM without a password: {error}") from error
     if not isinstance(key, Ed25519PrivateKey):
         raise SealError(f"{key_file} is not an Ed25519 key: make one with `alpha-results-seal make-key`.")
-    made: bytes = signature.signed_envelope(manifest, key)
-    if len(made) > signature.MAX_ENVELOPE_BYTES:
+    envelope: bytes = signature.signed_envelope(manifest, key)
+    if len(envelope) > signature.MAX_ENVELOPE_BYTES:
         raise SealError(
-            f"the signature would have {len(made)} bytes, and {signature.MAX_ENVELOPE_BYTES} are allowed: shorten `engine`."
+            f"the signature would have {len(envelope)} bytes, and {signature.MAX_ENVELOPE_BYTES} are allowed: shorten `engine`."
         )
-    return made
+    return envelope
 
 
 def sign(folder: Path, key_file: Path) -> Path:
-    """Sign a finished seal: write its envelope beside ``seal.json``, in one step."""
+    """Sign a finished seal: write its envelope beside ``seal.json``, atomically."""
     manifest = _manifest(folder)
     place: Path = folder / _envelopes().SIGNATURE_FILE
     unfinished = place.with_name(f"{place.name}.unfinished")
@@ -70,7 +70,7 @@ def verify(receipt: Path, key_file: Path, folder: Path | None) -> Any:
     Raises
     ------
     SealError
-        When none of the keys signed it, or it is that of another seal.
+        If none of the keys signed it, or it belongs to another seal.
     """
     signature = _envelopes()
     from schemas.errors import SettingsError  # noqa: PLC0415 -- with the rules

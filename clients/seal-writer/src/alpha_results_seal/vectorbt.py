@@ -23,29 +23,29 @@ def ledger_from_vectorbt(
 ) -> Ledger:
     """Rebuild the books of a ``vectorbt.Portfolio`` from its orders and closes.
 
-    All its columns together are the book ``long_short``, which opens with their initial cash. When an order was decided
-    stands in no such result: it is dated by the session before its bar. Without `weights` no decisions are sealed, and
-    the run is incomplete. Slippage is part of the order's price; without `mid_prices` it counts as market_pnl.
+    All columns together form the book ``long_short``, which opens with their initial cash. The result holds no decision
+    times: an order is decided on the session before its bar. Without `weights` no decisions are sealed, and the run is
+    incomplete. Slippage is part of the order's price; without `mid_prices` it counts as market_pnl.
 
     Parameters
     ----------
     portfolio
-        The result; bars of a day, a column a name.
+        The result, with daily bars and one column per name.
     calendar
         Sessions and hours.
     mid_prices
-        Wide pandas frame of the prices before slippage, which orders were given.
+        Wide pandas frame of the order prices before slippage.
     weights
-        Wide pandas frame of target percents, as ``from_orders`` was given them as ``size``, by the bar of their orders:
-        rows of NaN place no orders. One row a week at most.
+        Wide pandas frame of target percents, the ``size`` given to ``from_orders``, by the bar of their orders: rows of NaN
+        place no orders. At most one row per week.
     scores
-        Wide pandas frame of what the weights were made from, by the same bars.
+        Wide pandas frame of the scores behind the weights, by the same bars.
 
     Raises
     ------
     SealError
-        When bars are shorter than a day, a name has several columns, an order has no weights, or the equity differs
-        from vectorbt's: cash then moved without an order, such as a dividend or a deposit.
+        If bars are shorter than a day, a name has several columns, an order has no weights, or the equity differs from
+        vectorbt's, because cash moved without an order, such as a dividend or a deposit.
     """
     closes = portfolio.close
     closes = closes.to_frame() if closes.ndim == 1 else closes

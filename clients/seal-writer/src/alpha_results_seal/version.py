@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import metadata
 
 NAME = "alpha-results-seal"
-"""Its own distribution."""
+"""Name of this package's own distribution."""
 
 
 def version() -> str:

@@ -18,7 +18,7 @@ from alpha_results_seal.market import Market
 
 BOOKS = ("long_short", "long_only", "raw_long_short", "raw_long_only")
 MIN_WEIGHT = 1e-12
-"""Target weights below this are rounding errors of an optimiser, and taken as 0."""
+"""Target weights below this are an optimiser's rounding errors, and count as 0."""
 
 
 @dataclass
@@ -28,23 +28,23 @@ class Week:
     Attributes
     ----------
     date
-        The session it is dated by.
+        Session that dates the decision.
     given_on
-        The day as given; another one than `date` where that day is no session.
+        The day as given; differs from `date` if that day is not a session.
     fill
-        Place of the session that fills it; beyond the observed ones while it is pending.
+        Index of the session that fills the decision; beyond the observed ones while it is pending.
     pending
         Whether that session is still to come.
     given
-        Book -> weights as given, shape (N,); NaN where there is none.
+        Book -> weights as given, shape (N,); NaN for names without a weight.
     scores
-        Shape (N,); NaN where there is none.
+        Shape (N,); NaN for names without a score.
     targets
-        Book -> weights of all names, shape (N,), of what can be traded.
+        Book -> target weights of all names, shape (N,); 0 for names that cannot be traded.
     tradeable
-        Shape (N,).
+        Shape (N,): whether each name can be traded.
     named
-        Places of the names of its cross-section.
+        Indices of the names in the cross-section.
     """
 
     date: dt.date
@@ -73,17 +73,17 @@ class Week:
 def read_weeks(targets: Mapping[str, Matrix], scores: Matrix | None, market: Market) -> list[Week]:
     """Combine the decisions of all books, and find the session that fills each.
 
-    A decision on a day without a session is dated by the session before. The names of targets and scores are among those of the
-    market.
+    A decision on a day without a session is dated by the previous session. The market's names include those of targets and
+    scores.
 
     Raises
     ------
     SealError
-        When books decide on different days or twice a week, or when weights are not those of their book.
+        If books decide on different days or twice a week, or weights break the rules of their book.
     """
     days, sessions = _common_days(targets), market.sessions
     dates = last_sessions(days, sessions)
-    _weekly(days, dates)
+    _require_weekly(days, dates)
     weights = {name: part.on(days, market.symbols) for name, part in targets.items()}
     scored = np.full((len(days), len(market.symbols)), np.nan)
     if scores is not None:
@@ -137,7 +137,7 @@ def decisions_table(weeks: Sequence[Week], books: Mapping[str, Book], market: Ma
     Parameters
     ----------
     weeks, books, market
-        The decisions, the books they led to, and the prices they are filled at.
+        The decisions, the resulting books, and the prices of their fills.
     """
     instants = market.fill_instants
     entries = [int(week.fill) for week in weeks]
@@ -170,7 +170,7 @@ def decisions_table(weeks: Sequence[Week], books: Mapping[str, Book], market: Ma
 
 
 def _forward_returns(prices: Floats, entries: Sequence[int]) -> Floats:
-    """From the price of a name's first bar after each decision to that after the next one; NaN where one is missing."""
+    """Return each name's return from its first bar after a decision to its first bar after the next; NaN without either."""
     at_entry = np.full((len(entries), prices.shape[1]), np.nan)
     for number, entry in enumerate(entries):
         until = entries[number + 1] if number + 1 < len(entries) else len(prices)
@@ -204,7 +204,7 @@ def week_numbers(days: Days) -> Any:
     return (days.astype("datetime64[D]").astype(np.int64) + 3) // 7
 
 
-def _weekly(days: Days, dates: Days) -> None:
+def _require_weekly(days: Days, dates: Days) -> None:
     weeks = week_numbers(dates)
     twice = np.flatnonzero(weeks[1:] == weeks[:-1])
     if len(twice):

@@ -33,7 +33,7 @@ class SealWriter:
     Parameters
     ----------
     folder
-        Where the seal goes, on a local disk; it must not be there yet, or be empty.
+        Folder of the seal, on a local disk; it must not exist, or be empty.
     alpha_id
         Address of the run in the interface.
     engine
@@ -43,7 +43,7 @@ class SealWriter:
     sealed_at
         End of the run, timezone-aware; by default now. With an explicit time, sealing a run twice gives the same bytes.
     equity_basis
-        Opening equity of each book; that of the ledger where one is added.
+        Opening equity of each book; a ledger's own equity basis replaces it.
     smoothing
         Whether and how the score is smoothed: ``{"applied": False}`` says that there is one signal.
     key
@@ -54,7 +54,7 @@ class SealWriter:
     Raises
     ------
     SealError
-        When the id is none, or a time has no zone.
+        If the id is invalid, or a time has no zone.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class SealWriter:
     ) -> None:
         if _ALPHA_ID.fullmatch(alpha_id) is None or ".." in alpha_id:
             raise SealError(
-                f"alpha_id {alpha_id!r} is none: use 1 to 128 letters, digits, '_', '.', '-', the first a letter or "
+                f"alpha_id {alpha_id!r} is invalid: use 1 to 128 letters, digits, '_', '.', '-', the first a letter or "
                 "digit, without '..'."
             )
         if "://" in os.fspath(folder):
@@ -117,12 +117,12 @@ class SealWriter:
         kind
             ``rebalances``, ``decisions``, ``portfolio``, ``positions``, ``pnl``, ``trades`` or ``trials``.
         frame
-            Of Polars, pandas or Arrow.
+            A frame of Polars, pandas or Arrow.
 
         Raises
         ------
         SealError
-            When there is no such kind, it was added before, or a column is not declared or of another type.
+            If the kind does not exist or was already added, or a column is undeclared or has another type.
         """
         if kind not in COLUMNS:
             raise SealError(f"{kind!r} is not a table of a seal: it is one of {', '.join(COLUMNS)}.")
@@ -151,10 +151,10 @@ class SealWriter:
         return self
 
     def write(self, *, strict: bool = True) -> Path:
-        """Derive, write and check; then complete the seal.
+        """Derive missing columns, write and check all files, and complete the seal.
 
-        The files are written beside the folder, checked there without a ``seal.json``, moved into place together, and
-        completed by it. An interruption never leaves an incomplete seal.
+        The files are written beside the folder, checked there without a ``seal.json``, and moved into place together;
+        ``seal.json`` follows last. An interruption never leaves an incomplete seal.
 
         Parameters
         ----------
@@ -169,11 +169,11 @@ class SealWriter:
         Raises
         ------
         SealRefused
-            When a rule of the format is broken, where the rules are installed.
+            If a rule of the format is broken; only with the rules installed.
         SealError
-            When the folder is not empty, or no table was added.
+            If the folder is not empty, or no table was added.
         OSError
-            When the disk is full, read-only or failing; nothing is left in the folder.
+            If the disk is full, read-only or failing; nothing is left in the folder.
         """
         folder = self._folder
         if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
@@ -231,7 +231,7 @@ class SealWriter:
 
 
 def _sorted(kind: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """Sort by the key; fills of one instant and name keep their order."""
+    """Sort by the key; fills with the same instant and name keep their order."""
     key = KEYS[kind] or ("book", "timestamp", "symbol")
     return frame.sort(key, maintain_order=True) if set(key) <= set(frame.columns) else frame
 
@@ -245,7 +245,7 @@ def _json(document: Any, label: str) -> bytes:
     try:
         return (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
     except (TypeError, ValueError) as error:
-        raise SealError(f"{label} is not what JSON can hold: {error}") from error
+        raise SealError(f"{label} cannot be written as JSON: {error}") from error
 
 
 def _put(path: Path, content: bytes) -> None:
