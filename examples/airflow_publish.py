@@ -1,7 +1,7 @@
 """Airflow: publish new seals every quarter of an hour. Tested with Airflow 3.3.
 
 The build runs in an environment with alpha-results and without Airflow, because Airflow pins older libraries. Airflow
-retries failures that may pass; failures that need a fix fail once and name the seals.
+retries temporary failures; failures that need a fix fail once and name the seals.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def demo(root: Path, host: str, port: int, seed: int) -> None:
         _progress(f"simulation  {simulation} ({simulated['status']})")
     with _step(screen, "checking the seals and building their snapshots"):
         built = _run("pipeline", "build", *simulated["seals"], "--datasets", str(published), "--json")
-        for line in built.splitlines()[:-1]:  # the last one counts
+        for line in built.splitlines()[:-1]:  # the last line is a summary
             seal = json.loads(line)
             _progress(f"snapshot    {seal['alpha_id']} {seal['snapshot']} ({seal['outcome']})")
     with _step(screen, "issuing two keys, one of them with raw-book access"):
@@ -100,7 +100,7 @@ def demo(root: Path, host: str, port: int, seed: int) -> None:
         seals = Path(simulated["seals"][0]).parent
         _print_line(
             _SERVED.format(
-                # A browser does not send the part behind the #, so it is in no log.
+                # A browser does not send the part after the #, so the key is in no log.
                 explorer=f"{address}/explorer#key={keys['plain']['token']}",
                 environment=_environment_file(root, address, keys, seals),
                 alpha=Path(simulated["seals"][0]).name,
@@ -149,7 +149,7 @@ def _keys(file: Path, published: Path) -> dict[str, Any]:
     store_options = ("--datasets", str(published), "--json")
     accounts = _json("serve", "accounts", "list", *store_options) if store.exists() else []
     if not any(account["email"] == _EMAIL for account in accounts):
-        # An administrator's, so that the explorer shows the reconciliation, too.
+        # An administrator's account, so that the explorer also shows the reconciliation.
         _json(
             "serve",
             "accounts",

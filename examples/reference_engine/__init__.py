@@ -1,7 +1,7 @@
 """A reference engine: it runs alphas on a simulated market and writes their seals.
 
-An engine is upstream of the pipeline, which checks and publishes its seals. This one is an example of what an engine delivers, and
-makes the data of the demo, the benchmarks and the tests. It shares no code with the checks of its seals. Start at
+An engine is upstream of the pipeline, which checks and publishes its seals. This one shows what an engine delivers, and
+generates the data of the demo, the benchmarks and the tests. It shares no code with the checks of its seals. Start at
 :func:`simulate`; `docs/writing-a-seal.md` describes the format.
 """
 

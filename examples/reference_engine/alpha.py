@@ -37,8 +37,7 @@ class AlphaSpec:
     ranks
         Whether the run seals its own ranks; otherwise they are derived at publication.
     tried
-        Half-lives in weeks that were tried before this one was chosen: each is run, and its returns are sealed as a
-        trial.
+        Half-lives in weeks that were tried before the chosen one: each is run, and its returns are sealed as a trial.
     """
 
     alpha_id: str

@@ -63,5 +63,5 @@ def simulate(*, out: Path, seed: int, names: int, weeks: int, replace: bool, as_
             table.add_row(spec.alpha_id, spec.signal, str(seal))
         Screen().print(table)
     elif reused is not None:
-        # Off a terminal success is silent, but reuse is worth a line.
+        # Without a terminal success prints nothing, but a reused folder is reported.
         echo(f"reused {out}")

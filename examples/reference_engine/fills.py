@@ -1,4 +1,4 @@
-"""Cost of a fill, and the tape that records the fills of a run."""
+"""Prices of fills, and the tape that records the fills of a run."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def execution_price(mid: Floats, shares: Floats, half_spread: Floats, weight_tra
 
 @dataclass(eq=False)
 class Tape:
-    """Fills in the order they were made, as columns of codes and numbers."""
+    """Fills in order of execution, as columns of codes and numbers."""
 
     columns: dict[str, list[npt.NDArray[np.generic]]] = field(default_factory=dict)
 

@@ -25,7 +25,7 @@ Flags = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.int64]
 
 NO_TRADE_BAND = 0.0005
-"""A holding that only drifted is left alone below this share of the book's equity."""
+"""A holding is not rebalanced by less than this share of the book's equity."""
 
 WEIGHT_CAP = 1.1
 """Within the week a holding is trimmed to this multiple of its own weekly target weight."""
@@ -70,7 +70,7 @@ def run_books(
     weights
         By book, shape (W, N): weekly target weights.
     traded
-        Shape (W,): the weeks that are acted upon.
+        Shape (W,): whether a week's decision is traded.
     tradeable
         Shape (W, N): names that can be filled at the open after the decision; the others keep their shares.
     equity_basis
@@ -79,7 +79,7 @@ def run_books(
     Returns
     -------
     Ledger
-        Empty tables are impossible: at least one week must be traded.
+        Its tables are never empty, as at least one week must be traded.
     """
     books = tuple(weights)
     targets = np.stack([weights[book] for book in books])
@@ -137,7 +137,7 @@ class _Books:
     def fill(
         self, after: Floats, *, variant: str, phase: str, change: Flags | str, exit_reason: str | None = None
     ) -> None:
-        """Move the holdings to `after` at the mid of the open, and put what moved on the tape."""
+        """Move the holdings to `after` at the opening mid, and record the fills on the tape."""
         shares = after - self.shares
         books, names = np.nonzero(shares)
         if not len(books):
@@ -167,19 +167,19 @@ class _Books:
         self.shares = after
 
     def settle_delisted(self) -> None:
-        """Turn what is held of names that stopped trading into cash, at their last close, free of cost."""
-        gone = self.market.last < self.session
+        """Settle holdings of delisted names in cash at their last close, free of cost."""
+        delisted = self.market.last < self.session
         self.fill(
-            np.where(gone, 0.0, self.shares),
+            np.where(delisted, 0.0, self.shares),
             variant="_settlements", phase="close", change="exit", exit_reason="risk_exit",
         )  # fmt: skip
 
     def rebalance(self, target: Floats, tradeable: Flags, decided: int) -> Flags:
-        """Act on a weekly decision. Returns shape (B, N): which names were filled."""
+        """Trade a weekly decision; return which names were filled, shape (B, N)."""
         self.decided = decided
         can = tradeable & self.bars[self.session]
         frozen = np.where(can, 0.0, self.shares) * self.before / self.equity[:, None]
-        # What is frozen uses up its side's budget, so that the book is not levered by names it cannot sell.
+        # Frozen holdings use up their side's budget, so that names it cannot sell do not lever the book.
         longs = np.maximum(0.0, 1.0 - np.maximum(frozen, 0.0).sum(axis=1, keepdims=True))
         shorts = np.maximum(0.0, 1.0 + np.minimum(frozen, 0.0).sum(axis=1, keepdims=True))
         scaled = target * np.where(target > 0, longs, shorts)
@@ -203,7 +203,7 @@ class _Books:
         return moved
 
     def adjust(self) -> None:
-        """Between decisions: close what fell through its stop, trim what outgrew its weight cap."""
+        """Between decisions, close holdings that hit their stop and trim those above their weight cap."""
         can = self.bars[self.session] & (self.shares != 0)
         adverse = np.sign(self.shares) * (self.before / self.entry_mid - 1.0)
         stopped = can & (adverse < -STOP_LOSS)

@@ -1,4 +1,4 @@
-"""The run's own figures, which the engine states in `metrics.json`.
+"""The figures that the engine itself states in `metrics.json`.
 
 They are computed from the ledger and the weekly decisions without any code of the pipeline, so that reconciliation compares
 two implementations.

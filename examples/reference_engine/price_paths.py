@@ -58,7 +58,7 @@ def log_price_paths(
     fair = start + np.cumsum(returns, axis=0)
     before = np.vstack([start, fair[:-1]])
     overnight: Floats = before + 0.35 * returns + noise_scale * rng.normal(0.0, 0.003, (sessions, names))
-    # An open still carries most of the error of the close before it.
+    # An open still carries most of the previous close's pricing error.
     log_close = fair + noise_scale * error
     log_open = overnight + noise_scale * 0.87 * np.vstack([np.zeros(names), error[:-1]])
     # Prices are quoted in cents: a floor keeps a long slide from rounding to zero.

@@ -18,13 +18,13 @@ class RunRecord:
     manifest
         The keys of `seal.json` other than `kinds`.
     tables
-        By kind, the Parquet tables.
+        Kind -> Parquet table.
     metrics
-        The run's own figures; None seals none.
+        The run's own figures; None to omit them.
     description
-        The description; None seals none.
+        The description; None to omit it.
     source
-        By relative path, the bytes of the run's code; None seals none.
+        Relative path -> bytes of the run's code; None to omit it.
     """
 
     manifest: Mapping[str, Any]

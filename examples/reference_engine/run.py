@@ -35,7 +35,7 @@ _DRAFT: Final = ".unfinished"
 
 
 def run_alpha(market: Market, spec: AlphaSpec) -> RunRecord:
-    """Run one alpha and return everything its seal holds.
+    """Run one alpha and return the content of its seal.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def simulate(
         raise SettingsError(f"alphas must be one or more runs with distinct ids, and are {identifiers}.")
     market = simulate_market(seed, names, weeks)
     draft = out / _DRAFT
-    shutil.rmtree(draft, ignore_errors=True)  # of an interrupted call
+    shutil.rmtree(draft, ignore_errors=True)  # left by an interrupted call
     _require_free(out, replace_unchanged=replace_unchanged)
     draft.mkdir(parents=True)
     for spec in alphas:

@@ -1,4 +1,4 @@
-"""The reference signals: one number per name and week, from closes up to the decision alone."""
+"""The reference signals: one number per name and week, from closes up to the decision only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LOOKBACK = {"momentum": 60, "reversal": 5, "low_volatility": 40}
 """Sessions of history before the decision that a score needs."""
 
 MOMENTUM_GAP = 5
-"""Latest sessions that momentum leaves out, where reversal lives."""
+"""Number of latest sessions that momentum leaves out, since reversal dominates them."""
 
 
 def raw_signal(
@@ -34,9 +34,9 @@ def raw_signal(
     kind
         The signal.
     closes, marks
-        Shape (T, N): closes with NaN where there is no bar, and the same carried forward.
+        Shape (T, N): closes, with NaN for a missing bar, and the same carried forward.
     first
-        Shape (N,): the session each name was listed.
+        Shape (N,): the session on which each name was listed.
     decisions
         Shape (W,): positions of the decision sessions.
 
@@ -64,15 +64,15 @@ def raw_signal(
 def smoothed(raw: Floats, half_life_weeks: float | None) -> Floats:
     """Condition a weekly signal by exponential smoothing.
 
-    ``s = a x + (1 - a) s_previous`` with ``a = 1 - 2 ** (-1 / half_life)``; a name's first score is taken
-    as it is, and a week without a score neither has a smoothed one nor ages the memory.
+    ``s = a x + (1 - a) s_previous`` with ``a = 1 - 2 ** (-1 / half_life)``. A name's first score stays unsmoothed.
+    A week without a score has no smoothed score either, and does not age the memory.
 
     Parameters
     ----------
     raw
         Shape (W, N), weeks ascending; NaN means no score.
     half_life_weeks
-        Weeks after which a score counts half; null returns a copy.
+        Weeks after which a score counts half; None returns a copy.
 
     Returns
     -------

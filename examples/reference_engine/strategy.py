@@ -1,4 +1,4 @@
-"""From scores to weekly decisions: who can be traded, who is selected, with what weight and why."""
+"""From scores to weekly decisions: which names can be traded, which are selected, their weights and the reasons."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Labels = npt.NDArray[np.str_]
 _LABEL = "U40"
 
 TAIL = 0.2
-"""Share of the selectable names that each tail takes."""
+"""Share of the selectable names in each tail."""
 
 FEWEST_SHARE = 0.5
 """A week is skipped when fewer than this share of its names is both scored and tradeable."""
@@ -40,11 +40,11 @@ class Decisions:
     raw, score
         The signal before and after smoothing; NaN is not a valid score.
     unavailable
-        Why a name cannot be traded at the next open; the empty string where it can.
+        Why a name cannot be traded at the next open; the empty string if it can.
     weights
-        By book, the target weight; zero where untradeable, unselected, or in a skipped week.
+        Book -> target weights; zero for a name that is untradeable or unselected, and in a skipped week.
     reasons
-        By family, `conditioned` and `raw`: what the decision layer notes; empty for a routine hold.
+        Family (`conditioned` or `raw`) -> reasons of the decisions; empty for a routine hold.
     """
 
     status: Labels
@@ -67,9 +67,9 @@ def decide(market: Market, spec: AlphaSpec) -> Decisions:
     Parameters
     ----------
     market
-        What can be known.
+        The simulated market.
     spec
-        Which signal, and how it is conditioned.
+        The signal and its smoothing.
 
     Returns
     -------
@@ -106,9 +106,9 @@ def decide(market: Market, spec: AlphaSpec) -> Decisions:
 def tail_weights(scores: Floats) -> Floats:
     """Weight the two tails of one cross-section, dollar-neutral.
 
-    Each tail holds a fifth of the valid names (two at least, rounded down otherwise). Within a tail the
-    weight falls linearly with the place, the extreme name getting three times the innermost one, and the
-    long side sums to 1, the short side to -1. Ties go by position.
+    Each tail holds a fifth of the valid names, rounded down, but at least two. Within a tail the weight falls
+    linearly with rank: the extreme name gets three times the weight of the innermost one. The long side sums
+    to 1, the short side to -1. Ties are broken by position.
 
     Parameters
     ----------
@@ -134,14 +134,14 @@ def tail_weights(scores: Floats) -> Floats:
 
 
 def _unavailability(market: Market) -> Labels:
-    """Say why each name cannot be traded at the open after each decision.
+    """Return why each name cannot be traded at the open after each decision.
 
     The last decision may have no open yet; then only what was known at its close counts.
     """
     reasons = np.full((len(market.decisions), len(market.symbols)), "", dtype=_LABEL)
     bars = market.has_bar
     for week, day in enumerate(market.decisions):
-        # Written from the weakest to the strongest: a later line overrules an earlier one.
+        # From the weakest to the strongest: a later line overrides an earlier one.
         reasons[week, market.illiquid[day]] = "illiquid"
         reasons[week, market.no_borrow[day]] = "no_borrow"
         reasons[week, ~bars[day]] = "data_gap"
@@ -161,10 +161,10 @@ def _status(market: Market, spec: AlphaSpec, usable: Flags, listed: Flags) -> La
 
 
 def _reasons(side: Floats, gated: Flags, active: Flags, *, raw_sides: Floats | None = None) -> Labels:
-    """Note what changed against the last week that was decided.
+    """Return what changed since the last week with a decision.
 
-    A name that cannot be traded keeps the side it had, because its position is frozen, not closed.
-    `raw_sides` says which holdings only the smoothing keeps in the book.
+    A name that cannot be traded keeps its side, because its position is frozen, not closed.
+    `raw_sides` shows which holdings only the smoothing keeps in the book.
     """
     notes = np.full(side.shape, "", dtype=_LABEL)
     before = np.zeros(side.shape[1])

@@ -115,7 +115,7 @@ def decisions_table(
 
 
 def _following_entry(market: Market) -> int:
-    """Position of the open after the decision that would follow the last one."""
+    """Return the position of the open after the decision that would follow the last one."""
     days = market.schedule.astype("datetime64[D]").astype(np.int64)
     weeks = (days + 3) // 7
     return int(np.searchsorted(weeks, weeks[market.decisions[-1]] + 2))
