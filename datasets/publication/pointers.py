@@ -255,7 +255,7 @@ def refuse_withdrawn(current: Pointer) -> None:
     if current.withdrawn:
         raise PublicationRefused(
             f"{current.alpha_id} is withdrawn, so nothing of it is published; "
-            f"`alpha-results restore {current.alpha_id}` takes that back"
+            f"`alpha-results restore {current.alpha_id}` undoes that"
         )
 
 

@@ -106,7 +106,7 @@ MARKET_NOTICES: Final = (
     ),
     Notice(
         "market.sessions",
-        "The ledger lacks sessions of the market, or has days that were none: days were left out, inserted or moved.",
+        "The ledger lacks sessions of the market, or has days that were no sessions: days were left out, inserted or moved.",
         "differing_sessions",
         0.0,
         "sessions of the market between the first and the last day of the ledger that it lacks, and its days that are no session of "
