@@ -10,10 +10,10 @@ import numpy as np
 from datasets.figures.series import Floats
 from pipeline.maths.weekly_digests import rounded
 from pipeline.notices.clipped_returns import by_frequency
+from pipeline.notices.copies import repeated_values
 from pipeline.notices.correlations import judge_mean
 from pipeline.notices.held_names import Holdings
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
-from pipeline.notices.panel import repeated_values
 from schemas.notices import NOTICE
 from schemas.notices.moves import (
     CLIPPED_FROM,

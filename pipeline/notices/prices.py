@@ -11,16 +11,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from datasets.figures.rank_correlation import Integers
-from datasets.figures.series import SESSIONS_PER_YEAR, Flags, Floats
+from datasets.figures.series import Flags, Floats
 from pipeline.notices.fills import Fills
 from pipeline.notices.held_names import HeldNames, Holdings
 from pipeline.notices.ledger import Flows
 from pipeline.notices.panel import NEVER, Span
+from pipeline.notices.pnl import sample_pnl
 from pipeline.notices.probe import MAX_DAYS, NO_SAMPLE, Sample, days_by_digest, period
-from pipeline.notices.rows import BOOK_BITS, ReadColumns, Symbols, expanded, place_in, select_rows, to_days
+from pipeline.notices.rows import ReadColumns, Symbols, expanded, place_in, select_rows, to_days
 from pipeline.reconciliation.tables import FILLS, SESSION, Runs, fill_instants
 from schemas.notices import BASIS_POINTS
-from schemas.notices.books import NEARLY_UNBORROWED
 from schemas.tables.books import (
     ADJUSTING,
     CONDITIONED_BOOKS,
@@ -30,7 +30,6 @@ from schemas.tables.books import (
     book_order,
     is_raw_book,
 )
-from schemas.tables.pnl import ADJUSTMENTS
 
 _FILL: Final = ("quantity", "mid_price", "execution_cost")
 _REASON: Final = "rebalance_adjustment_reason"
@@ -38,24 +37,6 @@ _GROWTH: Final = {"entry": 1.0, "weight_increase": 1.0, "weight_decrease": -1.0,
 """Reason of a fill -> 1 if it adds to a position, -1 if it takes from one."""
 _SAMPLED_FILLS: Final = 10_000
 """Number of sampled fills at which no further day is added."""
-_PNL: Final = pl.col("market_pnl")
-_CHANGED: Final = pl.col("quantity_adjustment") != 0
-_CASH: Final = pl.col("cash_adjustment")
-_SUMS: Final = {
-    "cash_adjustment": (
-        _CASH.sum(),
-        _CASH.clip(lower_bound=0.0).sum().alias("cash_received"),
-        (-_CASH).clip(lower_bound=0.0).sum().alias("cash_paid"),
-        (_CASH > 0).sum().alias("receipts"),
-    ),
-    "quantity_adjustment": (
-        _PNL.filter(_CHANGED).sum().alias("on_share_adjustments"),
-        _CHANGED.sum().alias("changed"),
-        (_PNL != 0).sum().alias("moved"),
-        (_PNL**2).sum().alias("squares"),
-    ),
-}
-"""Adjustment -> sums over the pnl of a book."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +123,7 @@ def sample_prices(
     if "trades" in tables:
         fills, mids = _fills(read, symbols, variants if held else [], sessions, panel)
     later = 1 + days_by_digest(sessions[1:])[:MAX_DAYS]
-    pnl = _pnl(tables.get("pnl", ()), read, symbols, books if held else [], np.sort(sessions[later]))
+    pnl = sample_pnl(tables.get("pnl", ()), read, symbols, books if held else [], np.sort(sessions[later]))
     if mids is not None and panel.codes.size:
         span = mids.span(np.isin(panel.codes, pnl.adjusted), adjusted=bool(pnl.adjusted.size))
     if not held:
@@ -352,73 +333,3 @@ def _marks(
     for day, code, prices in parts:
         marks[np.searchsorted(days, day), code] = prices
     return marks, (np.concatenate(shorts), np.concatenate(notional))
-
-
-@dataclass(frozen=True, slots=True)
-class _Pnl:
-    """Sums of the pnl.
-
-    Attributes
-    ----------
-    cells, borrow
-        Positions on the sampled days, numbered by :meth:`BookRows.cells`, and their ``borrow_cashflow``.
-    sums
-        Book -> sums over its share and cash adjustments, by field of :class:`Flows`.
-    adjusted
-        Numbers of the names with a split or a dividend.
-    """
-
-    cells: Integers
-    borrow: Floats
-    sums: Mapping[str, Mapping[str, float]]
-    adjusted: Integers
-
-    def flows(self, books: list[str], shorts: Integers, notional: Floats) -> dict[str, Flows]:
-        """Return the pnl sums of each book, given its short positions."""
-        paid = np.zeros(shorts.size)
-        if self.cells.size:
-            order = np.argsort(self.cells)
-            place, known = place_in(shorts, self.cells[order])
-            paid[known] = -self.borrow[order[place[known]]]
-        unborrowed = paid * SESSIONS_PER_YEAR < NEARLY_UNBORROWED * notional
-        book = shorts >> BOOK_BITS
-        number, free = (np.bincount(some, minlength=len(books)) for some in (book, book[unborrowed]))
-        return {
-            name: Flows(**self.sums.get(name, {}), shorts=int(number[place]), unborrowed=int(free[place]))
-            for place, name in enumerate(books)
-        }
-
-
-def _pnl(
-    columns: Collection[str], read: ReadColumns, symbols: Symbols, books: list[str], sampled: Integers
-) -> _Pnl:
-    cells, borrow, adjusted, parts = [], [], [], []
-    adjustments = [name for name in ADJUSTMENTS if name in columns]
-    wanted = (*SESSION, "symbol", "market_pnl", "borrow_cashflow", *adjustments)
-    for part in read("pnl", wanted) if columns and (books or adjustments) else ():
-        pnl, codes = part["pnl"], symbols.codes(part.symbols("pnl"))
-        some = select_rows(part.runs("pnl"), books, "date", sampled)
-        cells.append(some.cells(codes))
-        borrow.append(pnl["borrow_cashflow"].to_numpy()[some.rows])
-        if adjustments:
-            moved = pnl.select(pl.any_horizontal(pl.col(adjustments) != 0)).to_series().to_numpy()
-            adjusted.append(codes[moved].astype(np.int64))
-            parts.append(pnl.group_by("book").agg(sum_ for name in adjustments for sum_ in _SUMS[name]))
-    none = [np.empty(0, np.int64)]
-    return _Pnl(
-        np.concatenate(cells or none),
-        np.concatenate(borrow or [np.empty(0)]),
-        _sums(parts),
-        np.unique(np.concatenate(adjusted or none)),
-    )
-
-
-def _sums(parts: list[pl.DataFrame]) -> dict[str, dict[str, float]]:
-    if not parts:
-        return {}
-    by_book = pl.concat(parts).group_by("book").agg(pl.all().sum())
-    if "changed" in by_book.columns:
-        deviation = (pl.col("squares") / pl.max_horizontal("moved", 1) * pl.col("changed")).sqrt()
-        by_book = by_book.with_columns(chance_on_share_adjustments=deviation)
-        by_book = by_book.drop("changed", "moved", "squares")
-    return {row.pop("book"): row for row in by_book.iter_rows(named=True)}

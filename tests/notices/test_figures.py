@@ -19,10 +19,11 @@ from pipeline.maths.delivered_signal import delayed_ic
 from pipeline.notices import NoticeOutcome, in_declared_order, judged, not_checked
 from pipeline.notices.catalogue import contradictions
 from pipeline.notices.clipped_returns import shared_extremes
+from pipeline.notices.copies import copied_from
 from pipeline.notices.correlations import rank_correlations
 from pipeline.notices.fills import Fills, judge_fills
 from pipeline.notices.ledger import Flows, Ledger, judge_ledgers
-from pipeline.notices.panel import Span, copied_from, judge_chained_returns
+from pipeline.notices.panel import Span, judge_chained_returns
 from pipeline.notices.signal import judge_book, judge_weekly_ic, weekly_returns
 from pipeline.notices.universe import judge_exits, judge_frozen_marks, poisson_lower_tail
 from schemas.notices import NOTICES

@@ -1,0 +1,131 @@
+"""Notices on weeks that repeat an earlier week, exactly or nearly."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from datasets.figures.series import Dates, Flags, Floats
+from pipeline.maths.weekly_digests import rounded
+from pipeline.notices.correlations import centred_ranks
+from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
+from schemas.notices.signal import COPIED_SHARE, MIN_COPIED_NAMES, MIN_RANKED_NAMES, NEAR_COPY
+from schemas.plurals import counted
+
+
+def judge_copies(
+    notice: str, values: Floats, dates: Dates, what: str, *, near: bool = False
+) -> NoticeOutcome:
+    """Judge whether weeks repeat the values of an earlier week.
+
+    Parameters
+    ----------
+    notice
+        ``signal.copied_scores`` or ``signal.copied_forward_returns``.
+    values
+        By name and week, shape (names, weeks); NaN where missing.
+    dates
+        Dates of the weeks.
+    what
+        Noun for the values in the message.
+    near
+        Whether a week that nearly repeats the order of names of an earlier week counts as well.
+    """
+    # Weeks copied at another price level differ in the last bits.
+    sources = copied_from(rounded(values))
+    if near:
+        sources = np.where(sources >= 0, sources, nearly_copied_from(values))
+    copies = np.flatnonzero(sources >= 0)
+    compared = int((_nonzero(values).sum(axis=0) >= MIN_COPIED_NAMES).sum())
+    if compared < 2:
+        return not_checked(
+            notice,
+            f"{counted(compared, 'week has', 'weeks have')} {MIN_COPIED_NAMES} names with {what}; two are needed",
+        )
+    first = (
+        f", the first that of {dates[copies[0]]}, copied from {dates[sources[copies[0]]]}"
+        if copies.size
+        else ""
+    )
+    return judged(
+        notice,
+        float(copies.size),
+        f"{copies.size} of {compared} weeks have the {what} of an earlier week{first}.",
+        weeks=compared,
+    )
+
+
+def nearly_copied_from(values: Floats) -> NDArray[np.int64]:
+    """Find the weeks that nearly repeat the order of names of an earlier week.
+
+    Parameters
+    ----------
+    values
+        By name and week, shape (names, weeks); NaN where missing.
+
+    Returns
+    -------
+    numpy.ndarray of int64, shape (weeks,)
+        Index of the earlier week with the highest rank correlation, if that reaches :data:`schemas.notices.signal.NEAR_COPY`; else -1.
+        Also -1 for a week with fewer than :data:`schemas.notices.signal.MIN_RANKED_NAMES` names.
+    """
+    # A missing value is set to the mean of its week, so that it does not contribute to the correlation.
+    ranks = np.nan_to_num(centred_ranks(values))
+    size = np.sqrt((ranks**2).sum(axis=0))
+    ranks = np.divide(ranks, size, out=np.zeros_like(ranks), where=size > 0)
+    ranks[:, np.isfinite(values).sum(axis=0) < MIN_RANKED_NAMES] = 0.0
+    # Not matmul: on arrays this small, BLAS threads cost more than they save.
+    alike = np.triu(np.einsum("ij,ik->jk", ranks, ranks), k=1)
+    if not alike.size:
+        return np.empty(0, np.int64)
+    return np.where(alike.max(axis=0) >= NEAR_COPY, alike.argmax(axis=0), -1)
+
+
+def copied_from(values: Floats) -> NDArray[np.int64]:
+    """Find the weeks that repeat an earlier week.
+
+    Parameters
+    ----------
+    values
+        By name and week, shape (names, weeks); NaN where missing. Zeros are ignored, because halted names have them.
+
+    Returns
+    -------
+    numpy.ndarray of int64, shape (weeks,)
+        Index of the earlier week in which at least 90 % of a week's names last had the same value; -1 if none, and for a week
+        with fewer than five names or only one distinct value.
+    """
+    weeks, known = values.shape[1], _nonzero(values)
+    source, size = np.full(weeks, -1, np.int64), known.sum(axis=0)
+    for week, earlier, shared in zip(*(part.tolist() for part in repeated_values(values)), strict=True):
+        if size[week] >= MIN_COPIED_NAMES and shared >= COPIED_SHARE * size[week]:
+            column = values[known[:, week], week]
+            if column.min() < column.max():
+                source[week] = earlier
+    return source
+
+
+def repeated_values(values: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Count, by pair of weeks, the names whose value in the later week last occurred in the earlier one; zeros are ignored.
+
+    Returns
+    -------
+    weeks, earlier, count : numpy.ndarray of int64
+        One entry per pair of weeks that shares at least :data:`schemas.notices.signal.COPIED_SHARE` of
+        :data:`schemas.notices.signal.MIN_COPIED_NAMES` values, ascending.
+    """
+    names, weeks = values.shape
+    kept = np.where(_nonzero(values), values, np.nan)
+    order = np.argsort(kept, axis=1, kind="stable")  # equal values of a name keep the order of the weeks
+    ranked = np.take_along_axis(kept, order, axis=1)
+    previous = np.full((names, weeks), -1, np.int64)
+    row, place = np.nonzero(ranked[:, 1:] == ranked[:, :-1])
+    previous[row, order[row, place + 1]] = order[row, place]
+    name, week = np.nonzero(previous >= 0)
+    pairs, count = np.unique(week * weeks + previous[name, week], return_counts=True)
+    enough = count >= COPIED_SHARE * MIN_COPIED_NAMES
+    return *np.divmod(pairs[enough], weeks), count[enough]
+
+
+def _nonzero(values: Floats) -> Flags:
+    return np.asarray(np.isfinite(values) & (values != 0))

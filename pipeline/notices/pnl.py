@@ -1,0 +1,120 @@
+"""P&L of a run, sampled for the notices: its borrow fees, and sums of its share and cash adjustments."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from datasets.figures.rank_correlation import Integers
+from datasets.figures.series import SESSIONS_PER_YEAR, Floats
+from pipeline.notices.ledger import Flows
+from pipeline.notices.rows import BOOK_BITS, ReadColumns, Symbols, place_in, select_rows
+from pipeline.reconciliation.tables import SESSION
+from schemas.notices.books import NEARLY_UNBORROWED
+from schemas.tables.pnl import ADJUSTMENTS
+
+_MARKET_PNL: Final = pl.col("market_pnl")
+_CHANGED: Final = pl.col("quantity_adjustment") != 0
+_CASH: Final = pl.col("cash_adjustment")
+_SUMS: Final = {
+    "cash_adjustment": (
+        _CASH.sum(),
+        _CASH.clip(lower_bound=0.0).sum().alias("cash_received"),
+        (-_CASH).clip(lower_bound=0.0).sum().alias("cash_paid"),
+        (_CASH > 0).sum().alias("receipts"),
+    ),
+    "quantity_adjustment": (
+        _MARKET_PNL.filter(_CHANGED).sum().alias("on_share_adjustments"),
+        _CHANGED.sum().alias("changed"),
+        (_MARKET_PNL != 0).sum().alias("moved"),
+        (_MARKET_PNL**2).sum().alias("squares"),
+    ),
+}
+"""Adjustment -> sums over the pnl of a book."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampledPnl:
+    """Sums of the pnl.
+
+    Attributes
+    ----------
+    cells, borrow
+        Positions on the sampled days, numbered by :meth:`BookRows.cells`, and their ``borrow_cashflow``.
+    sums
+        Book -> sums over its share and cash adjustments, by field of :class:`Flows`.
+    adjusted
+        Numbers of the names with a split or a dividend.
+    """
+
+    cells: Integers
+    borrow: Floats
+    sums: Mapping[str, Mapping[str, float]]
+    adjusted: Integers
+
+    def flows(self, books: list[str], shorts: Integers, notional: Floats) -> dict[str, Flows]:
+        """Return the pnl sums of each book, given its short positions."""
+        paid = np.zeros(shorts.size)
+        if self.cells.size:
+            order = np.argsort(self.cells)
+            place, known = place_in(shorts, self.cells[order])
+            paid[known] = -self.borrow[order[place[known]]]
+        unborrowed = paid * SESSIONS_PER_YEAR < NEARLY_UNBORROWED * notional
+        book = shorts >> BOOK_BITS
+        number, free = (np.bincount(some, minlength=len(books)) for some in (book, book[unborrowed]))
+        return {
+            name: Flows(**self.sums.get(name, {}), shorts=int(number[place]), unborrowed=int(free[place]))
+            for place, name in enumerate(books)
+        }
+
+
+def sample_pnl(
+    columns: Collection[str], read: ReadColumns, symbols: Symbols, books: list[str], sampled: Integers
+) -> SampledPnl:
+    """Read the pnl once.
+
+    Parameters
+    ----------
+    columns
+        Sealed columns of the pnl; without any, the result is empty.
+    read, symbols
+        Read the table in parts, and number its symbols.
+    books
+        Books whose borrow fees are sampled.
+    sampled
+        Days on which they are, as days since 1970.
+    """
+    cells, borrow, adjusted, parts = [], [], [], []
+    adjustments = [name for name in ADJUSTMENTS if name in columns]
+    wanted = (*SESSION, "symbol", "market_pnl", "borrow_cashflow", *adjustments)
+    for part in read("pnl", wanted) if columns and (books or adjustments) else ():
+        pnl, codes = part["pnl"], symbols.codes(part.symbols("pnl"))
+        some = select_rows(part.runs("pnl"), books, "date", sampled)
+        cells.append(some.cells(codes))
+        borrow.append(pnl["borrow_cashflow"].to_numpy()[some.rows])
+        if adjustments:
+            moved = pnl.select(pl.any_horizontal(pl.col(adjustments) != 0)).to_series().to_numpy()
+            adjusted.append(codes[moved].astype(np.int64))
+            parts.append(pnl.group_by("book").agg(sum_ for name in adjustments for sum_ in _SUMS[name]))
+    none = [np.empty(0, np.int64)]
+    return SampledPnl(
+        np.concatenate(cells or none),
+        np.concatenate(borrow or [np.empty(0)]),
+        _sums(parts),
+        np.unique(np.concatenate(adjusted or none)),
+    )
+
+
+def _sums(parts: list[pl.DataFrame]) -> dict[str, dict[str, float]]:
+    if not parts:
+        return {}
+    by_book = pl.concat(parts).group_by("book").agg(pl.all().sum())
+    if "changed" in by_book.columns:
+        deviation = (pl.col("squares") / pl.max_horizontal("moved", 1) * pl.col("changed")).sqrt()
+        by_book = by_book.with_columns(chance_on_share_adjustments=deviation)
+        by_book = by_book.drop("changed", "moved", "squares")
+    return {row.pop("book"): row for row in by_book.iter_rows(named=True)}
