@@ -202,17 +202,14 @@ def judge_weekly_days(dates: Dates, entries: Dates, sessions: Dates) -> NoticeOu
     place = np.searchsorted(sessions, dates, side="right") - 1
     inside = (place >= 0) & (place < sessions.size - 1)
     weeks, place, entries = int(inside.sum()), place[inside], entries[inside]
-    days = dates[inside].astype("datetime64[D]").astype(np.int64)
+    days, ledger_days = (each.astype("datetime64[D]").astype(np.int64) for each in (dates[inside], sessions))
     if weeks < MIN_TRADED_WEEKS or abs(np.median(np.diff(days)) - DAYS_PER_WEEK) > 1:
         return not_checked(
             notice,
             f"the ledger has {counted(weeks, 'decision')}, or not one a week; {MIN_TRADED_WEEKS} are needed",
         )
     # Day 0 is a Thursday, and weeks begin on Monday.
-    week, of_sessions = (
-        (each.astype("datetime64[D]").astype(np.int64) + 3) // DAYS_PER_WEEK
-        for each in (dates[inside], sessions)
-    )
+    week, of_sessions = ((each + 3) // DAYS_PER_WEEK for each in (days, ledger_days))
     # Around holidays, an engine that counts weekdays decides on other days than one that counts sessions.
     from_start, from_end = (place - np.searchsorted(of_sessions, week, side) for side in ("left", "right"))
     ways = (days % DAYS_PER_WEEK, from_start, from_end, np.diff(place))
