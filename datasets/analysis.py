@@ -292,8 +292,9 @@ class Alpha(Snapshot):
             withheld["benchmarks"] = "no market data were named"
         address = os.environ.get(SETTINGS["factors"].variable) if factors is None else os.fspath(factors)
         if address is None:
-            withheld["factors"] = "no file of factors was named"
-        table = None if address is None else read_factors(address, open_storage(address).read(""))
+            table, withheld["factors"] = None, "no file of factors was named"
+        else:
+            table = read_factors(address, open_storage(address).read(""))
         ledger = read_ledger(self, book)
         return {"book": book, **explain(ledger, window, series, table, rolling=rolling, withheld=withheld)}
 
