@@ -104,7 +104,7 @@ def archive_state_path(alpha_id: str, seal_digest: str) -> str:
 
 
 def read_archive_state(storage: Storage, alpha_id: str, seal_digest: str) -> ArchiveState | None:
-    """Return the state of a seal's source archive; None if there is none.
+    """Return the state of a seal's source archive; None if the seal has no archive.
 
     Raises
     ------

@@ -92,7 +92,7 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
     Raises
     ------
     BlockingIOError
-        When the lock is held and `wait` is False.
+        If another process or thread holds the lock and `wait` is False.
     """
     descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     try:

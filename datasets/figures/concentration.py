@@ -73,9 +73,9 @@ class PnlBreakdown:
     by_name : Floats, shape (n_names,)
         Net P&L over the run.
     long, short : SidePnl
-        P&L of the names held long or short at the close; names closed in the session count by their side at the previous close.
+        P&L of long and short positions, by their side at the close; closed positions count by their side at the previous close.
     neither : float
-        Net P&L of names held at neither close.
+        Net P&L of names without a position at either close.
     """
 
     by_name: Floats

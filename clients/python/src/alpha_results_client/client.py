@@ -43,7 +43,7 @@ class BaseRun:
         return f"{type(self).__name__}({self.alpha!r}, snapshot={self.snapshot!r})"
 
     def pinned(self) -> Any:
-        """Return the run pinned to the snapshot that is served now, which is readable as long as it is kept.
+        """Return the run pinned to its current snapshot, readable until that snapshot is removed.
 
         Takes one call, for the list of books, which every run has.
         """

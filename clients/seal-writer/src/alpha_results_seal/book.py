@@ -63,7 +63,7 @@ class Book:
         at
             Index of the name.
         after
-            Shares held after the trade.
+            Position after the trade, in shares.
         mid, price
             Reference price, and the price achieved, which must not be better than the mid.
         fee

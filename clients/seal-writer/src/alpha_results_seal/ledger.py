@@ -58,7 +58,7 @@ class Ledger:
 
         A decision is filled at the open of the next session (at its close, if prices have no open), sized with
         the equity of the previous close. A name without a price that day cannot be traded: its weight counts as 0 and
-        its holding stays. A held name without a weight is closed. The books start with the session of the first fill.
+        its position is unchanged. A position without a weight is closed. The books start with the session of the first fill.
 
         Parameters
         ----------

@@ -44,7 +44,7 @@ def ledger_from_fills(
     Raises
     ------
     SealError
-        If the books cannot be kept, or their equity differs; the message names the day and the missing cash.
+        If the fills cannot be booked, or the equity differs; the message names the day and the missing cash.
     """
     ledger = Ledger.from_fills(
         fills, closes, calendar, equity_basis=equity_basis, weights=weights, scores=scores
