@@ -138,7 +138,7 @@ def read_returns(run: Snapshot, book: str) -> DailyReturns:
         return DailyReturns(np.empty(0, np.int32), np.empty(0))
     ledger = run.read(LEDGER, EQUITY, book)
     equity = (ledger[name].cast(pl.Float64).to_numpy() for name in EQUITY[1:])
-    return returns_of(ledger["date"].to_physical().to_numpy(), *equity)
+    return returns_of(ledger["date"].cast(pl.Int32).to_numpy(), *equity)
 
 
 def _read(path: str, columns: Sequence[str], between: tuple[int, int]) -> pa.Table:

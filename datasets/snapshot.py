@@ -196,7 +196,7 @@ class Snapshot:
 
         path = self.file(dataset, book)
         try:
-            with pq.ParquetFile(path) as file:
+            with pa.OSFile(path) as source, pq.ParquetFile(source) as file:
                 rows = pl.from_arrow(file.read(list(columns), use_threads=False))
         except (OSError, pa.ArrowException) as error:
             if isinstance(error, OSError):
