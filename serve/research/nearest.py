@@ -257,9 +257,17 @@ def correlate(series: DailyReturns, matrices: Sequence[ReturnsMatrix], rows: Int
             common = matrix.calendars[calendar, columns]
             chosen = columns[common]
             for at in _parts(np.flatnonzero(calendars == calendar)):
-                block = np.ascontiguousarray(matrix.values[np.ix_(numbers[at], chosen)])
+                block = _block(matrix.values, numbers[at], chosen)
                 result[places[at]] = correlate_rows(own[common], block)
     return result
+
+
+def _block(values: Floats, rows: Integers, columns: Integers) -> Floats:
+    """Copy some rows and columns of a matrix."""
+    adjacent = columns.size > 0 and columns[-1] - columns[0] == columns.size - 1
+    # Copying ranges is ten times as fast as copying values one by one.
+    block = values[:, columns[0] : columns[-1] + 1][rows] if adjacent else values[np.ix_(rows, columns)]
+    return np.ascontiguousarray(block)
 
 
 def _parts(places: Integers) -> Iterator[Integers]:
