@@ -94,11 +94,8 @@ class ReturnsMatrix:
         DailyReturns
             A copy.
         """
-        sessions = self._sessions(row)
+        sessions = self.calendars[self.rows["calendar"][row]]
         return DailyReturns(self.days[sessions], self.values[row, sessions])
-
-    def _sessions(self, row: int) -> Integers:
-        return np.flatnonzero(self.calendars[self.rows["calendar"][row]])
 
     @classmethod
     def of(cls, series: Mapping[Key, DailyReturns]) -> ReturnsMatrix:
@@ -114,21 +111,22 @@ class ReturnsMatrix:
         ReturnsMatrix
             One row per series, in their order.
         """
-        days = np.unique(np.concatenate([x.days for x in series.values()]))
+        calendars = {x.days.tobytes(): x.days for x in series.values()}
+        days = np.unique(np.concatenate(list(calendars.values())))
+        columns = [np.searchsorted(days, x) for x in calendars.values()]
+        sessions = np.zeros((len(calendars), days.size), np.bool_)
+        for number, own in enumerate(columns):
+            sessions[number, own] = True
+        numbers = {calendar: number for number, calendar in enumerate(calendars)}
         shape = (len(series), days.size)
         values, scaled = np.zeros(shape), np.zeros(shape, np.float32)
         rows = np.zeros(len(series), _ROW)
-        calendars: dict[bytes, int] = {}
         for number, returns in enumerate(series.values()):
-            columns = np.searchsorted(days, returns.days)
-            values[number, columns] = returns.values
-            scaled[number, columns], deviation = _scaled(returns.values)
-            sessions = np.zeros(days.size, np.bool_)
-            sessions[columns] = True
-            calendar = calendars.setdefault(np.packbits(sessions).tobytes(), len(calendars))
+            calendar = numbers[returns.days.tobytes()]
+            values[number, columns[calendar]] = returns.values
+            scaled[number, columns[calendar]], deviation = _scaled(returns.values)
             rows[number] = calendar, deviation, np.abs(returns.values).max()
-        packed = np.frombuffer(b"".join(calendars), np.uint8).reshape(len(calendars), -1)
-        return cls(tuple(series), days, values, scaled, _unpacked(packed, days.size), rows)
+        return cls(tuple(series), days, values, scaled, sessions, rows)
 
     def save(self, parent: Path) -> Path:
         """Write the arrays to a new folder that is named after a digest of its content.
@@ -167,14 +165,16 @@ class ReturnsMatrix:
     def _save_rows(self, path: Path, array: npt.NDArray[Any]) -> None:
         """Write each row from its first to its last session; the rest stays a hole in the file."""
         header = {"descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": False}
+        width = self.days.size
+        firsts = self.calendars.argmax(axis=1)
+        ends = width - self.calendars[:, ::-1].argmax(axis=1)
         with path.open("wb") as file:
             np.lib.format.write_array_header_1_0(file, header | {"shape": array.shape})
-            begin, width = file.tell(), self.days.size
-            for number, row in enumerate(array):
-                sessions = self._sessions(number)
-                first, last = int(sessions[0]), int(sessions[-1])
+            begin = file.tell()
+            for number, (row, calendar) in enumerate(zip(array, self.rows["calendar"].tolist(), strict=True)):
+                first, end = int(firsts[calendar]), int(ends[calendar])
                 file.seek(begin + (number * width + first) * array.itemsize)
-                file.write(row[first : last + 1].tobytes())
+                file.write(row[first:end].tobytes())
             file.truncate(begin + array.size * array.itemsize)
 
 
@@ -255,11 +255,8 @@ def load(folder: Path) -> ReturnsMatrix:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise MatrixDamaged(f"{folder.name} cannot be read: {error}") from error
     days, packed, rows = (np.array(arrays[name]) for name in ("days", "calendars", "rows"))
-    return ReturnsMatrix(keys, days, arrays["values"], arrays["scaled"], _unpacked(packed, days.size), rows)
-
-
-def _unpacked(packed: npt.NDArray[np.uint8], days: int) -> Flags:
-    return np.unpackbits(packed, axis=1, count=days).astype(np.bool_)
+    calendars = np.unpackbits(packed, axis=1, count=days.size).astype(np.bool_)
+    return ReturnsMatrix(keys, days, arrays["values"], arrays["scaled"], calendars, rows)
 
 
 def _scaled(values: Floats) -> tuple[Floats, float]:
