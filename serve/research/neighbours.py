@@ -19,11 +19,11 @@ from datasets.comparison import (
     ComparisonQuery,
     ReadReturns,
     neighbours,
-    read_returns,
 )
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt, StorageUnavailable
 from serve.catalog import Catalog
+from serve.research.ledgers import read_ledgers
 from serve.research.nearest import Nearest, search
 from serve.research.returns_matrix import LACKING, NOT_READ, UNREADABLE
 from serve.research.store import ReturnsStore
@@ -78,7 +78,7 @@ class ReturnsStores:
                     book,
                     listing=lambda: self._catalog.listing,
                     resolve=self._catalog.resolve,
-                    read=read_returns,
+                    read=read_ledgers,
                     folder=self._folder,
                     local=self._catalog.local,
                 )

@@ -54,9 +54,11 @@ _POLL_SECONDS: Final = 0.2
 """Seconds between two checks of the folder while another process writes to it."""
 _RETRY_SECONDS: Final = 10.0
 """Seconds before an unreadable run is tried again."""
-_READERS: Final = 2
+_READERS: Final = 1
 _REMOTE_READERS: Final = 8
-"""Ledgers that are read concurrently, on a local disk and from an object store."""
+"""Threads that read ledgers, on a local disk and from an object store. Polars decodes them in threads of its own."""
+_LEDGERS_AT_ONCE: Final = 64
+"""Ledgers that a thread reads in one query."""
 
 
 class ReturnsStore:
@@ -70,8 +72,8 @@ class ReturnsStore:
         Returns the current pointers of the catalogue.
     resolve : Callable[[str], Snapshot | None]
         Returns the served snapshot of an alpha.
-    read : Callable[[Snapshot, str], DailyReturns]
-        Reads the returns of a book of a snapshot; empty when it has none.
+    read : Callable[[Sequence[Snapshot], str], Sequence[DailyReturns]]
+        Reads the returns of a book of some snapshots, empty where one does not have the book.
     folder : pathlib.Path
         Folder of the matrices; if it cannot be used, they are in a temporary folder of this process.
     local : bool
@@ -84,7 +86,7 @@ class ReturnsStore:
         *,
         listing: Callable[[], Listing],
         resolve: Callable[[str], Snapshot | None],
-        read: Callable[[Snapshot, str], DailyReturns],
+        read: Callable[[Sequence[Snapshot], str], Sequence[DailyReturns]],
         folder: Path,
         local: bool,
     ) -> None:
@@ -279,33 +281,39 @@ class ReturnsStore:
 
     def _read_some(self, pool: ThreadPoolExecutor, pointers: Sequence[Pointer]) -> bool:
         """Read some runs; return whether the store answered."""
-        for pointer, returns in zip(pointers, pool.map(self._returns, pointers), strict=True):
-            if isinstance(returns, StorageUnavailable):
-                pool.shutdown(cancel_futures=True)
-                return False
-            if returns is None:
-                continue
-            self._failed.pop(_key(pointer), None)
-            if returns.days.size:
-                self._pending[_key(pointer)] = returns
-            else:
-                self._without_data.add(_key(pointer))
+        parts = [pointers[at : at + _LEDGERS_AT_ONCE] for at in range(0, len(pointers), _LEDGERS_AT_ONCE)]
+        try:
+            for part in pool.map(self._returns, parts):
+                for key, returns in part.items():
+                    self._failed.pop(key, None)
+                    if returns.days.size:
+                        self._pending[key] = returns
+                    else:
+                        self._without_data.add(key)
+        except StorageUnavailable:
+            pool.shutdown(cancel_futures=True)
+            return False
         return True
 
-    def _returns(self, pointer: Pointer) -> DailyReturns | StorageUnavailable | None:
-        """Read the returns of a run; None if it is no longer served or cannot be read."""
-        snapshot = self._resolve(pointer.alpha_id)
-        if self._stopped or snapshot is None or snapshot.id != pointer.snapshot:
-            return None
+    def _returns(self, pointers: Sequence[Pointer]) -> dict[Key, DailyReturns]:
+        """Read the returns of runs, without those that are no longer served or cannot be read."""
+        runs = {}
+        for pointer in pointers:
+            snapshot = self._resolve(pointer.alpha_id)
+            if not self._stopped and snapshot is not None and snapshot.id == pointer.snapshot:
+                # The manifests of thousands of snapshots would take too much memory: only requests keep them.
+                runs[_key(pointer)] = snapshot if snapshot.opened else snapshot.with_pointer(pointer)
         try:
-            # The manifests of thousands of snapshots would take too much memory: only requests keep them.
-            return self._read(snapshot if snapshot.opened else snapshot.with_pointer(pointer), self._book)
-        except StorageUnavailable as error:
-            return error
+            return dict(zip(runs, self._read(list(runs.values()), self._book), strict=True))
+        except StorageUnavailable:
+            raise
         except (Exception, PanicException) as error:  # noqa: BLE001 - an error must not affect the other alphas
-            _log.warning("daily_returns_not_read", alpha=pointer.alpha_id, reason=str(error))
-            self._failed[_key(pointer)] = time.monotonic() + _RETRY_SECONDS
-            return None
+            if len(pointers) > 1:
+                parts = [self._returns([pointer]) for pointer in pointers]
+                return {key: returns for part in parts for key, returns in part.items()}
+            _log.warning("daily_returns_not_read", alpha=pointers[0].alpha_id, reason=str(error))
+            self._failed[_key(pointers[0])] = time.monotonic() + _RETRY_SECONDS
+            return {}
 
     def _save(self, series: dict[Key, DailyReturns]) -> None:
         path = ReturnsMatrix.of(series).save(self._folder)
