@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import re
 import sqlite3
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Collection, Iterable
 from http import HTTPStatus
+from http.client import HTTPException
 from pathlib import Path
 from typing import Final, Self
 from urllib.parse import urlsplit
@@ -27,6 +29,8 @@ _PAUSE: Final = 1.0
 _STARTED: Final = ""
 """Id that marks the end of the first run, which records past events as delivered without sending them."""
 _RETRIED: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
+_PLAIN: Final = re.compile(r"[!-~]+")
+"""The characters of a URL."""
 
 
 class Delivered:
@@ -88,11 +92,22 @@ class Delivered:
             self._file.executemany("INSERT OR IGNORE INTO delivered VALUES (?)", ((id_,) for id_ in ids))
 
 
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Leaves a redirect as the answer: following one would send a GET without the event, and the token to another host."""
+
+    def redirect_request(self, *_: object) -> None:
+        """Follow no redirect."""
+
+
 def require_url(option: str, url: str) -> str:
     """Return an HTTP address; raises SettingsError for others."""
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise SettingsError(f"{option}: write https://host/path")
+    try:
+        parts = urlsplit(url)
+        known = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # the port or the brackets of the host
+        known = False
+    if not known or not _PLAIN.fullmatch(url):
+        raise SettingsError(f"{option}: write https://host/path, other characters percent-encoded")
     return url
 
 
@@ -128,6 +143,7 @@ def send(
     """
     body = orjson.dumps(document)
     host = urlsplit(url).hostname
+    opener = urllib.request.build_opener(_NoRedirects)
     for number in range(TRIES):
         now = int(time.time())
         headers = {"Content-Type": media_type, "webhook-id": event_id, "webhook-timestamp": str(now)}
@@ -137,13 +153,13 @@ def send(
             headers["Authorization"] = f"Bearer {token}"
         request = urllib.request.Request(url, body, headers, method="POST")  # noqa: S310 - require_url accepts only http and https
         try:
-            with urllib.request.urlopen(request, timeout=_TIMEOUT):  # noqa: S310 - as above
+            with opener.open(request, timeout=_TIMEOUT):
                 return
         except urllib.error.HTTPError as error:
             reason = f"answered {error.code}"
             transient = error.code in _RETRIED or error.code >= HTTPStatus.INTERNAL_SERVER_ERROR
             error.close()
-        except OSError as error:
+        except (OSError, HTTPException) as error:  # no answer, or one that is not HTTP
             reason, transient = f"did not answer ({type(error).__name__})", True
         if not transient:
             break

@@ -22,14 +22,18 @@ from pipeline.events import delivery
 from tests.support.history import ALPHA, History
 from tests.support.seals import make_seal
 
+NOT_HTTP = -1
+"""Status of an answer that is not HTTP."""
+
 
 @dataclass
 class Receiver:
-    """A receiver that records requests; `answers` are its next statuses, then 204."""
+    """A receiver that records requests; `answers` are its next statuses, then 204. A 302 leads to a page that answers 200."""
 
     url: str = ""
     got: list[tuple[dict[str, str], Any]] = field(default_factory=list)
     answers: list[int] = field(default_factory=list)
+    followed: list[str] = field(default_factory=list)
 
     @property
     def ids(self) -> list[str]:
@@ -48,9 +52,19 @@ def receiver() -> Iterator[Receiver]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             status = result.answers.pop(0) if result.answers else 204
+            if status == NOT_HTTP:
+                self.wfile.write(b"no answer of HTTP\r\n\r\n")
+                return
             if status < 300:
                 result.got.append(({name.lower(): text for name, text in self.headers.items()}, body))
             self.send_response(status)
+            if status == 302:
+                self.send_header("Location", f"{result.url}/elsewhere")
+            self.end_headers()
+
+        def do_GET(self) -> None:
+            result.followed.append(self.path)
+            self.send_response(200)
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
@@ -172,6 +186,27 @@ def test_a_permanent_refusal_is_not_retried_in_the_same_run(notify: Notify, rece
     assert len(receiver.answers) == 8
 
 
+def test_a_redirect_is_not_followed_and_delivers_nothing(
+    notify: Notify, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALPHA_RESULTS_LINEAGE_TOKEN", "secret-token")
+    for option in ("--webhook", "--lineage"):
+        receiver.answers = [302]
+        redirected = notify(option, receiver.url, "--from-start")
+        assert redirected.exit_code == 6
+        assert "127.0.0.1 answered 302" in redirected.output
+        assert not receiver.followed
+        assert not receiver.got
+    assert notify("--webhook", receiver.url).exit_code == 0
+    assert receiver.got, "the next run sends the events"
+
+
+def test_an_answer_that_is_not_http_is_retried(notify: Notify, receiver: Receiver) -> None:
+    receiver.answers = [NOT_HTTP]
+    assert notify("--webhook", receiver.url, "--from-start").exit_code == 0
+    assert len(receiver.ids) == len(set(receiver.ids)) > 2
+
+
 def test_after_a_kill_no_event_is_lost_and_none_sent_more_than_twice(
     notify: Notify, receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -203,10 +238,11 @@ def test_after_a_kill_no_event_is_lost_and_none_sent_more_than_twice(
 
 def test_invalid_options_are_named(notify: Notify, receiver: Receiver, tmp_path: Path) -> None:
     assert notify().exit_code == 2
-    wrong = notify("--webhook", "ftp://host/secret-path")
-    assert wrong.exit_code == 2
-    assert "--webhook" in wrong.output
-    assert "secret-path" not in wrong.output
+    for address in ("ftp://host", "http://host:port", "http://host:99999", "http://[::1", "http://host/ "):
+        wrong = notify("--webhook", f"{address}/secret-path")
+        assert wrong.exit_code == 2, address
+        assert "--webhook" in wrong.output
+        assert "secret-path" not in wrong.output
     (tmp_path / "state.sqlite3").write_text("not a database, and longer than a header of one " * 9)
     broken = notify("--webhook", receiver.url)
     assert broken.exit_code == 2
