@@ -9,6 +9,7 @@ import hashlib
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from datasets.history import WITHDRAWN, recorded_changes
@@ -57,9 +58,13 @@ class Event:
 
     @property
     def id(self) -> str:
-        """Id derived from the event, so that repeated deliveries have the same id."""
+        """Id derived from the event, so that repeated deliveries have the same id.
+
+        An alpha changes once at a time, so kind and snapshots need not be part of it: they are read differently once gc has
+        removed the snapshot before the change.
+        """
         refused = self.seal if self.change == REFUSED else None  # known only for the served snapshot
-        text = "\0".join(str(x) for x in (self.at, self.change, self.alpha_id, self.snapshot, refused))
+        text = "\0".join(str(x) for x in (self.at, self.alpha_id, refused))
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
@@ -89,7 +94,7 @@ def derive(pointers: Iterable[Pointer], refusals: Mapping[str, Refusal]) -> list
         Event(entry["refused_at"], REFUSED, entry["alpha_id"], seal=mark, violations=entry["violations"])
         for mark, entry in refusals.items()
     ]
-    return sorted(events, key=lambda event: (event.at, event.id))
+    return sorted(events, key=lambda event: (datetime.fromisoformat(event.at), event.id))
 
 
 def cloud_event(event: Event, root: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -205,6 +206,35 @@ def test_an_answer_that_is_not_http_is_retried(notify: Notify, receiver: Receive
     receiver.answers = [NOT_HTTP]
     assert notify("--webhook", receiver.url, "--from-start").exit_code == 0
     assert len(receiver.ids) == len(set(receiver.ids)) > 2
+
+
+def test_gc_does_not_make_events_of_what_was_sent(
+    notify: Notify, receiver: Receiver, history: History
+) -> None:
+    """gc removes the earlier snapshots from a pointer, after which its last change looks like a first publication."""
+    assert history.run("rollback", ALPHA).exit_code == 0
+    assert notify("--webhook", receiver.url, "--from-start").exit_code == 0
+    assert receiver.bodies[-1]["type"] == "alpha_results.alpha.rolled_back"
+    receiver.got.clear()
+    assert history.run("gc", "--keep", "1", "--grace", "0s").exit_code == 0
+    assert history.there() == {history.snapshots[1]}
+    assert notify("--webhook", receiver.url).exit_code == 0
+    assert receiver.got == []
+
+
+def test_events_of_one_second_are_sent_in_their_order(
+    notify: Notify, receiver: Receiver, history: History
+) -> None:
+    """A refusal is dated to the second, a publication to the microsecond."""
+    second = f"{history.pointer.published_at[:19]}Z"
+    refusal = {"alpha_id": "Test_refused", "refused_at": second, "violations": []}
+    stored = {"seal": "s", "searched": "seals", "rules": "r", "files": None, **refusal}
+    (history.root / "refused").mkdir()
+    (history.root / "refused" / f"{'0' * 64}.json").write_text(json.dumps(stored))
+    assert notify("--webhook", receiver.url, "--from-start").exit_code == 0
+    times = [event["time"] for event in receiver.bodies]
+    assert second in times
+    assert times == sorted(times, key=datetime.fromisoformat)
 
 
 def test_after_a_kill_no_event_is_lost_and_none_sent_more_than_twice(
