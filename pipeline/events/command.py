@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option
-from schemas.errors import SettingsError, SnapshotError
+from schemas.errors import SettingsError
 from schemas.settings import SETTINGS, given
 from schemas.settings.options import option
 from schemas.terminal import echo
 
 if TYPE_CHECKING:
-    from datasets.catalogue import Catalogue
+    from datasets.manifest import Manifest
+    from datasets.storage import Storage
     from pipeline.events.event import Event
 
 
@@ -76,16 +77,17 @@ def notify(
         if not delivered.started:
             delivered.start(() if from_start else (event.id for event in events))
         missing = delivered.missing({event.id for event in events})
-        for event in events:
-            if event.id not in missing:
+        for recorded in events:
+            if recorded.id not in missing:
                 continue
+            manifest = _manifest(storage, recorded)
+            event = recorded if manifest is None else replace(recorded, seal=manifest.seal_digest)
             if "--webhook" in receivers:
                 document: Any = cloud_event(event, source)
                 media = "application/cloudevents+json"
                 send(receivers["--webhook"], event.id, document, media_type=media, secret=secret)
-            run = (
-                lineage_event(event, source, _checks(catalogue, event)) if "--lineage" in receivers else None
-            )
+            checks = () if manifest is None else manifest.checks
+            run = lineage_event(event, source, checks) if "--lineage" in receivers else None
             if run is not None:
                 send(receivers["--lineage"], event.id, run, media_type="application/json", token=token)
             delivered.add([event.id])
@@ -96,12 +98,10 @@ def notify(
         echo(f"{sent} events sent, {len(events)} remembered by the root")
 
 
-def _checks(catalogue: Catalogue, event: Event) -> list[Mapping[str, Any]]:
-    """Return the outcomes of the rules for a served snapshot; none for others."""
-    served = None if event.alpha_id is None else catalogue.resolve(event.alpha_id)
-    if served is None or served.id != event.snapshot:
-        return []
-    try:
-        return list(served.manifest.checks)
-    except SnapshotError:
-        return []
+def _manifest(storage: Storage, event: Event) -> Manifest | None:
+    """Return the manifest of the snapshot that an event serves; None without one, or if it is gone or damaged."""
+    from datasets.integrity import read_manifests
+
+    if event.alpha_id is None or event.snapshot is None:
+        return None
+    return read_manifests(storage, event.alpha_id, [event.snapshot]).get(event.snapshot)

@@ -157,6 +157,21 @@ def test_a_publication_event_has_completeness_and_rule_outcomes(
     assert {headers["authorization"] for headers, _ in receiver.got} == {"Bearer secret-token"}
 
 
+def test_a_build_that_was_replaced_before_the_run_is_sent_with_its_seal(
+    notify: Notify, receiver: Receiver, history: History
+) -> None:
+    assert notify("--lineage", receiver.url, "--from-start").exit_code == 0
+    runs = receiver.bodies
+    served = [run["outputs"][0]["facets"]["version"]["datasetVersion"] for run in runs]
+    assert served == list(history.snapshots)
+    seals = [hashlib.sha256((seal / "seal.json").read_bytes()).hexdigest() for seal in history.seals]
+    assert [run["inputs"][0]["name"] for run in runs] == seals
+    receiver.got.clear()
+    other = ("--state", f"{history.root}.webhook")
+    assert notify("--webhook", receiver.url, *other, "--from-start").exit_code == 0
+    assert [event["data"]["seal_digest"] for event in receiver.bodies] == seals
+
+
 def test_an_events_signature_can_be_verified(
     notify: Notify, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
