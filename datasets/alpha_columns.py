@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
 from functools import cached_property
 from typing import Final, NamedTuple, Protocol
 
@@ -222,16 +223,17 @@ class Columns:
 
     @cached_property
     def _ranks(self) -> dict[str, Floats]:
-        keys: dict[str, Callable[[Pointer], str]] = {
+        # As text, a whole second would follow its fractions.
+        keys: dict[str, Callable[[Pointer], str | datetime]] = {
             "alpha_id": lambda x: x.alpha_id,
             "name": lambda x: x.name.casefold(),
-            "started_at": lambda x: x.started_at,
-            "published_at": lambda x: x.first_published_at,
+            "started_at": lambda x: datetime.fromisoformat(x.started_at),
+            "published_at": lambda x: datetime.fromisoformat(x.first_published_at),
         }
         return {name: _rank([key(x) for x in self._pointers]) for name, key in keys.items()}
 
     def rank(self, name: str) -> Floats:
-        """Return the rank of each alpha by a text column; equal texts have equal ranks."""
+        """Return the rank of each alpha by a column of texts or times; equal ones have equal ranks."""
         return self._ranks[name]
 
     def ordered(self, values: Floats, *, descending: bool) -> Places:
@@ -241,6 +243,6 @@ class Columns:
         return by_address[np.argsort(keys, kind="stable")]
 
 
-def _rank(texts: list[str]) -> Floats:
-    ranks: Floats = np.unique(np.array(texts, dtype=object), return_inverse=True)[1].astype(np.float64)
+def _rank(values: list[str | datetime]) -> Floats:
+    ranks: Floats = np.unique(np.array(values, dtype=object), return_inverse=True)[1].astype(np.float64)
     return ranks

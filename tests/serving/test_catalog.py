@@ -42,6 +42,18 @@ def test_alphas_are_listed_latest_started_first_with_ties_by_address(many: ApiCl
     assert listed(many, many.key()) == ["Test_b", "Test_c", "prod_d", "Test_a"]
 
 
+def test_alphas_started_within_one_second_are_listed_and_screened_in_their_order(tmp_path: Path) -> None:
+    week = {"rebalances": published.rebalances()}
+    for alpha, second in (("Test_whole", "00"), ("Test_half", "00.500000"), ("Test_later", "01")):
+        published.publish(tmp_path, week, alpha_id=alpha, started_at=f"2026-01-05T06:00:{second}Z")
+    with running(tmp_path) as api:
+        token = api.key()
+        latest_first = ["Test_later", "Test_half", "Test_whole"]
+        assert listed(api, token) == latest_first
+        screened = api.json("/v1/screen?sort=-started_at", token)["data"]
+        assert [row["alpha_id"] for row in screened] == latest_first
+
+
 def test_rows_hold_three_fields(many: ApiClient) -> None:
     rows = many.json("/v1/alphas", many.key())["data"]
     assert rows[0] == {"alpha_id": "Test_b", "name": "Test_b", "tldr": "Momentum, weekly"}
