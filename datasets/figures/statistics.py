@@ -306,7 +306,7 @@ def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> E
         written["sealed_value"], written["sealed_unit"] = stated[1].value, stated[1].unit
         written["sealed_convention"] = stated[1].convention
     if reason is not None:
-        prefix = "" if span.unreadable or span.computed else f"{_not_sealed(statistic, span.records)}; "
+        prefix = "" if span.unreadable or span.computed else f"{_not_sealed(statistic, span)}; "
         written["withheld_reason"] = prefix + reason.text
     return written
 
@@ -405,7 +405,8 @@ def _warn_of_contradiction(
     )
 
 
-def _not_sealed(statistic: Statistic, records: Records) -> str:
+def _not_sealed(statistic: Statistic, span: Span) -> str:
+    records = span.records
     stated = stated_value(statistic, records)
     if stated is not None:
         if stated[1].convention is not None:
@@ -414,7 +415,10 @@ def _not_sealed(statistic: Statistic, records: Records) -> str:
     null = [
         name.name for name in statistic.sealed if name.name in records and records[name.name].value is None
     ]
-    return f"{', '.join(null)} was sealed without a value" if null else "no value was sealed"
+    if not null:
+        return "no value was sealed"
+    named = [name for name in null if span.raw or not name.startswith(RAW_PREFIX)]
+    return f"{', '.join(named) or 'the figure'} was sealed without a value"
 
 
 def _is_rate(record: SealedRecord) -> bool:

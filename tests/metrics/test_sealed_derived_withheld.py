@@ -90,6 +90,21 @@ def test_without_a_raw_signal_only_the_raw_statistics_are_withheld() -> None:
     assert {x["status"] for x in block["conditioned"].values()} == {"available"}
 
 
+def test_the_name_of_a_raw_record_is_hidden_from_keys_without_raw_access() -> None:
+    records = sealed([record("raw_mean_ic", None), record("raw_icir", None)])
+    figures = factories.run(cross_sections=factories.cross_sections(raw=False), sealed=records)
+    reasons = {
+        raw: {
+            name: entry["withheld_reason"]
+            for name, entry in answer_metrics(figures, raw=raw).data["rank_ic"]["raw"].items()
+        }
+        for raw in (True, False)
+    }
+    without = "was sealed without a value; the run recorded no signal before smoothing"
+    assert reasons[True] == {"ic": f"raw_mean_ic {without}", "icir": f"raw_icir {without}"}
+    assert reasons[False] == {"ic": f"the figure {without}", "icir": f"the figure {without}"}
+
+
 @pytest.mark.parametrize(
     ("stated", "source", "scaling"),
     [
