@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple, TypeAlias, cast
+from urllib.parse import parse_qsl
 
 import orjson
 from litestar import HttpMethod, route
@@ -19,7 +21,7 @@ from polars.exceptions import PanicException
 from datasets.figures.unavailable import BLOCK_ERROR
 from schemas.endpoint import AllowListScope, Endpoint
 from schemas.endpoints import ENDPOINTS
-from schemas.errors import ApiError, SnapshotCorrupt
+from schemas.errors import ApiError, SnapshotCorrupt, SnapshotNotKept
 from schemas.parameters import SNAPSHOT, SYMBOL_PATH, ParameterKind
 from schemas.warning_codes import by_member
 from serve.auth.allow_list import Mode
@@ -198,11 +200,17 @@ class EndpointHandler:
         return ApiError(both.code, both.message, {**unknown.details, "parameters": listed})
 
     async def _with_books(self, request: Request, error: ApiError) -> ApiError:
-        """Return the error, extended by the books that the key may read."""
-        snapshot = self._service.snapshots.resolve(request.path["alpha"])
-        if snapshot is None:
+        """Return the error, extended by the books of the requested snapshot that the key may read."""
+        served = self._service.snapshots.resolve(request.path["alpha"])
+        if served is None:
             return error
-        books = await self._service.compute(partial(visible_books, snapshot, raw=request.raw))
+        request.snapshot = served
+        # Parsing failed, so there are no values.
+        wanted = dict(parse_qsl(request.query_string.decode("latin-1"))).get(SNAPSHOT.name)
+        if wanted is not None:
+            with suppress(SnapshotNotKept):
+                await self._pin(request, wanted)
+        books = await self._service.compute(partial(visible_books, request.snapshot, raw=request.raw))
         return ApiError(error.code, error.message, {**(error.details or {}), "available": list(books)})
 
     async def _resolve(self, request: Request) -> None:

@@ -37,6 +37,27 @@ def test_a_new_snapshot_is_served_without_restart_and_has_new_tags(tmp_path: Pat
         assert result.headers["etag"] != etag
 
 
+def test_a_missing_book_is_answered_with_those_of_the_requested_snapshot(tmp_path: Path) -> None:
+    def publish_trades(*books: str, day: int) -> str:
+        trades = {book: published.trades(book) for book in books}
+        return published.publish(
+            tmp_path, {"trades": trades}, sealed_at=f"2026-01-{day:02d}T00:00:00Z"
+        ).snapshot
+
+    first = publish_trades("long_short", "long_only", day=6)
+    publish_trades("long_only", day=7)
+    with running(tmp_path) as api:
+        token = api.key()
+        for query, books in (
+            ("", ["long_only"]),
+            (f"?snapshot={first}", ["long_short", "long_only"]),
+            (f"?snapshot={first}&limit=0", ["long_short", "long_only"]),
+            (f"?snapshot={'0' * 20}", ["long_only"]),
+        ):
+            error = api.json(f"{RUN}/trades{query}", token, 400)["error"]
+            assert (error["code"], error["details"]["available"]) == ("bad_request", books)
+
+
 def test_an_alpha_can_appear_and_disappear_beside_another(tmp_path: Path) -> None:
     published.publish(tmp_path, {"rebalances": published.rebalances()}, alpha_id="Test_other")
     with running(tmp_path) as api:
