@@ -250,7 +250,7 @@ def nwt_ic_score_panel(rows: Sources) -> Block | Unavailable:
     """
     if isinstance(rows.raw, Unavailable):
         return rows.raw
-    reason = without_returns(rows.raw.n_return_obs)
+    reason = without_returns(rows.raw)
     if reason is not None:
         return reason
     return _test(rows.raw.ic, source=COMPUTED, source_kind=DERIVED, signal=Signal.RAW.value)

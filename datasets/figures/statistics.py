@@ -92,26 +92,29 @@ def derive(statistic: Statistic, sources: Sources) -> float | Unavailable:
         part, measures = sources.cross_sections, FROM_CROSS_SECTIONS
     if isinstance(part, Unavailable):
         return part
-    absent = None if isinstance(part, Ledger) else without_returns(part.n_return_obs)
+    absent = None if isinstance(part, Ledger) else without_returns(part)
     return absent or measures[statistic.name](part)
 
 
-def without_returns(n_return_obs: Floats) -> Unavailable | None:
-    """Return the reason to withhold every figure when no week has a forward return.
+def without_returns(weeks: CrossSections | RawSignal) -> Unavailable | None:
+    """Return the reason to withhold every figure when no scored name has a forward return.
 
     Parameters
     ----------
-    n_return_obs : Floats, shape (n_weeks,)
-        Names with a signal and a forward return, by week.
+    weeks : CrossSections or RawSignal
+        Weekly figures of the signal in the window.
 
     Returns
     -------
     Unavailable or None
-        ``forward_returns_absent``; None if any week has a forward return, and for an empty series.
+        ``insufficient_data`` if no name has a score, else ``forward_returns_absent``; None if any scored name has a forward
+        return, and for a window without weeks.
     """
-    if n_return_obs.size and not n_return_obs.any():
-        return Unavailable("forward_returns_absent", "no forward return is known in the window")
-    return None
+    if not weeks.n_return_obs.size or weeks.n_return_obs.any():
+        return None
+    if not weeks.cohort_size.any():
+        return Unavailable("insufficient_data", "no name has a score in the window")
+    return Unavailable("forward_returns_absent", "no forward return is known in the window")
 
 
 Entry = dict[str, Any]

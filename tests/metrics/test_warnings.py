@@ -203,6 +203,21 @@ def test_forward_returns_absent() -> None:
     assert all("forward return" in x["withheld_reason"] for x in entries)
 
 
+def test_weeks_without_a_score_do_not_lack_forward_returns() -> None:
+    figures = without_returns(factories.run(sealed=None))
+    sections, none = figures.cross_sections, np.zeros(figures.cross_sections.date.size)
+    unscored = replace(sections, cohort_size=none, raw=replace(sections.raw, cohort_size=none))
+    deciles = factories.deciles(factories.cross_sections(weeks=0, pending=0))
+    answer = answer_metrics(replace(figures, cross_sections=unscored, deciles=deciles))
+    assert "forward_returns_absent" not in codes(answer)
+    assert codes(answer, "nwt.ic_score_panel") == {"insufficient_data"}
+    entries = [answer.data["core"]["ic"], *(x for y in answer.data["rank_ic"].values() for x in y.values())]
+    assert {x["value"] for x in entries} == {None}
+    assert {x["withheld_reason"] for x in entries} == {
+        "no value was sealed; no name has a score in the window"
+    }
+
+
 def test_insufficient_data() -> None:
     few = factories.run(
         cross_sections=factories.cross_sections(weeks=10, pending=1), ledger=factories.ledger(9)
