@@ -10,7 +10,7 @@ from typing import Any, Final
 from datasets.figures import rank_ic, ratios
 from datasets.figures.checks import NOTICED, CheckSummary, forward_returns_proven, named_alphas
 from datasets.figures.run_figures import CrossSections, Ledger, RawSignal, Records, SealedRecord, Sources
-from datasets.figures.series import SESSIONS_PER_YEAR, Floats, mean_or_null
+from datasets.figures.series import SESSIONS_PER_YEAR, mean_or_null
 from datasets.figures.unavailable import (
     ACCESS_LIMITED,
     BLOCK_ERROR,
