@@ -50,7 +50,7 @@ def list_alphas(root: str, as_json: bool) -> None:
 @_JSON
 def units(table: str | None, as_json: bool) -> None:
     """Print unit and meaning of every published column, or of those of one TABLE."""
-    from datasets.analysis import units as declared_units  # noqa: PLC0415 - as above
+    from datasets.units import units as declared_units  # noqa: PLC0415 - as above
 
     rows = [row for row in declared_units().to_dicts() if table in (None, row["table"])]
     if not rows:

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import math
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 import polars as pl
 
-from datasets.figures.price import Benchmark, price_curve
-from datasets.figures.series import FULL_HISTORY, Window, day
+from datasets.benchmark_prices import read_benchmark
+from datasets.figures.price import Benchmark
+from datasets.figures.series import FULL_HISTORY, Window
 from datasets.market_data import is_configured, read_symbols
 from datasets.snapshot import Snapshot
 from datasets.storage import open_storage
+from datasets.units import units
 from schemas.errors import KindNotPublished, SettingsError
 from schemas.market_data import USUAL_BENCHMARK
 from schemas.metrics.statistic import SOURCES
 from schemas.settings import SETTINGS
-from schemas.tables import PUBLISHED_TABLES
 from schemas.tables.sealed_metrics import SCOPES
 from schemas.warning_codes import CODES, by_member
 
@@ -240,7 +239,7 @@ class Alpha(Snapshot):
         KindNotPublished
             When the snapshot has no such book.
         """
-        return prices(self, market_data, symbol, book).curve
+        return read_benchmark(self, market_data, symbol, book).curve
 
     def exposures(
         self,
@@ -370,7 +369,7 @@ class Alpha(Snapshot):
             When a file is missing or damaged.
         """
         from datasets.figure_data import read_luck  # noqa: PLC0415 - slow to load beside the rest
-        from datasets.figures.luck import EVERYTHING, LuckQuery  # noqa: PLC0415 - as above
+        from datasets.figures.luck_evidence import EVERYTHING, LuckQuery  # noqa: PLC0415 - as above
         from datasets.figures.luck_trials import known_trials, with_deflated_sharpe  # noqa: PLC0415 - as above
         from datasets.figures.unavailable import MISSING_KIND, Unavailable  # noqa: PLC0415 - as above
 
@@ -427,131 +426,6 @@ class Alpha(Snapshot):
         Returns
         -------
         polars.DataFrame
-            Columns as in :func:`units`.
+            Columns as in :func:`datasets.units.units`.
         """
         return units(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """A benchmark over the sessions of a book.
-
-    Attributes
-    ----------
-    symbol : str
-        In upper case.
-    rows : polars.DataFrame
-        ``date``, ``close`` and ``price`` by session. The price is the adjusted close if every session has one, else the
-        close.
-    previous_date : datetime.date or None
-        Last day of the benchmark before the first session of the book; None when the market data have no earlier day.
-    previous : float
-        Price of that day, adjusted or not as in `rows`; NaN when the market data have no earlier day.
-    """
-
-    symbol: str
-    rows: pl.DataFrame
-    previous_date: dt.date | None
-    previous: float
-
-    @property
-    def curve(self) -> pl.DataFrame:
-        """Close, return, compounded return and drawdown by session, starting at the close before the first session."""
-        curve = price_curve(self.rows["price"].to_numpy(), self.previous)
-        names = ("period_return", "cumulative_return", "drawdown_pct")
-        computed = [pl.Series(name, getattr(curve, name), nan_to_null=True) for name in names]
-        return self.rows.select("date", "close").with_columns(computed)
-
-
-def prices(
-    run: Snapshot,
-    market_data: str | os.PathLike[str] | None,
-    symbol: str | None,
-    book: str,
-    window: Window = FULL_HISTORY,
-) -> Prices:
-    """Return a benchmark over the sessions of a book.
-
-    Parameters
-    ----------
-    run : Snapshot
-        The run with the book.
-    market_data : str, os.PathLike or None
-        As in :func:`datasets.market_data.read_symbols`.
-    symbol : str or None
-        One of the symbols of :func:`datasets.market_data.read_symbols`.
-    book : str
-        Name of the book.
-    window : Window
-        Days to include.
-
-    Returns
-    -------
-    Prices
-        Prices on the benchmark's days from the first to the last session.
-
-    Raises
-    ------
-    SettingsError
-        When market data are not configured, the symbol is missing, or a file breaks a rule.
-    """
-    (benchmark,) = read_symbols(market_data, (symbol,))
-    days = run.scan("equity_curve", book).filter(within(window)).select("date").collect()["date"]
-    rows = slice(0, 0) if days.is_empty() else Window(days[0], days[-1]).rows(benchmark.dates)
-    price, _ = benchmark.prices(rows)
-    columns = {"date": benchmark.dates[rows], "close": benchmark.close[rows], "price": price[rows]}
-    previous = float(price[rows.start - 1]) if rows.start else math.nan
-    previous_day = None if math.isnan(previous) else day(benchmark.dates, rows.start - 1)
-    return Prices(benchmark.symbol, pl.DataFrame(columns), previous_day, previous)
-
-
-def within(window: Window) -> pl.Expr:
-    """Return a Polars condition that ``date`` is within a window.
-
-    Parameters
-    ----------
-    window : Window
-        Days, both ends included.
-
-    Returns
-    -------
-    polars.Expr
-        A boolean expression.
-    """
-    condition = pl.lit(True)
-    if window.first is not None:
-        condition &= pl.col("date") >= window.first
-    return condition if window.last is None else condition & (pl.col("date") <= window.last)
-
-
-def units(run: Snapshot | None = None) -> pl.DataFrame:
-    """Return the type, unit and meaning of every column.
-
-    Parameters
-    ----------
-    run : Snapshot or None
-        Run whose columns to describe; None for every declared column.
-
-    Returns
-    -------
-    polars.DataFrame
-        One row per column: ``table``, ``column``, ``type``, ``unit``, ``nullable``, ``raw`` (whether it requires raw-book
-        access) and ``meaning``.
-    """
-    rows = [
-        (
-            table.name,
-            column.name,
-            column.type.value,
-            column.unit.value,
-            column.nullable,
-            column.raw,
-            column.meaning,
-        )
-        for table in PUBLISHED_TABLES.values()
-        for column in table.published_columns
-        if run is None or column.name in run.columns(table.name)
-    ]
-    names = ["table", "column", "type", "unit", "nullable", "raw", "meaning"]
-    types = {name: pl.Boolean if name in {"nullable", "raw"} else pl.String for name in names}
-    return pl.DataFrame(rows, schema=types, orient="row")

@@ -11,6 +11,7 @@ import orjson
 import polars as pl
 
 from datasets.disk import raise_disk_error
+from datasets.figures.series import Window
 from datasets.figures.unavailable import MISSING_KIND, Unavailable
 from datasets.figures.withheld import withheld_payload
 from datasets.layout import DESCRIPTION, MANIFEST, figures_path, snapshot_path
@@ -348,3 +349,22 @@ class Snapshot:
             return figures
         message = f"the run holds no {LEDGER.kind} of this book"
         return withheld_payload(payload, Unavailable(MISSING_KIND, message, LEDGER.kind), **labels)
+
+
+def in_window(window: Window) -> pl.Expr:
+    """Return a Polars condition that ``date`` is within a window.
+
+    Parameters
+    ----------
+    window : Window
+        Days, both ends included.
+
+    Returns
+    -------
+    polars.Expr
+        A boolean expression.
+    """
+    condition = pl.lit(True)
+    if window.first is not None:
+        condition &= pl.col("date") >= window.first
+    return condition if window.last is None else condition & (pl.col("date") <= window.last)

@@ -10,13 +10,14 @@ from typing import Final
 
 import numpy as np
 
-from datasets.analysis import Alpha, within
+from datasets.analysis import Alpha
 from datasets.comparison import ComparisonQuery, Matrix, correlate, read_returns
 from datasets.figures.daily_returns import between_common_closes
 from datasets.figures.ratios import FIGURES, book_figures, equal_weight
 from datasets.figures.series import FULL_HISTORY, Floats, Window
 from datasets.figures.unavailable import Unavailable
 from datasets.report.content import Content, withheld
+from datasets.snapshot import in_window
 
 COMBINED: Final = "Equal-weight book"
 """Name of the equal-weight book."""
@@ -61,7 +62,7 @@ def together(runs: Sequence[Alpha], book: str, window: Window = FULL_HISTORY) ->
     no_ledger = [run.alpha_id for run in runs if not run.has_rows("equity_curve", book)]
     if no_ledger:
         return withheld(f"{', '.join(no_ledger)} sealed no daily ledger of {book}")
-    frames = [run.returns(book).filter(within(window)) for run in runs]
+    frames = [run.returns(book).filter(in_window(window)) for run in runs]
     indebted = [run.alpha_id for run, x in zip(runs, frames, strict=True) if x["period_return"].null_count()]
     if indebted:
         return withheld(f"{', '.join(indebted)}: sessions that open with equity not above 0 have no return")

@@ -8,13 +8,13 @@ from typing import Any, Final
 import polars as pl
 import polars.selectors as cs
 
-from datasets import analysis
 from datasets.analysis import Alpha
 from datasets.audit import Reader, audit_entries, verdict
+from datasets.benchmark_prices import read_benchmark
 from datasets.figures.equity import equity_curve, equity_summary
 from datasets.figures.price import price_summary
 from datasets.figures.series import FULL_HISTORY, Floats, Window
-from datasets.snapshot import Snapshot
+from datasets.snapshot import Snapshot, in_window
 from schemas.errors import SettingsError
 from schemas.warning_codes import CODES
 
@@ -140,7 +140,7 @@ def equity(run: Snapshot, book: str, window: Window) -> Content:
     """Return the equity curve of a book as columns, and its summary."""
     if not run.has_rows("equity_curve", book):
         return withheld(NO_LEDGER)
-    rows = run.scan("equity_curve", book).filter(analysis.within(window)).collect()
+    rows = run.scan("equity_curve", book).filter(in_window(window)).collect()
     if rows.is_empty():
         return withheld(NO_SESSION)
     starting, ending = _floats(rows, "starting_equity"), _floats(rows, "ending_equity")
@@ -206,9 +206,7 @@ def weekly(run: Snapshot, test: Content | None, window: Window) -> Content:
     """
     if not run.has_rows("weekly_signal"):
         return withheld("the run sealed no weekly cross-sections")
-    rows = (
-        run.scan("weekly_signal").filter(analysis.within(window)).select("date", "ic").drop_nulls().collect()
-    )
+    rows = run.scan("weekly_signal").filter(in_window(window)).select("date", "ic").drop_nulls().collect()
     if rows.is_empty():
         return withheld("no week has both scores and forward returns")
     return {
@@ -247,9 +245,9 @@ def benchmark(
         return withheld("no market data was given (--market-data)")
     if not run.has_rows("equity_curve", book):
         return withheld("the run sealed no daily ledger whose sessions it could be shown over")
-    if run.scan("equity_curve", book).filter(analysis.within(window)).head(1).collect().is_empty():
+    if run.scan("equity_curve", book).filter(in_window(window)).head(1).collect().is_empty():
         return withheld(NO_SESSION)
-    prices = analysis.prices(run, market_data, symbol, book, window)
+    prices = read_benchmark(run, market_data, symbol, book, window)
     rows = prices.rows
     if rows.is_empty():
         return withheld(f"the market data hold no price of {prices.symbol} in the sessions of the run")
@@ -268,7 +266,7 @@ def names(run: Snapshot, book: str, window: Window) -> Content:
     if not run.has_rows("pnl", book):
         return withheld("the run sealed no profit and loss by name of this book")
     money = ("net_pnl", "market_pnl", "execution_cost", "borrow_cashflow")
-    rows = run.scan("pnl", book).filter(analysis.within(window)).select("symbol", *money).collect()
+    rows = run.scan("pnl", book).filter(in_window(window)).select("symbol", *money).collect()
     if rows.is_empty():
         return withheld(NO_SESSION)
     # Sum each name separately, because the last digits of grouped sums vary from call to call.
@@ -289,7 +287,7 @@ def holdings(run: Snapshot, book: str, window: Window) -> Content:
     """Return the largest positions of a book at its last close with positions."""
     if not run.has_rows("positions", book):
         return withheld("the run sealed no positions of this book")
-    positions = run.scan("positions", book).filter(analysis.within(window))
+    positions = run.scan("positions", book).filter(in_window(window))
     rows = positions.filter(pl.col("date") == pl.col("date").max()).collect()
     if rows.is_empty():
         return withheld("the book held no position in the window")

@@ -1,0 +1,91 @@
+"""Prices of a benchmark over the sessions of a run."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from datasets.figures.price import price_curve
+from datasets.figures.series import FULL_HISTORY, Window, day
+from datasets.market_data import read_symbols
+from datasets.snapshot import Snapshot, in_window
+
+if TYPE_CHECKING:
+    import datetime as dt
+    import os
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkPrices:
+    """A benchmark over the sessions of a book.
+
+    Attributes
+    ----------
+    symbol : str
+        In upper case.
+    rows : polars.DataFrame
+        ``date``, ``close`` and ``price`` by session. The price is the adjusted close if every session has one, else the
+        close.
+    previous_date : datetime.date or None
+        Last day of the benchmark before the first session of the book; None when the market data have no earlier day.
+    previous : float
+        Price of that day, adjusted or not as in `rows`; NaN when the market data have no earlier day.
+    """
+
+    symbol: str
+    rows: pl.DataFrame
+    previous_date: dt.date | None
+    previous: float
+
+    @property
+    def curve(self) -> pl.DataFrame:
+        """Close, return, compounded return and drawdown by session, starting at the close before the first session."""
+        curve = price_curve(self.rows["price"].to_numpy(), self.previous)
+        names = ("period_return", "cumulative_return", "drawdown_pct")
+        computed = [pl.Series(name, getattr(curve, name), nan_to_null=True) for name in names]
+        return self.rows.select("date", "close").with_columns(computed)
+
+
+def read_benchmark(
+    run: Snapshot,
+    market_data: str | os.PathLike[str] | None,
+    symbol: str | None,
+    book: str,
+    window: Window = FULL_HISTORY,
+) -> BenchmarkPrices:
+    """Read a benchmark over the sessions of a book.
+
+    Parameters
+    ----------
+    run : Snapshot
+        The run with the book.
+    market_data : str, os.PathLike or None
+        As in :func:`datasets.market_data.read_symbols`.
+    symbol : str or None
+        One of the symbols of :func:`datasets.market_data.read_symbols`.
+    book : str
+        Name of the book.
+    window : Window
+        Days to include.
+
+    Returns
+    -------
+    BenchmarkPrices
+        Prices on the benchmark's days from the first to the last session.
+
+    Raises
+    ------
+    SettingsError
+        When market data are not configured, the symbol is missing, or a file breaks a rule.
+    """
+    (benchmark,) = read_symbols(market_data, (symbol,))
+    days = run.scan("equity_curve", book).filter(in_window(window)).select("date").collect()["date"]
+    rows = slice(0, 0) if days.is_empty() else Window(days[0], days[-1]).rows(benchmark.dates)
+    price, _ = benchmark.prices(rows)
+    columns = {"date": benchmark.dates[rows], "close": benchmark.close[rows], "price": price[rows]}
+    previous = float(price[rows.start - 1]) if rows.start else math.nan
+    previous_day = None if math.isnan(previous) else day(benchmark.dates, rows.start - 1)
+    return BenchmarkPrices(benchmark.symbol, pl.DataFrame(columns), previous_day, previous)
