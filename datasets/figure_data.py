@@ -8,16 +8,8 @@ from typing import Any, Final, Protocol, TypeVar
 import polars as pl
 
 from datasets.figures.checks import CheckSummary
-from datasets.figures.luck import (
-    EVERYTHING,
-    LUCK,
-    NO_TRIALS,
-    Evidence,
-    Luck,
-    LuckQuery,
-    TrialReturns,
-    measure,
-)
+from datasets.figures.luck import LUCK, Luck, measure
+from datasets.figures.luck_evidence import EVERYTHING, NO_TRIALS, Evidence, LuckQuery, TrialReturns
 from datasets.figures.luck_trials import searched_combinations
 from datasets.figures.panel import WeeklyDeciles
 from datasets.figures.run_figures import (

@@ -13,6 +13,7 @@ from datasets.figures.bands import LEDGER_FIGURES, WEEKLY_FIGURES, ledger_bands,
 from datasets.figures.bootstrap import LEVEL, SAMPLES, Band, Bands, make_seed, resample
 from datasets.figures.data_snooping import DataSnooping, data_snooping
 from datasets.figures.equity import period_returns, solvent_returns
+from datasets.figures.luck_evidence import Evidence, LuckQuery, TrialReturns
 from datasets.figures.overfitting import (
     EffectiveTrials,
     Overfitting,
@@ -23,12 +24,9 @@ from datasets.figures.overfitting import (
 )
 from datasets.figures.run_figures import Ledger
 from datasets.figures.series import (
-    FULL_HISTORY,
     SESSIONS_PER_YEAR,
-    Dates,
     Floats,
     Matrix,
-    Window,
     cut,
     measured,
     sessions_per_year,
@@ -39,7 +37,7 @@ from datasets.figures.sharpe import (
     probabilistic_sharpe,
     sharpe_moments,
 )
-from datasets.figures.unavailable import ACCESS_LIMITED, MISSING_KIND, Figure, Unavailable
+from datasets.figures.unavailable import ACCESS_LIMITED, Figure, Unavailable
 from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER, Source
 from schemas.tables.books import CONDITIONED_BOOKS
 
@@ -54,75 +52,12 @@ MAX_TESTED: Final = 1000
 TOO_MANY_TRIALS: Final = Unavailable(
     "insufficient_data", f"the run sealed more than {MAX_TESTED} trials, too many to be compared here"
 )
-NO_TRIALS: Final = Unavailable(MISSING_KIND, "the run sealed no returns of its trials")
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """The inputs of luck figures, for any window and key.
-
-    Attributes
-    ----------
-    alpha_id : str
-        Id of the alpha, which seeds the random numbers.
-    ledger : Ledger or Unavailable
-        Sessions of the book, or the reason why there are none.
-    weekly : tuple of (Dates, Floats), each of shape (n_weeks,), or Unavailable
-        Rebalance dates, ascending, and the IC of each, NaN for null; or the reason why there are none.
-    searched : int or None
-        Number of combinations of search values in the description; None when it names none.
-    trials : TrialReturns or Unavailable
-        Returns of the trials, or the reason why there are none.
-    """
-
-    alpha_id: str
-    ledger: Ledger | Unavailable
-    weekly: tuple[Dates, Floats] | Unavailable
-    searched: int | None
-    trials: TrialReturns | Unavailable
-
-
-@dataclass(frozen=True, slots=True)
-class TrialReturns:
-    """The daily returns of every trial.
-
-    Attributes
-    ----------
-    date : Dates, shape (n_days,)
-        Ascending.
-    returns : Matrix, shape (n_days, n_trials)
-        Fractions, without NaN; trials in the order of their names.
-    """
-
-    date: Dates
-    returns: Matrix
 
 
 LUCK: Final = "luck"
 """Name of the snapshot's document with the luck figures of the complete run, by book."""
 SEALED_BOOKS: Final = CONDITIONED_BOOKS
 """Books whose figures are in that document; those of raw books are computed on request."""
-EVERYTHING: Final = frozenset({LEDGER.endpoint, CROSS_SECTIONS.endpoint})
-"""Endpoints that a key must be allowed to call to see all figures."""
-
-
-@dataclass(frozen=True, slots=True)
-class LuckQuery:
-    """The parameters of a luck request, except its trials.
-
-    Attributes
-    ----------
-    book : str
-        Name of the book.
-    may_call : frozenset of str
-        Registry ids of the endpoints the key may call, among those that serve the evidence.
-    window : Window
-        Days to measure.
-    """
-
-    book: str
-    may_call: frozenset[str]
-    window: Window = FULL_HISTORY
 
 
 @dataclass(frozen=True, slots=True)

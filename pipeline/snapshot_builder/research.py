@@ -12,7 +12,8 @@ import polars as pl
 from datasets.figure_data import read_evidence
 from datasets.figures.concentration import concentration
 from datasets.figures.costs import Flows, costs
-from datasets.figures.luck import EVERYTHING, LUCK, SEALED_BOOKS, LuckQuery, measure
+from datasets.figures.luck import LUCK, SEALED_BOOKS, measure
+from datasets.figures.luck_evidence import EVERYTHING, LuckQuery
 from datasets.figures.risk import risk
 from datasets.figures.series import Dates, Floats, observed
 from datasets.figures.signal import DeliveredSignal, signal_quality

@@ -12,7 +12,7 @@ from datasets.alpha_columns import Columns
 from datasets.figure_data import read_ledger, read_luck, read_weekly_ic
 from datasets.figures.bootstrap import make_seed
 from datasets.figures.exposures import Factors, explain
-from datasets.figures.luck import LuckQuery
+from datasets.figures.luck_evidence import LuckQuery
 from datasets.figures.luck_trials import DESCRIPTION, ReadableRuns, known_trials, with_deflated_sharpe
 from datasets.figures.price import Benchmark
 from datasets.figures.regimes import measure

@@ -13,7 +13,8 @@ import pytest
 
 import datasets
 from datasets.figure_data import read_evidence, read_luck
-from datasets.figures.luck import EVERYTHING, LUCK, SEALED_BOOKS, Luck, LuckQuery, measure
+from datasets.figures.luck import LUCK, SEALED_BOOKS, Luck, measure
+from datasets.figures.luck_evidence import EVERYTHING, LuckQuery
 from datasets.figures.series import Window
 from datasets.figures.withheld import settle
 from datasets.layout import figures_path, snapshot_path
