@@ -159,25 +159,25 @@ def _cross_sections(
     sizes, targets, kept = [], [], []
     seen_days, measured = np.empty(0, np.int64), []
     for part in read("decisions", ("date", "symbol", *values, *instants)):
-        rows, runs = part["decisions"], part.runs("decisions", ("date",))
-        own, days_of_runs = symbols.codes(part.symbols("decisions")), to_days(runs.heads["date"])
+        rows, ranges = part["decisions"], part.row_ranges("decisions", ("date",))
+        own, days_of_ranges = symbols.codes(part.symbols("decisions")), to_days(ranges.heads["date"])
         seen = np.concatenate([seen, np.zeros(max(0, symbols.width - seen.size), np.bool_)])
         seen[own] = True
-        sizes.append((days_of_runs, runs.lengths))
+        sizes.append((days_of_ranges, ranges.lengths))
         by_name = {name: rows[name].cast(pl.Float64).to_numpy() for name in values}
         if _WEIGHT in by_name:
-            targets.append(np.add.reduceat(np.nan_to_num(np.abs(by_name[_WEIGHT])), runs.starts))
+            targets.append(np.add.reduceat(np.nan_to_num(np.abs(by_name[_WEIGHT])), ranges.starts))
         by_name |= {name: rows[name].cast(pl.Int64).fill_null(NEVER).to_numpy() for name in instants}
         # A name that is among the first 64 of all names is also among the first 64 of those seen so far.
         first = np.zeros(seen.size, np.bool_)
         first[symbols.first(seen)] = True
         chosen = np.flatnonzero(first[own])
-        day_of_row = np.repeat(days_of_runs, runs.lengths)
+        day_of_row = np.repeat(days_of_ranges, ranges.lengths)
         kept.append([day_of_row[chosen], own[chosen], *(column[chosen] for column in by_name.values())])
         if "forward_return" in values:
             # The same holds for days.
-            seen_days = np.union1d(seen_days, days_of_runs)
-            some = expanded(runs, np.flatnonzero(np.isin(days_of_runs, _first_days(seen_days))))[1]
+            seen_days = np.union1d(seen_days, days_of_ranges)
+            some = expanded(ranges, np.flatnonzero(np.isin(days_of_ranges, _first_days(seen_days))))[1]
             measured.append(
                 [
                     day_of_row[some],

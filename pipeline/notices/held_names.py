@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Floats
 from pipeline.notices.rows import Symbols, expanded, place_in, to_days
-from pipeline.reconciliation.tables import Runs
+from pipeline.reconciliation.row_ranges import RowRanges
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ class HeldNames:
         self._held = np.zeros(0, np.bool_)
         self._parts: list[tuple[Integers, Integers, Floats, Floats]] = []
 
-    def add(self, runs: Runs, codes: NDArray[np.uint32], positions: pl.DataFrame) -> None:
+    def add(self, ranges: RowRanges, codes: NDArray[np.uint32], positions: pl.DataFrame) -> None:
         """Add the rows of a part."""
-        run, rows = expanded(runs, np.flatnonzero((runs.heads["book"] == self._book).to_numpy()))
+        row_range, rows = expanded(ranges, np.flatnonzero((ranges.heads["book"] == self._book).to_numpy()))
         own = codes[rows]
         unseen = max(0, self.symbols.width - self._held.size)
         self._held = np.concatenate([self._held, np.zeros(unseen, np.bool_)])
@@ -83,7 +83,7 @@ class HeldNames:
         first = np.zeros(self._held.size, np.bool_)
         first[self.symbols.first(self._held)] = True
         chosen = np.flatnonzero(first[own])
-        rows, day = rows[chosen], to_days(runs.heads["date"])[run[chosen]]
+        rows, day = rows[chosen], to_days(ranges.heads["date"])[row_range[chosen]]
         quantity, marks = (positions[name].to_numpy()[rows] for name in ("quantity", "mark_price"))
         self._parts.append((day, own[chosen].astype(np.int64), marks, quantity))
 

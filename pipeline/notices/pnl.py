@@ -93,7 +93,7 @@ def sample_pnl(
     wanted = (*SESSION, "symbol", "market_pnl", "borrow_cashflow", *adjustments)
     for part in read("pnl", wanted) if columns and (books or adjustments) else ():
         pnl, codes = part["pnl"], symbols.codes(part.symbols("pnl"))
-        some = select_rows(part.runs("pnl"), books, "date", sampled)
+        some = select_rows(part.row_ranges("pnl"), books, "date", sampled)
         cells.append(some.cells(codes))
         borrow.append(pnl["borrow_cashflow"].to_numpy()[some.rows])
         if adjustments:

@@ -19,7 +19,9 @@ from pipeline.notices.panel import NEVER, Span
 from pipeline.notices.pnl import sample_pnl
 from pipeline.notices.probe import MAX_DAYS, NO_SAMPLE, Sample, days_by_digest, period
 from pipeline.notices.rows import ReadColumns, Symbols, expanded, place_in, select_rows, to_days
-from pipeline.reconciliation.tables import FILLS, SESSION, Runs, fill_instants
+from pipeline.reconciliation.fills import FILLS, fill_instants
+from pipeline.reconciliation.row_ranges import RowRanges
+from pipeline.reconciliation.tables import SESSION
 from schemas.notices import BASIS_POINTS
 from schemas.tables.books import (
     ADJUSTING,
@@ -207,12 +209,12 @@ def _fills(
     The columns are as sealed, with the ``code`` of the symbol, the index of the ``book``, the days ``day`` and ``decided``, and
     whether the fill is ``later`` than the first fills of its decision.
     """
-    parts = [part.runs("trades", FILLS) for part in read("trades", FILLS)]
-    heads = pl.concat([runs.heads for runs in parts])
+    parts = [part.row_ranges("trades", FILLS) for part in read("trades", FILLS)]
+    heads = pl.concat([ranges.heads for ranges in parts])
     own = heads["book"].is_in(books).to_numpy()
     distinct, place = np.unique(to_days(heads["timestamp"])[own], return_inverse=True)
     number = np.bincount(
-        place, weights=np.concatenate([runs.lengths for runs in parts])[own], minlength=distinct.size
+        place, weights=np.concatenate([ranges.lengths for ranges in parts])[own], minlength=distinct.size
     )
     order = days_by_digest(distinct)
     enough = max(MAX_DAYS, 1 + int(np.searchsorted(np.cumsum(number[order]), _SAMPLED_FILLS)))
@@ -223,12 +225,12 @@ def _fills(
     decisions, first = _first_days(heads)
     sampled: list[list[Any]] = []
     for part in read("trades", (*FILLS, "symbol", *_FILL, _REASON)):
-        runs, rows = part.runs("trades", FILLS), part["trades"]
+        ranges, rows = part.row_ranges("trades", FILLS), part["trades"]
         codes = symbols.codes(part.symbols("trades"))
-        mids.add(runs, codes, rows["mid_price"].to_numpy())
+        mids.add(ranges, codes, rows["mid_price"].to_numpy())
         if books:
-            some = select_rows(runs, books, "timestamp", chosen)
-            decided = to_days(runs.heads["decision_at"])[some.run]
+            some = select_rows(ranges, books, "timestamp", chosen)
+            decided = to_days(ranges.heads["decision_at"])[some.row_range]
             values = [rows[name].to_numpy()[some.rows] for name in _FILL]
             reason = rows[_REASON].gather(some.rows)
             growth = reason.replace_strict(_GROWTH, default=np.nan, return_dtype=pl.Float64).to_numpy()
@@ -281,19 +283,19 @@ class _Mids:
         self._row[panel.codes] = np.arange(panel.codes.size)
         self._mids = np.full((panel.codes.size, self._instants.size), np.nan)
 
-    def add(self, runs: Runs, codes: NDArray[np.uint32], prices: Floats) -> None:
+    def add(self, ranges: RowRanges, codes: NDArray[np.uint32], prices: Floats) -> None:
         """Add fills, except those of raw books and settlements, which have no market."""
         if not self._mids.size:
             return
-        column, wanted = place_in(runs.heads["timestamp"].cast(pl.Int64).to_numpy(), self._instants)
-        book = runs.heads["book"]
+        column, wanted = place_in(ranges.heads["timestamp"].cast(pl.Int64).to_numpy(), self._instants)
+        book = ranges.heads["book"]
         traded = ~(book.str.starts_with(RAW_PREFIX) | book.str.ends_with(SETTLEMENTS)).to_numpy()
-        run, rows = expanded(runs, np.flatnonzero(traded & wanted))
+        row_range, rows = expanded(ranges, np.flatnonzero(traded & wanted))
         inside = codes[rows] < self._row.size
-        run, rows = run[inside], rows[inside]
+        row_range, rows = row_range[inside], rows[inside]
         row = self._row[codes[rows]]
         known = row >= 0
-        self._mids[row[known], column[run[known]]] = prices[rows[known]]
+        self._mids[row[known], column[row_range[known]]] = prices[rows[known]]
 
     def span(self, left_out: Flags, *, adjusted: bool) -> Span:
         """Return the mids at entry and maturity; the entry mids of names `left_out` are NaN."""
@@ -321,9 +323,9 @@ def _marks(
     parts, shorts, notional, symbols = [], [], [], held_names.symbols
     for part in read("positions", (*SESSION, "symbol", "quantity", "mark_price")):
         positions, codes = part["positions"], symbols.codes(part.symbols("positions"))
-        runs = part.runs("positions")
-        held_names.add(runs, codes, positions)
-        some = select_rows(runs, books, "date", days)
+        ranges = part.row_ranges("positions")
+        held_names.add(ranges, codes, positions)
+        some = select_rows(ranges, books, "date", days)
         quantity, price = (positions[name].to_numpy()[some.rows] for name in ("quantity", "mark_price"))
         parts.append((some.day, codes[some.rows], price))
         sold = (quantity < 0) & np.isin(some.day, sampled)

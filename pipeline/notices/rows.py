@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Flags
 from pipeline.notices.probe import MAX_NAMES, name_digest
-from pipeline.reconciliation.tables import CodedSymbols, Runs, Tables
+from pipeline.reconciliation.row_ranges import RowRanges
+from pipeline.reconciliation.tables import CodedSymbols, Tables
 
 ReadColumns = Callable[[str, tuple[str, ...]], Iterable[Tables]]
 """Yields a table with at least the given columns, in parts that share their symbol numbers; one part if it is in memory."""
@@ -47,10 +48,10 @@ def place_in(values: Integers, ascending: Integers) -> tuple[Integers, Flags]:
 
 @dataclass(frozen=True, slots=True)
 class BookRows:
-    """Selected rows of a table, with their run, the index of their book in the selection, and their day."""
+    """Selected rows of a table: numbers, row ranges, indices of their books in the selection, and days."""
 
     rows: Integers
-    run: Integers
+    row_range: Integers
     book: Integers
     day: Integers
 
@@ -61,20 +62,22 @@ class BookRows:
         )
 
 
-def select_rows(runs: Runs, books: list[str], moment: str, days: Integers) -> BookRows:
+def select_rows(ranges: RowRanges, books: list[str], moment: str, days: Integers) -> BookRows:
     """Return the rows of some books on some days; `days` ascends."""
-    day = to_days(runs.heads[moment])
+    day = to_days(ranges.heads[moment])
     places = {book: place for place, book in enumerate(books)}
-    book = runs.heads["book"].replace_strict(places, default=-1, return_dtype=pl.Int64).to_numpy()
-    run, rows = expanded(runs, np.flatnonzero((book >= 0) & place_in(day, days)[1]))
-    return BookRows(rows, run, book[run], day[run])
+    book = ranges.heads["book"].replace_strict(places, default=-1, return_dtype=pl.Int64).to_numpy()
+    row_range, rows = expanded(ranges, np.flatnonzero((book >= 0) & place_in(day, days)[1]))
+    return BookRows(rows, row_range, book[row_range], day[row_range])
 
 
-def expanded(runs: Runs, chosen: Integers) -> tuple[Integers, Integers]:
-    """Return the run of each row of some runs, and the rows."""
-    length = runs.lengths[chosen]
-    run = np.repeat(chosen, length)
-    return run, np.arange(run.size) + np.repeat(runs.starts[chosen] - np.cumsum(length) + length, length)
+def expanded(ranges: RowRanges, chosen: Integers) -> tuple[Integers, Integers]:
+    """Return the range of each row of some ranges, and the rows."""
+    length = ranges.lengths[chosen]
+    row_range = np.repeat(chosen, length)
+    return row_range, np.arange(row_range.size) + np.repeat(
+        ranges.starts[chosen] - np.cumsum(length) + length, length
+    )
 
 
 class Symbols:

@@ -21,18 +21,18 @@ BLOCK_CELLS: Final = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """Positions of a table's rows on the grid, by runs of adjacent rows of one session.
+    """Positions of a table's rows on the grid, by ranges of adjacent rows of one session.
 
     Attributes
     ----------
-    session : Codes, shape (n_runs,)
-        Session of each run, in the order of the table; negative where the grid has no such session.
-    starts : Codes, shape (n_runs + 1,)
-        First row of each run, followed by the number of rows.
+    session : Codes, shape (n_ranges,)
+        Session of each range, in the order of the table; negative where the grid has no such session.
+    starts : Codes, shape (n_ranges + 1,)
+        First row of each range, followed by the number of rows.
     symbol : Symbols, shape (n_rows,)
         Column of the grid of each row.
-    ascending : Codes, shape (n_runs,)
-        Runs by session, in the order of the table within a session.
+    ascending : Codes, shape (n_ranges,)
+        Ranges by session, in the order of the table within a session.
     """
 
     session: Codes
@@ -46,8 +46,8 @@ class Cells:
 
         Parameters
         ----------
-        session, lengths : Codes, shape (n_runs,)
-            Session and number of rows of each run.
+        session, lengths : Codes, shape (n_ranges,)
+            Session and number of rows of each range.
         symbol : Symbols, shape (n_rows,)
             Column of the grid of each row.
 
@@ -75,8 +75,8 @@ class Cells:
             Session of each row.
         """
         low, high = np.searchsorted(self.session, (start, stop), sorter=self.ascending)
-        runs = self.ascending[low:high]
-        return self._rows(runs), np.repeat(self.session[runs], self._lengths(runs))
+        ranges = self.ascending[low:high]
+        return self._rows(ranges), np.repeat(self.session[ranges], self._lengths(ranges))
 
     def of_sessions(self, sessions: Codes) -> tuple[Rows, Codes]:
         """Select the rows of given sessions.
@@ -96,19 +96,19 @@ class Cells:
         low, high = (
             np.searchsorted(self.session, sessions, side, sorter=self.ascending) for side in ("left", "right")
         )
-        runs = self.ascending[_ranges(low, high - low)]
+        ranges = self.ascending[_ranges(low, high - low)]
         place = np.repeat(np.arange(sessions.size), high - low)
-        return self._rows(runs), np.repeat(place, self._lengths(runs))
+        return self._rows(ranges), np.repeat(place, self._lengths(ranges))
 
-    def _lengths(self, runs: Codes) -> Codes:
-        return self.starts[runs + 1] - self.starts[runs]
+    def _lengths(self, ranges: Codes) -> Codes:
+        return self.starts[ranges + 1] - self.starts[ranges]
 
-    def _rows(self, runs: Codes) -> Rows:
-        if not runs.size:
+    def _rows(self, ranges: Codes) -> Rows:
+        if not ranges.size:
             return slice(0, 0)
-        if np.all(runs[1:] == runs[:-1] + 1):
-            return slice(int(self.starts[runs[0]]), int(self.starts[runs[-1] + 1]))
-        return _ranges(self.starts[runs], self._lengths(runs))
+        if np.all(ranges[1:] == ranges[:-1] + 1):
+            return slice(int(self.starts[ranges[0]]), int(self.starts[ranges[-1] + 1]))
+        return _ranges(self.starts[ranges], self._lengths(ranges))
 
 
 def _ranges(first: Codes, size: Codes) -> Codes:
@@ -195,8 +195,8 @@ def reduced_by_session(
         Binary, such as :data:`numpy.add`.
     values : Floats, shape (n_rows,)
         One value per row.
-    session, lengths : Codes, shape (n_runs,)
-        Session, negative for none, and number of rows of each run.
+    session, lengths : Codes, shape (n_ranges,)
+        Session, negative for none, and number of rows of each range.
     sessions : int
         Number of sessions.
 
@@ -302,116 +302,4 @@ def _block(start: int, compared: Flags, symbols: int, keys: Keys) -> Block:
         {name: place for (name, shifted), place in places.items() if not shifted},
         {name: place for (name, shifted), place in places.items() if shifted},
         compared,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Gaps:
-    """Cells in which two figures differ, by session and symbol.
-
-    Attributes
-    ----------
-    session, symbol : Codes, shape (n_gaps,)
-        Row and column of the grid.
-    expected, actual : Floats, shape (n_gaps,)
-        Value that follows from the other tables, and sealed value.
-    parts : Mapping[str, Floats]
-        Name -> term of the expected value, shape (n_gaps,).
-    """
-
-    session: Codes
-    symbol: Codes
-    expected: Floats
-    actual: Floats
-    parts: Mapping[str, Floats]
-
-    @property
-    def size(self) -> int:
-        """Number of cells."""
-        return int(self.session.size)
-
-
-def gaps_in(block: Block, wrong: Flags, expected: Floats, actual: Floats, **parts: Floats) -> Gaps | None:
-    """Select the differing cells of a block in compared sessions.
-
-    Parameters
-    ----------
-    block : Block
-        Block to select from.
-    wrong : Flags, shape (n_cells,)
-        Whether the two values differ.
-    expected, actual : Floats, shape (n_cells,)
-        Value that follows from the other tables, and sealed value.
-    **parts : Floats, shape (n_cells,)
-        Terms of the expected value.
-
-    Returns
-    -------
-    Gaps or None
-        None if no compared cell differs.
-    """
-    if not wrong.any():
-        return None
-    at = np.flatnonzero(wrong & block.compared[block.session])
-    session, symbol = np.divmod(block.keys[at], block.symbols)
-    return (
-        None
-        if not at.size
-        else Gaps(
-            session + block.start,
-            symbol,
-            expected[at],
-            actual[at],
-            {name: values[at] for name, values in parts.items()},
-        )
-    )
-
-
-def gaps_on(sessions: Codes, wrong: Flags, expected: Floats, actual: Floats, **parts: Floats) -> Gaps | None:
-    """Select the differing cells of matrices with one row per session.
-
-    Parameters
-    ----------
-    sessions : Codes, shape (n_sessions,)
-        Session of each row.
-    wrong : Flags, shape (n_sessions, n_symbols)
-        Whether the two values differ.
-    expected, actual : Floats, shape (n_sessions, n_symbols)
-        Value that follows from the other tables, and sealed value.
-    **parts : Floats, shape (n_sessions, n_symbols)
-        Terms of the expected value.
-
-    Returns
-    -------
-    Gaps or None
-        None if no cell differs.
-    """
-    if not wrong.any():
-        return None
-    row, symbol = np.nonzero(wrong)
-    at_gaps = {name: values[row, symbol] for name, values in parts.items()}
-    return Gaps(sessions[row], symbol, expected[row, symbol], actual[row, symbol], at_gaps)
-
-
-def joined(blocks: list[Gaps]) -> Gaps | None:
-    """Concatenate the gaps of several blocks.
-
-    Parameters
-    ----------
-    blocks : list of Gaps
-        With equal names of parts.
-
-    Returns
-    -------
-    Gaps or None
-        None for an empty list.
-    """
-    if not blocks:
-        return None
-    return Gaps(
-        session=np.concatenate([gaps.session for gaps in blocks]),
-        symbol=np.concatenate([gaps.symbol for gaps in blocks]),
-        expected=np.concatenate([gaps.expected for gaps in blocks]),
-        actual=np.concatenate([gaps.actual for gaps in blocks]),
-        parts={name: np.concatenate([gaps.parts[name] for gaps in blocks]) for name in blocks[0].parts},
     )

@@ -12,60 +12,24 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from pipeline.reconciliation.fills import fill_sessions
+from pipeline.reconciliation.gaps import Gaps
 from pipeline.reconciliation.grid import (
     Block,
     Cells,
     Codes,
     Flags,
     Floats,
-    Gaps,
     Symbols,
     blocks,
     reduced_by_session,
 )
+from pipeline.reconciliation.row_ranges import RowRanges, find_row_ranges
 from pipeline.seal.declared_differences import DeclaredDifferences
-from schemas.tables.books import base_book
 
 SESSION = ("book", "date")
 """Key of a session of a book."""
-FILLS: Final = ("book", "timestamp", "decision_at")
-"""Key of fills of a book that share instant and decision."""
 _SYMBOL_KINDS: Final = ("positions", "pnl", "trades", "decisions")
-
-
-@dataclass(frozen=True, slots=True)
-class Runs:
-    """Maximal row ranges of adjacent rows that agree in some columns.
-
-    Ledgers are usually grouped by session, so that a million rows form a few thousand row ranges, on which sums and
-    joins by session are cheap. No order is assumed: ungrouped rows only form more row ranges, with the same results.
-
-    Attributes
-    ----------
-    heads : polars.DataFrame
-        The columns at the first row of each range.
-    starts, lengths : int64, shape (n_runs,)
-        First row and number of rows of each range.
-    """
-
-    heads: pl.DataFrame
-    starts: NDArray[np.int64]
-    lengths: NDArray[np.int64]
-
-    def repeat(self, values: pl.Series) -> pl.Series:
-        """Repeat one value per row range over its rows.
-
-        Parameters
-        ----------
-        values : polars.Series, length n_runs
-            One value per row range.
-
-        Returns
-        -------
-        polars.Series, length n_rows
-            Nulls of numeric columns become NaN.
-        """
-        return pl.Series(values.name, np.repeat(values.to_numpy(), self.lengths))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +110,7 @@ class Tables:
         category: pl.Categorical | None = None,
     ) -> None:
         self._frames = dict(frames)
-        self._runs: dict[tuple[str, tuple[str, ...]], Runs] = {}
+        self._row_ranges: dict[tuple[str, tuple[str, ...]], RowRanges] = {}
         # The numbering belongs to this run and is freed with its tables.
         self._category = category or pl.Categorical(pl.Categories.random())
         self._symbols: dict[str, CodedSymbols] = {}
@@ -172,7 +136,7 @@ class Tables:
             kind: frame.drop(failed.get(kind, ()), strict=False) for kind, frame in self._frames.items()
         }
         remaining = Tables(frames, self.equity_basis, self.declared, self.part, self._category)
-        remaining._runs, remaining._symbols = self._runs, self._symbols
+        remaining._row_ranges, remaining._symbols = self._row_ranges, self._symbols
         return remaining
 
     @cached_property
@@ -194,27 +158,11 @@ class Tables:
             self._symbols[kind] = CodedSymbols(codes, pl.Series(numbers).cat.to(self._category))
         return self._symbols[kind]
 
-    def runs(self, kind: str, columns: tuple[str, ...] = SESSION) -> Runs:
+    def row_ranges(self, kind: str, columns: tuple[str, ...] = SESSION) -> RowRanges:
         """Return the ranges of adjacent rows with equal values in these columns, computed once."""
-        if (kind, columns) not in self._runs:
-            self._runs[kind, columns] = find_runs(self._frames[kind].select(columns))
-        return self._runs[kind, columns]
-
-
-def find_runs(key: pl.DataFrame) -> Runs:
-    """Find the ranges of adjacent rows that agree in every column; null equals null."""
-    if not key.height:
-        empty = np.empty(0, np.int64)
-        return Runs(key, empty, empty)
-    changes = np.zeros(key.height - 1, np.bool_)
-    # Column by column: a struct of them would be encoded row by row.
-    for column in key.iter_columns():
-        current, previous = column.slice(1), column.slice(0, key.height - 1)
-        # Without nulls a plain comparison is equivalent, and cheaper than a query.
-        changes |= (current.ne_missing(previous) if column.null_count() else current != previous).to_numpy()
-    starts = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(changes) + 1])
-    lengths = np.diff(starts, append=key.height)
-    return Runs(key[starts], starts, lengths)
+        if (kind, columns) not in self._row_ranges:
+            self._row_ranges[kind, columns] = find_row_ranges(self._frames[kind].select(columns))
+        return self._row_ranges[kind, columns]
 
 
 class Alignment:
@@ -234,7 +182,7 @@ class Alignment:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._cells: dict[Hashable, Cells] = {}
-        self._run_sessions: dict[Hashable, tuple[Codes, Codes]] = {}
+        self._range_sessions: dict[Hashable, tuple[Codes, Codes]] = {}
         self._symbol_kinds = [kind for kind in _SYMBOL_KINDS if tables.has(kind, "symbol")]
         self.width = max((tables.symbols(kind).width for kind in self._symbol_kinds), default=0)
 
@@ -299,7 +247,7 @@ class Alignment:
         """
         key = (kind, tuple(sorted(leaving_out)))
         if key not in self._cells:
-            self._cells[key] = Cells.of(*self._run_sessions_for(kind, leaving_out), self.codes(kind))
+            self._cells[key] = Cells.of(*self._sessions_by_range(kind, leaving_out), self.codes(kind))
         return self._cells[key]
 
     def codes(self, kind: str) -> Symbols:
@@ -344,87 +292,27 @@ class Alignment:
         Floats, shape (n_sessions,)
             0 for a session without rows.
         """
-        session, lengths = self._run_sessions_for(kind, leaving_out)
+        session, lengths = self._sessions_by_range(kind, leaving_out)
         return reduced_by_session(ufunc, values, session, lengths, self.sessions.height)
 
     def unknown_sessions(self, kind: str) -> pl.DataFrame:
         """Return the sessions of positions or pnl that the ledger lacks, by book and date."""
-        session, _ = self._run_sessions_for(kind, ())
-        return self._tables.runs(kind).heads.filter(session < 0).unique().sort(SESSION)
+        session, _ = self._sessions_by_range(kind, ())
+        return self._tables.row_ranges(kind).heads.filter(session < 0).unique().sort(SESSION)
 
     def ledger(self, column: str) -> Floats:
         """Return a column of the portfolio in the order of the sessions."""
         values: Floats = self._tables["portfolio"][column].to_numpy()[self._order]
         return values
 
-    def _run_sessions_for(self, kind: str, leaving_out: Collection[str]) -> tuple[Codes, Codes]:
+    def _sessions_by_range(self, kind: str, leaving_out: Collection[str]) -> tuple[Codes, Codes]:
         """Return the session (-1 for none) and the length of each row range of a table."""
         key = (kind, tuple(sorted(leaving_out)))
-        if key not in self._run_sessions:
-            runs = self._tables.runs(kind, ("book", "timestamp") if kind == "trades" else SESSION)
-            heads = runs.heads
+        if key not in self._range_sessions:
+            ranges = self._tables.row_ranges(kind, ("book", "timestamp") if kind == "trades" else SESSION)
+            heads = ranges.heads
             if kind == "trades":
                 heads = fill_sessions(heads, leaving_out)
             placed = heads.join(self.sessions, on=SESSION, how="left", maintain_order="left")
-            self._run_sessions[key] = placed["session"].fill_null(-1).to_numpy(), runs.lengths
-        return self._run_sessions[key]
-
-
-def fill_sessions(moments: pl.DataFrame, leaving_out: Collection[str] = ()) -> pl.DataFrame:
-    """Return ``book`` and ``date`` of the session that each fill belongs to, with a null book for variants in `leaving_out`.
-
-    Parameters
-    ----------
-    moments : polars.DataFrame
-        ``book`` and ``timestamp`` of fills.
-    leaving_out : collection of str
-        Suffixes of trade-only variants.
-
-    Returns
-    -------
-    polars.DataFrame
-        One row per row of `moments`, in its order.
-    """
-    session_book = {
-        name: None if name != base_book(name) and name.endswith(tuple(leaving_out)) else base_book(name)
-        for name in moments["book"].unique()
-    }
-    return moments.select(
-        book=pl.col("book").replace_strict(session_book, return_dtype=pl.String),
-        date=pl.col("timestamp").dt.date(),
-    )
-
-
-def fill_instants(moments: pl.DataFrame, sessions: pl.Series) -> pl.DataFrame:
-    """Find the instant of the fills of each decision.
-
-    Parameters
-    ----------
-    moments : polars.DataFrame
-        ``book``, ``timestamp`` and ``decision_at`` of fills; those of trade-only variants do not count.
-    sessions : polars.Series
-        Days of the ledger's sessions.
-
-    Returns
-    -------
-    polars.DataFrame
-        ``date`` of the decision, ascending, and the instant ``at``, for decisions whose fills all share one instant in the
-        first session after the decision.
-    """
-    own = [book for book in moments["book"].unique() if base_book(book) == book]
-    return (
-        moments.filter(pl.col("book").is_in(own))
-        .group_by(date="decision_at")
-        .agg(at=pl.col("timestamp").min(), last=pl.col("timestamp").max())
-        .filter(pl.col("at") == pl.col("last"))
-        .sort("date")
-        .join_asof(
-            sessions.unique().sort().to_frame("session"),
-            left_on="date",
-            right_on="session",
-            strategy="forward",
-            allow_exact_matches=False,
-        )
-        .filter(pl.col("at").dt.date() == pl.col("session"))
-        .select("date", "at")
-    )
+            self._range_sessions[key] = placed["session"].fill_null(-1).to_numpy(), ranges.lengths
+        return self._range_sessions[key]

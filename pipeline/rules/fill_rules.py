@@ -8,8 +8,10 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from pipeline.reconciliation.grid import Block, Floats, Gaps, gaps_in, joined
-from pipeline.reconciliation.tables import FILLS, SESSION, Tables
+from pipeline.reconciliation.fills import FILLS
+from pipeline.reconciliation.gaps import Gaps, gaps_in, joined
+from pipeline.reconciliation.grid import Block, Floats
+from pipeline.reconciliation.tables import SESSION, Tables
 from pipeline.rule import Finding, rule
 from pipeline.rules.findings import broken_rows, pick_examples
 from pipeline.rules.tolerance import ABSOLUTE, differing, rows_that_differ
@@ -52,7 +54,7 @@ def trades_cost(tables: Tables) -> Finding | None:
 )
 def trades_decision(tables: Tables) -> Finding | None:
     """Report fills without a decision, or before it."""
-    moments = tables.runs("trades", FILLS).heads.unique()
+    moments = tables.row_ranges("trades", FILLS).heads.unique()
     weeks = tables["rebalances"].filter(pl.col("week_status") == "traded")["date"]
     day = pl.col("timestamp").dt.date()
     unmatched = moments.filter(~pl.col("decision_at").is_in(weeks.implode()) | (pl.col("decision_at") >= day))

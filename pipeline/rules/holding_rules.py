@@ -50,15 +50,15 @@ def positions_weight(tables: Tables) -> Finding | None:
 
     Rows of sessions that the portfolio lacks have no equity to compare with; ``positions.total`` reports them.
     """
-    runs = tables.runs("positions")
-    equity = runs.heads.join(
+    ranges = tables.row_ranges("positions")
+    equity = ranges.heads.join(
         tables["portfolio"].select(*SESSION, "ending_equity"),
         on=SESSION,
         how="left",
         maintain_order="left",
         nulls_equal=True,
     )
-    rows = tables["positions"].with_columns(runs.repeat(equity["ending_equity"]))
+    rows = tables["positions"].with_columns(ranges.repeat(equity["ending_equity"]))
     share = pl.col("signed_notional") / pl.col("ending_equity")
     known = pl.col("ending_equity").is_not_nan()
     broken = rows_that_differ(rows, pl.col("weight"), share).filter(known)

@@ -13,8 +13,10 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from pipeline.reconciliation.fills import FILLS, fill_sessions
 from pipeline.reconciliation.grid import Codes, Flags
-from pipeline.reconciliation.tables import FILLS, SESSION, Part, Runs, Tables, fill_sessions, find_runs
+from pipeline.reconciliation.row_ranges import RowRanges, find_row_ranges
+from pipeline.reconciliation.tables import SESSION, Part, Tables
 from pipeline.rule import Coverage, Level, Rule, Violation
 from pipeline.rules.book_rules import portfolio_turnover, turnover_conventions
 from pipeline.rules.target_rules import whole_shares
@@ -120,13 +122,13 @@ def read_columns(seal: Seal, kind: str, columns: tuple[str, ...]) -> Iterator[pl
         yield _frame(seal, kind, [rows], columns).select(columns)
 
 
-def merge_runs(parts: Iterable[pl.DataFrame]) -> Runs:
+def merge_row_ranges(parts: Iterable[pl.DataFrame]) -> RowRanges:
     """Find the row ranges of a table that comes in one or more parts; a range may continue in the next part."""
-    part_runs = [find_runs(part) for part in parts]
-    lengths = np.concatenate([runs.lengths for runs in part_runs])
-    joined = find_runs(pl.concat([runs.heads for runs in part_runs]))
+    part_ranges = [find_row_ranges(part) for part in parts]
+    lengths = np.concatenate([ranges.lengths for ranges in part_ranges])
+    joined = find_row_ranges(pl.concat([ranges.heads for ranges in part_ranges]))
     lengths = np.add.reduceat(lengths, joined.starts) if lengths.size else lengths
-    return Runs(joined.heads, np.cumsum(lengths) - lengths, lengths)
+    return RowRanges(joined.heads, np.cumsum(lengths) - lengths, lengths)
 
 
 def _require(condition: bool) -> None:
@@ -146,13 +148,13 @@ def _frame(seal: Seal, kind: str, rows: list[range], columns: tuple[str, ...] | 
 class _Groups:
     """Groups of rows of a table, and the session of each group (the day for decisions)."""
 
-    runs: Runs
+    ranges: RowRanges
     unit: Codes
 
     def rows(self, selected: Flags) -> list[range]:
         """Return the rows of the selected groups as the fewest possible ranges, in table order."""
         groups = np.flatnonzero(selected)
-        first, last = self.runs.starts[groups], self.runs.starts[groups] + self.runs.lengths[groups]
+        first, last = self.ranges.starts[groups], self.ranges.starts[groups] + self.ranges.lengths[groups]
         gaps = first[1:] != last[:-1]
         first_rows = first[np.concatenate([[True], gaps])[: first.size]]
         end_rows = last[np.concatenate([gaps, [True]])[: first.size]]
@@ -170,7 +172,7 @@ class _Days:
 
     def parts(self) -> Iterator[Tables]:
         """Yield the tables of consecutive days, every day once, with the other sessions that they need."""
-        moments = self._groups["trades"].runs.heads if "trades" in self._groups else None
+        moments = self._groups["trades"].ranges.heads if "trades" in self._groups else None
         quantities = (
             read_columns(self._seal, "positions", ("quantity",)) if "positions" in self._groups else ()
         )
@@ -199,7 +201,7 @@ class _Days:
             groups.unit if kind == "decisions" else self._days[groups.unit]
             for kind, groups in self._groups.items()
         ]
-        sizes = [groups.runs.lengths for groups in self._groups.values()]
+        sizes = [groups.ranges.lengths for groups in self._groups.values()]
         days, place = np.unique(np.concatenate([*group_days, self._days]), return_inverse=True)
         rows = np.bincount(place, weights=np.concatenate([*sizes, np.zeros(self._days.size)]))
         part = np.cumsum(rows) // PART_ROWS
@@ -226,15 +228,15 @@ class _Days:
 
     def _find_groups(self, kind: str) -> _Groups:
         """Find the groups of rows of a table; raise Undecided if they are not in the order that parts require."""
-        runs = merge_runs(read_columns(self._seal, kind, _ORDER[kind]))
-        _require(not any(column.null_count() for column in runs.heads))
-        _require(kind == "trades" or not runs.heads.is_duplicated().any())
+        ranges = merge_row_ranges(read_columns(self._seal, kind, _ORDER[kind]))
+        _require(not any(column.null_count() for column in ranges.heads))
+        _require(kind == "trades" or not ranges.heads.is_duplicated().any())
         if kind == "decisions":
-            return _Groups(runs, _numbers(runs.heads["date"]))
-        heads = fill_sessions(runs.heads) if kind == "trades" else runs.heads
+            return _Groups(ranges, _numbers(ranges.heads["date"]))
+        heads = fill_sessions(ranges.heads) if kind == "trades" else ranges.heads
         sessions = heads.join(self._sessions, on=SESSION, how="left", maintain_order="left")["session"]
         _require(not sessions.null_count())
-        return _Groups(runs, sessions.to_numpy().astype(np.int64))
+        return _Groups(ranges, sessions.to_numpy().astype(np.int64))
 
 
 def _numbers(days: pl.Series) -> Codes:

@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 
 from pipeline.reconciliation.grid import BLOCK_CELLS, Cells, Codes, Floats
-from pipeline.reconciliation.tables import SESSION, Runs, Tables
+from pipeline.reconciliation.row_ranges import RowRanges
+from pipeline.reconciliation.tables import SESSION, Tables
 from pipeline.rule import Finding, rule
 from pipeline.rules.findings import broken_rows
 from pipeline.rules.tolerance import RELATIVE
@@ -25,8 +26,8 @@ from schemas.tables.books import base_book
 )
 def trades_one_price(tables: Tables) -> Finding | None:
     """Report fills whose mid differs from that of other fills of the name at the instant."""
-    runs = tables.runs("trades", ("book", "timestamp"))
-    suspects = _conflicting_rows(tables, "trades", runs, runs.heads["timestamp"], "mid_price")
+    ranges = tables.row_ranges("trades", ("book", "timestamp"))
+    suspects = _conflicting_rows(tables, "trades", ranges, ranges.heads["timestamp"], "mid_price")
     if not suspects.size:
         return None
     trades = tables["trades"]
@@ -49,8 +50,8 @@ def trades_one_price(tables: Tables) -> Finding | None:
 )
 def positions_one_price(tables: Tables) -> Finding | None:
     """Report positions whose mark differs from that of other books."""
-    runs = tables.runs("positions")
-    suspects = _conflicting_rows(tables, "positions", runs, runs.heads["date"], "mark_price")
+    ranges = tables.row_ranges("positions")
+    suspects = _conflicting_rows(tables, "positions", ranges, ranges.heads["date"], "mark_price")
     if not suspects.size:
         return None
     positions = tables["positions"]
@@ -59,13 +60,15 @@ def positions_one_price(tables: Tables) -> Finding | None:
     return _finding("positions", marks, "date", "mark_price")
 
 
-def _conflicting_rows(tables: Tables, kind: str, runs: Runs, moments: pl.Series, column: str) -> Codes:
+def _conflicting_rows(tables: Tables, kind: str, ranges: RowRanges, moments: pl.Series, column: str) -> Codes:
     """Return rows whose price differs from the last price at their moment and symbol."""
     instants = moments.unique().sort()
     prices: Floats = tables[kind][column].to_numpy()
     symbols = tables.symbols(kind)
     width = max(1, symbols.width)
-    cells = Cells.of(instants.search_sorted(moments).to_numpy().astype(np.int64), runs.lengths, symbols.codes)
+    cells = Cells.of(
+        instants.search_sorted(moments).to_numpy().astype(np.int64), ranges.lengths, symbols.codes
+    )
     height = max(1, BLOCK_CELLS // width)
     suspects = []
     for start in range(0, instants.len(), height):

@@ -10,8 +10,9 @@ import numpy as np
 import polars as pl
 
 from pipeline.reconciliation.corporate_actions import CorporateActions, Holding
+from pipeline.reconciliation.fills import FILLS, fill_instants
 from pipeline.reconciliation.grid import Codes, Floats
-from pipeline.reconciliation.tables import FILLS, SESSION, Tables, fill_instants
+from pipeline.reconciliation.tables import SESSION, Tables
 from pipeline.rule import Coverage, Finding, examples_wanted, rule
 from pipeline.rules.findings import pick_examples
 from pipeline.rules.tolerance import ABSOLUTE, RELATIVE, differing
@@ -116,21 +117,23 @@ class _Spans:
 
     @classmethod
     def of(cls, tables: Tables) -> _Spans:
-        runs = tables.runs("decisions", ("date", *tables.present("decisions", _INSTANTS)))
+        ranges = tables.row_ranges("decisions", ("date", *tables.present("decisions", _INSTANTS)))
         weekly: Mapping[str, Codes] | None = None
         ends = {}
         for name in _INSTANTS:
-            sealed = np.full(runs.starts.size, _NO_INSTANT)
-            if name in runs.heads.columns:
-                sealed = runs.heads[name].to_physical().fill_null(_NO_INSTANT).to_numpy().astype(np.int64)
+            sealed = np.full(ranges.starts.size, _NO_INSTANT)
+            if name in ranges.heads.columns:
+                sealed = ranges.heads[name].to_physical().fill_null(_NO_INSTANT).to_numpy().astype(np.int64)
             if (sealed == _NO_INSTANT).any():
-                weekly = weekly or _weekly_instants(tables, runs.heads["date"])
+                weekly = weekly or _weekly_instants(tables, ranges.heads["date"])
                 sealed = np.where(sealed == _NO_INSTANT, weekly[name], sealed)
             ends[name] = sealed
         instants = np.unique(np.concatenate(list(ends.values())))
         instants = instants[instants != _NO_INSTANT]
         entry, maturity = (
-            np.repeat(np.where(of == _NO_INSTANT, instants.size, np.searchsorted(instants, of)), runs.lengths)
+            np.repeat(
+                np.where(of == _NO_INSTANT, instants.size, np.searchsorted(instants, of)), ranges.lengths
+            )
             for of in ends.values()
         )
         grid = tables.alignment
@@ -144,19 +147,19 @@ class _Spans:
 
     def fill(self, tables: Tables, prices: Floats, *, raw: bool) -> bool:
         """Add the mids of the raw books, or of the other books; return whether there are any."""
-        runs = tables.runs("trades", FILLS)
+        ranges = tables.row_ranges("trades", FILLS)
         selected = {
             book: is_raw_book(book) == raw and not book.endswith(SETTLEMENTS)
-            for book in runs.heads["book"].unique()
+            for book in ranges.heads["book"].unique()
         }
-        at = runs.heads["timestamp"].to_physical().to_numpy().astype(np.int64)
+        at = ranges.heads["timestamp"].to_physical().to_numpy().astype(np.int64)
         code = np.searchsorted(self.instants, at)
         known = np.append(self.instants, _NO_INSTANT)[code] == at
-        known &= np.array([selected[book] for book in runs.heads["book"]], np.bool_)
-        rows = np.flatnonzero(np.repeat(known, runs.lengths))
+        known &= np.array([selected[book] for book in ranges.heads["book"]], np.bool_)
+        rows = np.flatnonzero(np.repeat(known, ranges.lengths))
         if not rows.size:
             return False
-        place = np.repeat(code, runs.lengths)[rows], tables.alignment.codes("trades")[rows]
+        place = np.repeat(code, ranges.lengths)[rows], tables.alignment.codes("trades")[rows]
         mids = tables["trades"]["mid_price"].to_numpy()[rows]
         before = prices[place]
         prices[place] = mids
@@ -192,7 +195,7 @@ def _weekly_instants(tables: Tables, weeks: pl.Series) -> Mapping[str, Codes]:
         return dict.fromkeys(_INSTANTS, no_instants)
     moments = tables.part.moments
     if moments is None:
-        moments = tables.runs("trades", FILLS).heads
+        moments = tables.row_ranges("trades", FILLS).heads
     calendar = (
         tables["rebalances"]
         .select(pl.col("date").unique().sort())

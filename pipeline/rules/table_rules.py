@@ -127,7 +127,7 @@ def _is_out_of_bound(kind: str, column: Column, tables: Tables) -> bool:
     if column.name == "symbol":
         values = tables.symbols(kind).names["symbol"]
     elif column.name == SESSION[0] and tables.has(kind, *SESSION):
-        values = tables.runs(kind).heads[column.name]
+        values = tables.row_ranges(kind).heads[column.name]
     # Polars compiles a pattern at every use, which takes longer than matching a thousand names.
     return not all(map(_MATCHERS[column.bound].fullmatch, values.unique().drop_nulls()))
 
@@ -162,15 +162,15 @@ def strictly_grouped(kind: str, key: tuple[str, ...], tables: Tables) -> bool:
     frame = tables[kind]
     if frame.height < 2 or len(key) == 1:
         return frame.height < 2
-    runs = tables.runs(kind, key[:-1])
-    if runs.heads.is_duplicated().any():
+    ranges = tables.row_ranges(kind, key[:-1])
+    if ranges.heads.is_duplicated().any():
         return False
     last = frame[key[-1]]
     # Compared without a sort; a null never ascends.
     ascends = np.ones(frame.height, np.bool_)
     above = last.slice(1) > last.slice(0, frame.height - 1)
     ascends[1:] = (above.fill_null(value=False) if above.null_count() else above).to_numpy()
-    ascends[runs.starts] = True
+    ascends[ranges.starts] = True
     return bool(ascends.all())
 
 

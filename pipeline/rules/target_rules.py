@@ -8,18 +8,10 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from pipeline.reconciliation.grid import (
-    Cells,
-    Codes,
-    Flags,
-    Floats,
-    Gaps,
-    gaps_on,
-    joined,
-    reduced_by_session,
-    totals,
-)
-from pipeline.reconciliation.tables import FILLS, SESSION, Tables
+from pipeline.reconciliation.fills import FILLS
+from pipeline.reconciliation.gaps import Gaps, gaps_on, joined
+from pipeline.reconciliation.grid import Cells, Codes, Flags, Floats, reduced_by_session, totals
+from pipeline.reconciliation.tables import SESSION, Tables
 from pipeline.rule import Finding, rule
 from pipeline.rules.findings import joined_findings, pick_examples
 from schemas.objects.seal import BINDING
@@ -90,7 +82,7 @@ def _rebalances(tables: Tables) -> pl.DataFrame:
     traded = tables["rebalances"].filter(pl.col("week_status") == "traded")["date"]
     moments = tables.part.moments
     if moments is None:
-        moments = tables.runs("trades", FILLS).heads
+        moments = tables.row_ranges("trades", FILLS).heads
     rebalances = (
         moments.filter(pl.col("book").is_in(books) & pl.col("decision_at").is_in(traded.implode()))
         .select("book", week="decision_at", date=pl.col("timestamp").dt.date())
@@ -140,17 +132,17 @@ class _TargetGrid:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         grid = self._grid = tables.alignment
-        runs = tables.runs("decisions", ("date",))
-        self._weeks = runs.heads["date"].unique().sort()
-        week = self._weeks.search_sorted(runs.heads["date"]).to_numpy().astype(np.int64)
-        self._cells = Cells.of(week, runs.lengths, grid.codes("decisions"))
+        ranges = tables.row_ranges("decisions", ("date",))
+        self._weeks = ranges.heads["date"].unique().sort()
+        week = self._weeks.search_sorted(ranges.heads["date"]).to_numpy().astype(np.int64)
+        self._cells = Cells.of(week, ranges.lengths, grid.codes("decisions"))
         self._starting = grid.ledger("starting_equity")
         tradeable = tables["decisions"]["next_open_tradeable"].cast(pl.Float64).to_numpy()
         self._tradeable = self._by_week(tradeable) > 0
-        frozen = reduced_by_session(np.add, 1.0 - tradeable, week, runs.lengths, self._weeks.len())
+        frozen = reduced_by_session(np.add, 1.0 - tradeable, week, ranges.lengths, self._weeks.len())
         self._frozen = frozen > 0
         trades, quantity = tables["trades"], grid.column("positions", "quantity")
-        fills = tables.runs("trades", FILLS)
+        fills = tables.row_ranges("trades", FILLS)
         own = {book: book in _WEIGHT_COLUMN for book in fills.heads["book"].unique()}
         regular = np.repeat(
             fills.heads["book"].replace_strict(own, return_dtype=pl.Boolean).to_numpy(), fills.lengths
@@ -239,7 +231,9 @@ def decisions_fill_at(tables: Tables) -> Finding | None:
     fills = tables["trades"].select(
         "book", date="decision_at", at="timestamp", _code=tables.symbols("trades").column
     )
-    books = [name for name in tables.runs("trades", FILLS).heads["book"].unique() if base_book(name) == name]
+    books = [
+        name for name in tables.row_ranges("trades", FILLS).heads["book"].unique() if base_book(name) == name
+    ]
     reasons: list[str] = []
     shown: list[Mapping[str, Any]] = []
     total = 0

@@ -6,7 +6,8 @@ from typing import Final
 
 import polars as pl
 
-from pipeline.reconciliation.tables import SESSION, Tables, fill_sessions
+from pipeline.reconciliation.fills import fill_sessions
+from pipeline.reconciliation.tables import SESSION, Tables
 from pipeline.rule import Finding, rule
 from pipeline.rules.findings import broken_rows
 from schemas.plurals import counted
@@ -26,7 +27,7 @@ def trades_session(tables: Tables) -> Finding | None:
     """Report fills on days that are not a session of their book."""
     trades = tables["trades"]
     # Most fills of a book share their instant, so there are few distinct pairs.
-    moments = tables.runs("trades", ("book", "timestamp")).heads.unique()
+    moments = tables.row_ranges("trades", ("book", "timestamp")).heads.unique()
     sessions = tables["portfolio"].select(SESSION)
     unmatched = moments.hstack(fill_sessions(moments).rename({"book": "_base", "date": "_day"})).join(
         sessions, left_on=("_base", "_day"), right_on=SESSION, how="anti"

@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 
 from pipeline.maths.ordering import ordered
-from pipeline.reconciliation.tables import find_runs
-from pipeline.rules.in_parts import merge_runs
+from pipeline.reconciliation.row_ranges import find_row_ranges
+from pipeline.rules.in_parts import merge_row_ranges
 from pipeline.seal import Seal
 from pipeline.snapshot_builder.ledgers import Span, Spans, published_by_name, span
 from pipeline.snapshot_builder.weekly import published_decisions
@@ -63,12 +63,12 @@ def find_layout(seal: Seal, kind: str) -> Layout | None:
     if not height:
         return None
     parts = (range(start, min(start + PART_ROWS, height)) for start in range(0, height, PART_ROWS))
-    runs = merge_runs(
+    ranges = merge_row_ranges(
         seal.part(kind, rows, key).frame.select(key).with_columns(pl.col(day).cast(pl.Date)) for rows in parts
     )
-    days = np.append(runs.starts, height)
+    days = np.append(ranges.starts, height)
     books: dict[str | None, range] = {}
-    groups = runs.heads.with_row_index("place")
+    groups = ranges.heads.with_row_index("place")
     for book, own in [(None, groups)] if kind == "decisions" else _by_book(groups):
         if book in books or not own[day].is_sorted() or own[day].n_unique() < own.height:
             return None
@@ -79,8 +79,8 @@ def find_layout(seal: Seal, kind: str) -> Layout | None:
 
 def _by_book(heads: pl.DataFrame) -> Iterator[tuple[str | None, pl.DataFrame]]:
     """Yield the row ranges of each book, several if its rows are not adjacent."""
-    runs = find_runs(heads.select("book"))
-    for book, start, length in zip(runs.heads["book"], runs.starts, runs.lengths, strict=True):
+    ranges = find_row_ranges(heads.select("book"))
+    for book, start, length in zip(ranges.heads["book"], ranges.starts, ranges.lengths, strict=True):
         yield book, heads.slice(int(start), int(length))
 
 

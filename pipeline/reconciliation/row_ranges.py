@@ -1,0 +1,60 @@
+"""Ranges of adjacent rows that agree in some columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class RowRanges:
+    """Maximal row ranges of adjacent rows that agree in some columns.
+
+    Ledgers are usually grouped by session, so that a million rows form a few thousand row ranges, on which sums and
+    joins by session are cheap. No order is assumed: ungrouped rows only form more row ranges, with the same results.
+
+    Attributes
+    ----------
+    heads : polars.DataFrame
+        The columns at the first row of each range.
+    starts, lengths : int64, shape (n_ranges,)
+        First row and number of rows of each range.
+    """
+
+    heads: pl.DataFrame
+    starts: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+
+    def repeat(self, values: pl.Series) -> pl.Series:
+        """Repeat one value per row range over its rows.
+
+        Parameters
+        ----------
+        values : polars.Series, length n_ranges
+            One value per row range.
+
+        Returns
+        -------
+        polars.Series, length n_rows
+            Nulls of numeric columns become NaN.
+        """
+        return pl.Series(values.name, np.repeat(values.to_numpy(), self.lengths))
+
+
+def find_row_ranges(key: pl.DataFrame) -> RowRanges:
+    """Find the ranges of adjacent rows that agree in every column; null equals null."""
+    if not key.height:
+        empty = np.empty(0, np.int64)
+        return RowRanges(key, empty, empty)
+    changes = np.zeros(key.height - 1, np.bool_)
+    # Column by column: a struct of them would be encoded row by row.
+    for column in key.iter_columns():
+        current, previous = column.slice(1), column.slice(0, key.height - 1)
+        # Without nulls a plain comparison is equivalent, and cheaper than a query.
+        changes |= (current.ne_missing(previous) if column.null_count() else current != previous).to_numpy()
+    starts = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(changes) + 1])
+    lengths = np.diff(starts, append=key.height)
+    return RowRanges(key[starts], starts, lengths)
