@@ -93,6 +93,17 @@ class Ledger:
         return float(self.columns[column].sum())
 
     @property
+    def exposure(self) -> Floats:
+        """Gross notional over ending equity, by session; not finite without equity."""
+        with np.errstate(all="ignore"):
+            return self["gross_notional"] / self["ending_equity"]
+
+    @property
+    def returns(self) -> Floats:
+        """Return of each session, as :func:`datasets.figures.equity.period_returns`."""
+        return period_returns(self["starting_equity"], self["ending_equity"])
+
+    @property
     def profit(self) -> float:
         """Last ending equity less first starting equity."""
         return float(self["ending_equity"][-1] - self["starting_equity"][0])
@@ -220,7 +231,7 @@ def _unborrowed(ledger: Ledger) -> NoticeOutcome | str:
 
 
 def _autocorrelation(ledger: Ledger) -> NoticeOutcome | str:
-    returns = measured(period_returns(ledger["starting_equity"], ledger["ending_equity"]))
+    returns = measured(ledger.returns)
     if returns.size < _MIN_SESSIONS or is_constant(returns[1:]) or is_constant(returns[:-1]):
         return f"{ledger.book} has fewer than {_MIN_SESSIONS} returns, or returns that do not vary"
     notice = "book.autocorrelation"
@@ -360,11 +371,10 @@ def _risk_free_rate(ledger: Ledger) -> NoticeOutcome | str:
 
 
 def _leverage(ledger: Ledger) -> NoticeOutcome | str:
-    equity = ledger["ending_equity"]
-    solvent = equity > 0
+    solvent = ledger["ending_equity"] > 0
     if not solvent.any():
         return f"{ledger.book} had no equity"
-    leverage = float(np.quantile(ledger["gross_notional"][solvent] / equity[solvent], _MANY_SESSIONS))
+    leverage = float(np.quantile(ledger.exposure[solvent], _MANY_SESSIONS))
     return judged(
         "book.leverage",
         leverage,

@@ -10,7 +10,6 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from datasets.figures.equity import period_returns
 from datasets.figures.series import Dates, Floats, measured
 from pipeline.notices import clipped_returns, fills, ledger, moves, panel, signal, universe
 from pipeline.notices.evidence import CrossSections, Evidence
@@ -133,8 +132,7 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
         yield signal.judge_weekly_days(sections.panel.dates, sections.panel.entry_days, ledgers[0].dates)
     book = _long_short(ledgers)
     if book is not None and sections.targets is not None:
-        exposure = book["gross_notional"] / book["ending_equity"]
-        yield _judge_target_size(sections.panel.dates, sections.targets, book.dates, exposure)
+        yield _judge_target_size(sections.panel.dates, sections.targets, book.dates, book.exposure)
 
 
 def _judge_seal_date(sealed_at: datetime, last: np.datetime64) -> NoticeOutcome:
@@ -205,18 +203,15 @@ def _judge_weeks(run: Run, weeks: pl.DataFrame, ledgers: Sequence[ledger.Ledger]
         for notice in ("signal.book_correlation", "book.timing"):
             yield not_checked(notice, f"the run has no ledger of {CONDITIONED_BOOKS[0]}")
         return
-    returns = period_returns(book["starting_equity"], book["ending_equity"])
-    yield signal.judge_book(dates, ic, book.dates, returns)
-    exposure = book["gross_notional"] / book["ending_equity"]
-    yield signal.judge_timing(dates, book.dates, exposure, returns)
+    yield signal.judge_book(dates, ic, book.dates, book.returns)
+    yield signal.judge_timing(dates, book.dates, book.exposure, book.returns)
 
 
 def _judge_moves(holdings: Holdings, ledgers: Sequence[ledger.Ledger]) -> Iterator[NoticeOutcome]:
     book = next(own for own in ledgers if own.book == holdings.book)
     returns = np.full(holdings.days.size, np.nan)
-    returns[np.searchsorted(holdings.days, book.dates.astype("datetime64[D]").astype(np.int64))] = (
-        period_returns(book["starting_equity"], book["ending_equity"])
-    )
+    days = book.dates.astype("datetime64[D]").astype(np.int64)
+    returns[np.searchsorted(holdings.days, days)] = book.returns
     return moves.judge_moves(holdings, returns)
 
 
@@ -227,11 +222,7 @@ def _long_short(ledgers: Sequence[ledger.Ledger]) -> ledger.Ledger | None:
 def _judge_trials(deviations: Mapping[str, float], ledgers: Sequence[ledger.Ledger]) -> NoticeOutcome:
     """Judge the trial with the smallest standard deviation of returns."""
     notice, book = "trials.volatility", _long_short(ledgers)
-    own = (
-        np.empty(0)
-        if book is None
-        else measured(period_returns(book["starting_equity"], book["ending_equity"]))
-    )
+    own = np.empty(0) if book is None else measured(book.returns)
     if own.size < 2 or not own.std(ddof=1) > 0:
         return not_checked(notice, f"{CONDITIONED_BOOKS[0]} has no returns to compare with")
     calmest = min(deviations, key=lambda trial: (deviations[trial], trial))
