@@ -42,6 +42,21 @@ def test_a_client_without_arguments_reads_environment_variables(
 
 
 @pytest.mark.parametrize(
+    ("argument", "rule"),
+    [
+        ({"timeout": -1}, "timeout must be more than 0 seconds"),
+        ({"timeout": 0}, "timeout must be more than 0 seconds"),
+        ({"retries": -1}, "retries must be 0 or more"),
+        ({"longest_wait": float("nan")}, "longest_wait must be 0 or more seconds"),
+        ({"frames": "arrow"}, "frames must be one of polars, pandas, rows"),
+    ],
+)
+def test_an_invalid_argument_is_named_with_its_rule(argument: dict[str, Any], rule: str) -> None:
+    with pytest.raises(AlphaResultsClientError, match=rule):
+        Client(BASE, KEY, **argument)
+
+
+@pytest.mark.parametrize(
     ("status", "why"), [(429, "the key is at its limit of calls"), (503, f"{BASE} does not answer yet")]
 )
 def test_a_wait_is_reported_once(

@@ -105,6 +105,8 @@ class BaseClient(Generic[H]):
     ) -> None:
         stored = None if cache is None else DiskCache(cache, cache_bytes)
         self._settings = Settings(base_url, key, frames, retries, longest_wait, stored, links)
+        if not timeout > 0:
+            raise AlphaResultsClientError("timeout must be more than 0 seconds")
         self._http: H = self._http_class(
             base_url=self._settings.base_url, timeout=timeout, transport=transport, headers=_USER_AGENT
         )

@@ -75,6 +75,10 @@ class Settings:
             raise AlphaResultsClientError("key must be one word of plain characters, as it was issued")
         if frames not in FRAMES:
             raise AlphaResultsClientError(f"frames must be one of {', '.join(FRAMES)}")
+        if retries < 0:
+            raise AlphaResultsClientError("retries must be 0 or more")
+        if not longest_wait >= 0:
+            raise AlphaResultsClientError("longest_wait must be 0 or more seconds")
         self.base_url = base_url.rstrip("/")
         self.base_url = self.base_url.removesuffix("/v1")
         self.frames = frames
