@@ -102,9 +102,7 @@ def read_symbols(
     if not place:
         raise SettingsError(f"no market data: give a Parquet file or a folder of them, or set {_SETTING}")
     storage = open_storage(place)
-    files = {
-        f"{place}/{name}".rstrip("/"): storage.read(name, MAX_BYTES) for name in find_files(storage, _SETTING)
-    }
+    files = {f"{place}/{name}".rstrip("/"): storage.read(name, MAX_BYTES) for name in find_files(storage)}
     benchmarks = read_benchmarks(files)
     return [_pick(benchmarks, symbol, place) for symbol in symbols]
 

@@ -18,13 +18,13 @@ MAX_BYTES: Final = 1 << 30
 _SUFFIX: Final = ".parquet"
 
 
-def find_files(storage: Storage, setting: str) -> dict[str, Signature]:
+def find_files(storage: Storage) -> dict[str, Signature]:
     """Return the signature of every Parquet file at an address, by name; a single file has the empty name.
 
     Raises
     ------
     SettingsError
-        When the address is neither a file nor a folder with a Parquet file; the message names the `setting`.
+        When the address is neither a file nor a folder with a Parquet file.
     StorageUnavailable
         When the store does not answer.
     """
@@ -37,7 +37,7 @@ def find_files(storage: Storage, setting: str) -> dict[str, Signature]:
     }
     if not files:
         raise SettingsError(
-            f"{storage.address} is not a file, nor a folder with a {_SUFFIX} file: correct {setting}"
+            f"{storage.address} is not a file, nor a folder with a {_SUFFIX} file; correct the address"
         )
     return files
 

@@ -89,7 +89,7 @@ def require_prices(address: str) -> None:
     """
     with _readable():
         storage = open_storage(address)
-        for file, data in _files(storage, tuple(find_files(storage, _SETTING))):
+        for file, data in _files(storage, tuple(find_files(storage))):
             read_columns(PRICES, _KIND, file, data, types_only=True)
 
 
@@ -109,7 +109,7 @@ def read_prices(address: str) -> MarketPrices:
         When the store does not answer.
     """
     with _readable():
-        return _read(address, tuple(find_files(open_storage(address), _SETTING).items()))
+        return _read(address, tuple(find_files(open_storage(address)).items()))
 
 
 @lru_cache(maxsize=1)

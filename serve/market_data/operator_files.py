@@ -42,8 +42,6 @@ class OperatorFiles(Generic[T]):
     ----------
     name
         Name of the files in the log.
-    setting
-        Variable with the address, for messages.
     address
         A path or URL; None if the deployment has no such files.
     read
@@ -60,13 +58,12 @@ class OperatorFiles(Generic[T]):
     def __init__(
         self,
         name: str,
-        setting: str,
         address: str | None,
         read: Callable[[Mapping[str, bytes]], T],
         *,
         check_seconds: float = CHECK_SECONDS,
     ) -> None:
-        self._name, self._setting, self._decode = name, setting, read
+        self._name, self._decode = name, read
         self._storage = open_storage(address) if address else None
         self._check_seconds = check_seconds
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
@@ -126,7 +123,7 @@ class OperatorFiles(Generic[T]):
             If the store does not answer.
         """
         assert self._storage is not None
-        signatures = find_files(self._storage, self._setting)
+        signatures = find_files(self._storage)
         if signatures == self._signatures:
             return
         try:
@@ -171,7 +168,7 @@ class OperatorFiles(Generic[T]):
 
 def factor_files(address: str | None) -> OperatorFiles[Factors]:
     """Return the operator's file of factors."""
-    return OperatorFiles("factors", "ALPHA_RESULTS_FACTORS", address, _read_factors)
+    return OperatorFiles("factors", address, _read_factors)
 
 
 def _read_factors(files: Mapping[str, bytes]) -> Factors:
@@ -198,9 +195,7 @@ class MarketData(OperatorFiles[Mapping[str, Benchmark]]):
     """
 
     def __init__(self, address: str | None, *, check_seconds: float = CHECK_SECONDS) -> None:
-        super().__init__(
-            "market_data", "ALPHA_RESULTS_MARKET_DATA", address, read_benchmarks, check_seconds=check_seconds
-        )
+        super().__init__("market_data", address, read_benchmarks, check_seconds=check_seconds)
 
     async def benchmark(self, symbol: str) -> Benchmark:
         """Return the cached series of a symbol; symbols are in upper case and compared exactly.
