@@ -12,15 +12,8 @@ from datasets.figures.luck import LUCK, Luck, measure
 from datasets.figures.luck_evidence import EVERYTHING, NO_TRIALS, Evidence, LuckQuery, TrialReturns
 from datasets.figures.luck_trials import searched_combinations
 from datasets.figures.panel import WeeklyDeciles
-from datasets.figures.run_figures import (
-    CrossSections,
-    Index,
-    Ledger,
-    RawSignal,
-    RunFigures,
-    SealedMetrics,
-    SealedRecord,
-)
+from datasets.figures.run_figures import CrossSections, Index, Ledger, RawSignal, RunFigures
+from datasets.figures.sealed_records import SealedMetrics, SealedRecord
 from datasets.figures.series import FULL_HISTORY, Dates, Floats
 from datasets.figures.statistics import check_summary
 from datasets.figures.unavailable import MISSING_KIND, Unavailable, unreadable

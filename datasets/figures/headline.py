@@ -16,7 +16,8 @@ from datasets.figures.checks import CheckSummary
 from datasets.figures.equity import solvent_returns
 from datasets.figures.newey_west import newey_west
 from datasets.figures.ratios import annualised_return, annualised_volatility
-from datasets.figures.run_figures import Ledger, RunFigures, SealedMetrics, Sources
+from datasets.figures.run_figures import Ledger, RunFigures, Sources
+from datasets.figures.sealed_records import SealedMetrics
 from datasets.figures.series import measured
 from datasets.figures.sharpe import probabilistic_sharpe, sharpe_moments
 from datasets.figures.statistics import Entry, Span, core_statistics

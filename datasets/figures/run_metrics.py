@@ -20,7 +20,8 @@ from datasets.figures.blocks import (
     tenure,
 )
 from datasets.figures.periods import computed_periods, periods
-from datasets.figures.run_figures import RunFigures, SealedMetrics, Sources
+from datasets.figures.run_figures import RunFigures, Sources
+from datasets.figures.sealed_records import SealedMetrics
 from datasets.figures.series import FULL_HISTORY, Window, sessions_per_year
 from datasets.figures.statistics import Span, core_statistics, warn_of_unsealed
 from datasets.figures.unavailable import MISSING_KIND, Unavailable, Warnings, guarded

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from datasets.figures.checks import NOTICED, CheckSummary, forward_returns_proven, named_alphas
 from datasets.figures.derivation import derive
-from datasets.figures.run_figures import Records, SealedRecord, Sources
+from datasets.figures.run_figures import Sources
+from datasets.figures.sealed_records import Records, SealedRecord
 from datasets.figures.series import SESSIONS_PER_YEAR, mean_or_null
 from datasets.figures.unavailable import (
     ACCESS_LIMITED,

@@ -11,16 +11,9 @@ import numpy as np
 
 from datasets.figures.checks import CheckSummary
 from datasets.figures.panel import WeeklyDeciles
-from datasets.figures.run_figures import (
-    CrossSections,
-    Index,
-    Ledger,
-    RawSignal,
-    RunFigures,
-    SealedMetrics,
-    SealedRecord,
-)
+from datasets.figures.run_figures import CrossSections, Index, Ledger, RawSignal, RunFigures
 from datasets.figures.run_metrics import Answer, MetricsQuery, assemble
+from datasets.figures.sealed_records import SealedMetrics, SealedRecord
 from datasets.figures.series import Window, mean_or_null
 from schemas.metrics.core import OWN_CONVENTIONS
 from schemas.metrics.statistic import SOURCES
