@@ -3,116 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from functools import partial
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any
 
 import polars as pl
 
 from datasets.figures.series import Floats
-from pipeline.internal import contained
 from pipeline.maths.delivered_signal import delayed_ic
 from pipeline.notices import NoticeOutcome, Run, find_notices, previous_week_ic
 from pipeline.notices.evidence import Evidence, gather
 from pipeline.reconciliation.figures import Figure
 from pipeline.reconciliation.seal_figures import measure_weeks, metrics_reproduced, recompute_figures
 from pipeline.reconciliation.tables import Tables
-from pipeline.rule import Coverage, Level, Rule, Violation
+from pipeline.rule import Coverage, Level, Rule
+from pipeline.rules.file_checks import CheckState, check_files
 from pipeline.rules.in_parts import Undecided, apply_in_parts, read_columns
 from pipeline.rules.registry import RULES
-from pipeline.rules.report import NotChecked, Report
+from pipeline.rules.report import Report
 from pipeline.rules.return_rules import decisions_forward_return
 from pipeline.seal import Seal
-from pipeline.seal.document_rules import (
-    DESCRIPTION_CROSS_CHECKS,
-    compare_description,
-    description_extra,
-    description_object,
-    description_shape,
-)
-from pipeline.seal.file_rules import (
-    FileFact,
-    seal_clock,
-    seal_digest,
-    seal_path,
-    seal_signature,
-    seal_size,
-    seal_unknown,
-    table_columns,
-    table_extra,
-)
-from pipeline.seal.records import METRICS, metrics_record
+from pipeline.seal.records import METRICS
 from pipeline.seal.seal import LARGE_KINDS
-from pipeline.seal.signature import TeamKeys, Unsigned
-from pipeline.seal.strict_json import NotJson
-from schemas.kinds import KINDS, OPTIONAL_KINDS, TABLE_KINDS
+from pipeline.seal.signature import TeamKeys
+from schemas.kinds import OPTIONAL_KINDS, TABLE_KINDS
 from schemas.tables.pnl import ADJUSTMENTS
-
-_READERS: Final = 8
-"""Threads that read and hash: hashing releases the GIL, and object stores have high latency."""
-_SEQUENTIAL_BYTES: Final = 4 * 2**20
-"""Total bytes up to which the files of a local folder are read sequentially."""
-
-
-@dataclass(slots=True)
-class _Check:
-    """State of the check of one seal."""
-
-    seal: Seal
-    on_step: Callable[[str], None]
-    in_parts: bool = False
-    """Whether the rows of large tables are checked part by part."""
-    violations: list[Violation] = field(default_factory=list)
-    warnings: list[Violation] = field(default_factory=list)
-    not_checked: list[NotChecked] = field(default_factory=list)
-    unusable: dict[str, str] = field(default_factory=dict)
-    """Kind -> reason why its rows are not checked."""
-    sealed_by: str | None = None
-    """The team that signed the seal, if a signature is required."""
-    void: dict[str, dict[str, str]] = field(default_factory=dict)
-    """Kind -> column -> the broken rule that makes its values unusable."""
-    frames: dict[str, pl.DataFrame] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)
-    coverage: dict[str, Coverage] = field(default_factory=dict)
-
-    def record(self, violation: Violation | None) -> bool:
-        """Record a violation under the sealed path of its file; return whether there is one."""
-        if violation is None:
-            return False
-        kind = "metrics" if violation.kind == METRICS.name else violation.kind
-        if kind in self.seal.kinds:
-            violation = replace(violation, file=self.seal.kinds[kind].path or violation.file)
-        rule = RULES[violation.rule]
-        (self.warnings if rule.warns else self.violations).append(violation)
-        if rule.voids:
-            for column in violation.columns:
-                self.void.setdefault(violation.kind, {}).setdefault(column, rule.id)
-        return True
-
-    def apply(self, rule: Rule[Any], *arguments: Any) -> None:
-        """Apply a rule, and record its outcome."""
-        self.on_step(rule.id)
-        with contained(f"the rule {rule.id}"):
-            violation, coverage = rule.apply(*arguments)
-        self.record(violation)
-        if coverage is not None:
-            self.cover(rule, coverage)
-
-    def cover(self, rule: Rule[Any], coverage: Coverage) -> None:
-        """Record the share of rows that a rule could compare."""
-        self.coverage[rule.id] = coverage
-        if coverage.reason is not None:
-            self.skip(rule, coverage.reason)
-
-    def by_parts(self, kind: str) -> bool:
-        """Return whether the rows of a kind are checked part by part."""
-        return self.in_parts and kind in LARGE_KINDS
-
-    def skip(self, rule: Rule[Any], reason: str) -> None:
-        self.not_checked.append(NotChecked(rule.id, reason))
 
 
 def check(
@@ -157,7 +72,7 @@ def check(
     if seal.in_parts:
         with suppress(Undecided):
             return _check_in_parts(seal, step, figures=figures, keys=keys, prices=prices)
-    state = _check_files(seal, step, keys)
+    state = check_files(seal, step, keys)
     tables = Tables(state.frames, seal.equity_basis, seal.declared)
     for rule in RULES.values():
         for kind in _applicable_tables(state, rule) if rule.level is Level.TABLE else ():
@@ -174,7 +89,7 @@ def _check_in_parts(
     seal: Seal, on_step: Callable[[str], None], *, figures: bool, keys: TeamKeys | None, prices: str | None
 ) -> Report:
     """Check a seal without loading its large tables; raises Undecided unless all rules hold."""
-    state = _check_files(seal, on_step, keys, in_parts=True)
+    state = check_files(seal, on_step, keys, in_parts=True)
     tables = Tables(state.frames, seal.equity_basis, seal.declared)
     small = {kind: frame for kind, frame in state.frames.items() if kind not in LARGE_KINDS}
     by_table = {rule.id: rule for rule in RULES.values() if rule.level is Level.TABLE}
@@ -196,25 +111,7 @@ def _check_in_parts(
     return _report(state, tables, figures=figures, prices=prices)
 
 
-def _check_files(
-    seal: Seal, on_step: Callable[[str], None], keys: TeamKeys | None, *, in_parts: bool = False
-) -> _Check:
-    """Read the files and apply the rules on files."""
-    state = _Check(seal, on_step, in_parts=in_parts)
-    if keys is not None:
-        try:
-            state.sealed_by = seal.signed_by(keys)
-        except Unsigned as error:
-            state.record(seal_signature(str(error)))
-    unknown = tuple(kind for kind in seal.kinds if kind not in KINDS)
-    state.record(seal_unknown(seal.unknown_keys, unknown))
-    times = {"started_at": seal.started_at, "sealed_at": seal.sealed_at}
-    state.record(seal_clock(times, datetime.now(UTC)))
-    _read_files(state)
-    return state
-
-
-def _report(state: _Check, tables: Tables, *, figures: bool, prices: str | None) -> Report:
+def _report(state: CheckState, tables: Tables, *, figures: bool, prices: str | None) -> Report:
     seal = state.seal
     recomputed: tuple[Figure, ...] = ()
     notices: tuple[NoticeOutcome, ...] = ()
@@ -250,7 +147,7 @@ def _report(state: _Check, tables: Tables, *, figures: bool, prices: str | None)
     )
 
 
-def _evidence(state: _Check, tables: Tables, prices: str | None) -> Evidence:
+def _evidence(state: CheckState, tables: Tables, prices: str | None) -> Evidence:
     """Gather the evidence of the notices from the tables in memory, or part by part."""
     state.on_step("evidence for the notices")
 
@@ -288,86 +185,7 @@ def judge(
     return find_notices(Run(seal.sealed_at, evidence, weeks, portfolio, delayed, proven, figures))
 
 
-def _read_files(state: _Check) -> None:
-    """Read, hash and decode every file, several at a time; violations are recorded in a fixed order."""
-    seal = state.seal
-    safe = []
-    for kind in seal.kinds:
-        if state.record(seal_path(kind, seal.path_faults(kind))):
-            state.unusable[kind] = "failed seal.path"
-        else:
-            safe.append(kind)
-    few = seal.local and sum(seal.kinds[kind].bytes or 0 for kind in safe) <= _SEQUENTIAL_BYTES
-    # Small local seals are read without threads, which would take a quarter longer.
-    with ThreadPoolExecutor(_READERS, thread_name_prefix="seal") as pool:
-        reading = {
-            kind: partial(_read, state, kind) if few else pool.submit(_read, state, kind).result
-            for kind in safe
-        }
-        # Small files first: large files are hashed while small ones are decoded.
-        for kind in sorted(safe, key=lambda kind: seal.kinds[kind].bytes or 0):
-            state.on_step(seal.kinds[kind].path)
-            facts = reading[kind]()
-            if all(fact.intact for fact in facts):
-                _decode(state, kind)
-            else:
-                too_large = state.record(seal_size(kind, facts))
-                if not too_large:
-                    state.record(seal_digest(kind, facts))
-                state.unusable[kind] = f"failed {'seal.size' if too_large else 'seal.digest'}"
-            if kind not in KINDS:
-                seal.drop(kind)
-
-
-def _read(state: _Check, kind: str) -> tuple[FileFact, ...]:
-    facts = state.seal.files(kind)
-    if kind in TABLE_KINDS and all(fact.intact for fact in facts) and not state.by_parts(kind):
-        state.seal.decode(kind)  # cached by the seal
-    return facts
-
-
-def _decode(state: _Check, kind: str) -> None:
-    seal = state.seal
-    if kind in TABLE_KINDS:
-        facts = seal.files(kind)
-        decoded = seal.part(kind, range(0)) if state.by_parts(kind) else seal.decode(kind)
-        state.record(seal_digest(kind, [replace(fact, actual_rows=decoded.rows) for fact in facts]))
-        state.record(table_columns(kind, decoded.rows or 0, decoded.problems))
-        state.record(table_extra(kind, decoded.extra))
-        if decoded.rows is None:
-            state.unusable[kind] = "failed table.columns"
-        else:
-            state.counts[kind] = decoded.rows
-            state.frames[kind] = decoded.frame
-    elif kind == "metrics":
-        records = seal.records()
-        state.record(metrics_record(records))
-        state.record(table_extra(METRICS.name, records.extra))
-        state.counts[kind] = records.frame.height
-        state.frames[METRICS.name] = records.frame
-    elif kind == "description":
-        _check_description(state)
-
-
-def _check_description(state: _Check) -> None:
-    """Apply the rules on the description, each only if the previous ones hold."""
-    document = state.seal.parsed_description()
-    if isinstance(document, NotJson):
-        state.record(description_object(document))
-        for rule in (description_shape, description_extra, *DESCRIPTION_CROSS_CHECKS):
-            state.skip(rule, "description failed description.object")
-        return
-    shape = compare_description(document)
-    state.record(description_extra(shape))
-    if state.record(description_shape(shape)):
-        for rule in DESCRIPTION_CROSS_CHECKS:
-            state.skip(rule, "description failed description.shape")
-        return
-    for rule in DESCRIPTION_CROSS_CHECKS:
-        state.record(rule(document))
-
-
-def _applicable_tables(state: _Check, rule: Rule[Any]) -> Iterator[str]:
+def _applicable_tables(state: CheckState, rule: Rule[Any]) -> Iterator[str]:
     """Yield the tables of a rule; record the columns that it cannot check."""
     for kind in (*TABLE_KINDS, METRICS.name):
         if kind in state.unusable:
@@ -380,7 +198,7 @@ def _applicable_tables(state: _Check, rule: Rule[Any]) -> Iterator[str]:
         yield kind
 
 
-def _applies(state: _Check, rule: Rule[Any], tables: Tables, duplicate_keys: set[str]) -> bool:
+def _applies(state: CheckState, rule: Rule[Any], tables: Tables, duplicate_keys: set[str]) -> bool:
     """Return whether a rule over several tables can be applied; record missing inputs, except optional tables."""
     if any(x in OPTIONAL_KINDS and not tables.has(x) and x not in state.unusable for x in rule.needs):
         return False
@@ -397,7 +215,7 @@ def _applies(state: _Check, rule: Rule[Any], tables: Tables, duplicate_keys: set
     return True
 
 
-def _missing(state: _Check, rule: Rule[Any], tables: Tables, duplicate_keys: set[str]) -> Iterator[str]:
+def _missing(state: CheckState, rule: Rule[Any], tables: Tables, duplicate_keys: set[str]) -> Iterator[str]:
     """Yield the inputs of a rule that the seal lacks."""
     for kind, columns in rule.needs.items():
         lost = {column: id_ for column, id_ in state.void.get(kind, {}).items() if column in columns}
@@ -410,7 +228,7 @@ def _missing(state: _Check, rule: Rule[Any], tables: Tables, duplicate_keys: set
             yield f"{kind} failed table.key"
 
 
-def _absent(state: _Check, kind: str) -> str:
+def _absent(state: CheckState, kind: str) -> str:
     return f"{kind} {state.unusable[kind]}" if kind in state.unusable else f"the run sealed no {kind}"
 
 

@@ -3,60 +3,38 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from datetime import date, datetime
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
 
-import orjson
 import polars as pl
 
-from datasets.figures.series import Floats
-from datasets.figures.signal import DeliveredSignal
-from datasets.figures.unavailable import Unavailable
 from datasets.integrity import check_manifest
-from datasets.layout import DESCRIPTION, PROBE, figures_path
-from datasets.manifest import FileEntry, Manifest, encode
+from datasets.manifest import Manifest
 from datasets.pointer import Pointer, make_pointer
 from datasets.publication.past import with_history
 from datasets.publication.pointers import is_current, refuse, served
 from datasets.publication.publish import Publication
-from datasets.sealed_weeks import SealedWeek, WeekDigests
 from datasets.storage import Storage, open_storage
 from pipeline.archive.exclusions import DEFAULT_EXCLUDE
 from pipeline.archive.package import package
-from pipeline.maths.ordering import ordered
-from pipeline.maths.week_clock import WeeklyPanel
-from pipeline.maths.weekly_digests import FillDigests, digest_decisions, seal_weeks
-from pipeline.maths.weekly_signal import measured_decisions
-from pipeline.notices import NoticeOutcome, in_declared_order, not_checked, previous_week_ic
+from pipeline.notices import NoticeOutcome, in_declared_order, not_checked
 from pipeline.notices.catalogue import catalogue_notices
 from pipeline.notices.history import history_notices
-from pipeline.reconciliation.figures import Figure, declared_and_figures
-from pipeline.reconciliation.seal_figures import (
-    figures_from,
-    metrics_reproduced,
-    with_reconciliation,
-)
+from pipeline.reconciliation.figures import declared_and_figures
+from pipeline.reconciliation.seal_figures import metrics_reproduced
 from pipeline.rule import Violation
 from pipeline.rules import Report, check, judge
 from pipeline.rules.registry import RULES
 from pipeline.rules.report import rule_outcomes
 from pipeline.seal import Seal
 from pipeline.seal.signature import read_keys
-from pipeline.snapshot_builder import in_parts, ledgers, research
 from pipeline.snapshot_builder.build_result import BuildResult, Stages
-from pipeline.snapshot_builder.weekly import (
-    published_decisions,
-    published_rebalances,
-    weekly_tables,
-)
-from pipeline.snapshot_builder.write import SnapshotWriter
+from pipeline.snapshot_builder.contents import Written, write_datasets
 from schemas.errors import OtherFormat, SealRefused
 from schemas.kinds import KINDS, REQUIRED_KINDS
 from schemas.notices import NOTICE, NOTICES
 from schemas.plurals import counted
-from schemas.tables import TABLES
 from schemas.version import schema_version
 
 
@@ -136,7 +114,7 @@ def build_seal(
         report = check(seal, figures=False, keys=keys, prices=prices)
     _require_sound(seal, report.violations, report.warnings if strict else ())
     with Publication(storage, seal.alpha_id, earlier) as publication:
-        written = _write_datasets(seal, report, publication, stages)
+        written = write_datasets(seal, report, publication, stages)
         warning = metrics_reproduced(written.figures)
         if warning is not None:
             report = replace(report, warnings=(*report.warnings, warning))
@@ -192,181 +170,7 @@ def _require_sound(seal: Seal, violations: Sequence[Violation], warnings: Sequen
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """Files and columns of a snapshot, with its reconciled figures and weeks."""
-
-    files: list[FileEntry]
-    columns: dict[str, tuple[str, ...]]
-    figures: tuple[Figure, ...]
-    weeks: dict[str, SealedWeek]
-    weekly: pl.DataFrame | None
-    delayed: Floats | None
-
-
-def _write_datasets(seal: Seal, report: Report, publication: Publication, stages: Stages) -> _Written:
-    """Write every dataset that the seal permits; free tables as soon as possible."""
-    writer = SnapshotWriter(publication)
-    weekly: Future[_Weekly] | None = None
-    digests = digest_decisions(None)
-    fills = FillDigests()
-    with writer, ThreadPoolExecutor(1, thread_name_prefix="signal") as pool:
-        decisions = None
-        if seal.has("decisions"):
-            with stages("decisions"):
-                decisions = _write_decisions(seal, writer)
-                digests = digest_decisions(decisions)
-        if seal.has("rebalances"):
-            with stages("signal quality"):
-                writer.table("rebalances", published_rebalances(seal.table("rebalances"), decisions))
-                if decisions is not None:
-                    weekly = _submit_weekly(seal, decisions, pool)
-        delivered = research.measure_signal(None, decisions, None)  # the reason, if no weeks are computed
-        del decisions
-        spans: dict[str, ledgers.Spans] = {}
-        ledger: ledgers.Books = {}
-        if seal.has("portfolio"):
-            with stages("portfolio"):
-                ledger = ledgers.published_portfolio(seal.table("portfolio"), seal.equity_basis)
-                writer.by_book("portfolio", ledger)
-                writer.by_book("equity_curve", ledgers.published_equity_curves(ledger))
-                spans["portfolio"] = ledgers.spans(ledger, "portfolio")
-        sides = research.empty_sides(ledger)
-        observers = {"positions": sides.positions, "pnl": sides.pnl, "trades": fills.add}
-        for kind, on_rows in observers.items():
-            if seal.has(kind):
-                with stages(kind):
-                    spans[kind] = _write_books(seal, writer, kind, on_rows)
-        trials = _write_trials(seal, writer, stages)
-        if spans:
-            writer.table("books", ledgers.published_books(spans))
-        weeks = delayed = None
-        if weekly is not None:
-            with stages("signal quality"):
-                tables, delayed, delivered = weekly.result()
-                for name, figures_by_week in tables.items():
-                    writer.table(name, figures_by_week)
-                weeks = tables["weekly_signal"]
-        with stages("reconcile"):
-            figures = _write_metrics(seal, writer, weeks)
-        with stages("research figures"):
-            figures_by_family = {
-                **research.book_figures(ledger, sides, seal.kinds),
-                **research.signal_figures(delivered),
-                **research.luck_figures(_evidence(ledger, weeks, trials), seal.alpha_id, seal.description()),
-            }
-        _write_documents(seal, report, figures_by_family, writer)
-        with stages("write"):
-            writer.finish()
-    sealed_weeks = _sealed_weeks(seal, digests, fills, weeks)
-    return _Written(writer.files, writer.columns, figures, sealed_weeks, weeks, delayed)
-
-
-def _sealed_weeks(
-    seal: Seal, digests: dict[date, WeekDigests], fills: FillDigests, weekly: pl.DataFrame | None
-) -> dict[str, SealedWeek]:
-    """Return the digests and IC of every week, for later seals; empty without a rebalance index."""
-    if not seal.has("rebalances"):
-        return {}
-    return seal_weeks(seal.table("rebalances"), digests, fills if seal.has("trades") else None, weekly)
-
-
-_Weekly = tuple[dict[str, pl.DataFrame], Floats | None, DeliveredSignal | Unavailable]
-"""The weekly tables, the IC of the previous week's score if a notice needs it, and the delivered score."""
-
-
-def _submit_weekly(seal: Seal, decisions: pl.DataFrame, pool: ThreadPoolExecutor) -> Future[_Weekly]:
-    """Compute the weekly figures on a thread, because they mostly use one core; the books are derived at the same time."""
-    rebalances = seal.table("rebalances")
-
-    def measure() -> _Weekly:
-        known = measured_decisions(decisions, seal.smoothing)
-        columns = [name for name in ("score", "raw_score", "forward_return") if name in known.columns]
-        panel = WeeklyPanel.of(rebalances, known, *columns)
-        tables = weekly_tables(rebalances, known, panel)
-        weeks = tables["weekly_signal"]
-        delivered = research.measure_signal(weeks, decisions, tables.get("weekly_deciles"), panel)
-        if isinstance(delivered, Unavailable):
-            return tables, None, delivered
-        return tables, previous_week_ic(weeks, lambda: delivered.ic_by_delay[1]), delivered
-
-    weekly = pool.submit(measure)
-    if seal.in_parts:
-        weekly.result()  # so that the decisions are freed before the books are read
-    return weekly
-
-
-def _write_decisions(seal: Seal, writer: SnapshotWriter) -> pl.DataFrame:
-    """Write the cross-sections; return them, or their columns for the weekly figures."""
-    layout = in_parts.find_layout(seal, "decisions") if seal.in_parts else None
-    if layout is not None:
-        return in_parts.write_decisions(seal, writer, layout)
-    decisions = published_decisions(ordered(seal.table("decisions"), ("date", "symbol")))
-    seal.drop("decisions")
-    writer.table("decisions", decisions)
-    return decisions
-
-
-def _write_books(
-    seal: Seal, writer: SnapshotWriter, kind: str, on_rows: Callable[[str, pl.DataFrame], None]
-) -> ledgers.Spans:
-    """Write a table by book and return the span of each; call `on_rows` with the published rows of each book."""
-    layout = in_parts.find_layout(seal, kind) if seal.in_parts else None
-    if layout is not None:
-        return in_parts.write_books(seal, writer, kind, layout, on_rows)
-    rows = ledgers.published_by_name(kind, seal.table(kind))
-    seal.drop(kind)
-    writer.by_book(kind, rows)
-    for book, own in rows.items():
-        on_rows(book, own)
-    return ledgers.spans(rows, kind)
-
-
-def _write_trials(seal: Seal, writer: SnapshotWriter, stages: Stages) -> pl.DataFrame | None:
-    """Write the returns of the trials and return them; None if the run sealed none."""
-    if not seal.has("trials"):
-        return None
-    with stages("trials"):
-        trials = ordered(seal.table("trials"), TABLES["trials"].sort)
-        writer.table("trials", trials)
-        seal.drop("trials")
-    return trials
-
-
-def _evidence(
-    ledger: ledgers.Books, weeks: pl.DataFrame | None, trials: pl.DataFrame | None
-) -> research.Tables:
-    """Return the tables that the luck figures need."""
-    tables = {"weekly_signal": weeks, "trials": trials}
-    rows: dict[tuple[str, str | None], pl.DataFrame] = {("portfolio", book): x for book, x in ledger.items()}
-    return research.Tables(rows | {(name, None): x for name, x in tables.items() if x is not None})
-
-
-def _write_metrics(seal: Seal, writer: SnapshotWriter, weeks: pl.DataFrame | None) -> tuple[Figure, ...]:
-    """Write the run's own figures beside the recomputed ones."""
-    records = seal.metrics()
-    if records is None:
-        return ()
-    ordered_records = records.sort("scope", "period", "name", nulls_last=True)
-    figures = figures_from(ordered_records, weeks, seal.optional_table("portfolio"), seal.equity_basis)
-    writer.table("sealed_metrics", with_reconciliation(ordered_records, figures))
-    return figures
-
-
-def _write_documents(
-    seal: Seal, report: Report, figures_by_family: Mapping[str, research.Document], writer: SnapshotWriter
-) -> None:
-    description = seal.description()
-    if description is not None:
-        writer.document(DESCRIPTION, "description", encode(description))
-    for family, document in figures_by_family.items():
-        path = figures_path(family)
-        writer.document(path, path, orjson.dumps(document))
-    if report.evidence is not None:
-        writer.document(PROBE, "probe", report.evidence.probe.encode())
-
-
-def _notices(seal: Seal, storage: Storage, report: Report, written: _Written) -> tuple[NoticeOutcome, ...]:
+def _notices(seal: Seal, storage: Storage, report: Report, written: Written) -> tuple[NoticeOutcome, ...]:
     """Collect the notices on the run and those from the comparison with other served runs."""
     if report.evidence is None:
         return tuple(not_checked(notice, "the rows were not examined") for notice in NOTICES)
@@ -381,7 +185,7 @@ def _notices(seal: Seal, storage: Storage, report: Report, written: _Written) ->
     return in_declared_order((*own, *catalogue_notices(storage, seal.alpha_id, report.evidence.probe)))
 
 
-def _manifest(seal: Seal, written: _Written, report: Report, notices: tuple[NoticeOutcome, ...]) -> Manifest:
+def _manifest(seal: Seal, written: Written, report: Report, notices: tuple[NoticeOutcome, ...]) -> Manifest:
     return Manifest(
         schema_version=schema_version(),
         alpha_id=seal.alpha_id,
