@@ -19,7 +19,7 @@ FROM_LEDGER: Final[Mapping[str, Callable[[Ledger], Figure]]] = {
     "max_drawdown_pct": lambda rows: ratios.max_drawdown_pct(rows.starting, rows.ending),
     "turnover": lambda rows: ratios.turnover(rows.turnover),
 }
-"""Core statistics by name."""
+"""Statistics of the ledger by name."""
 FROM_CROSS_SECTIONS: Final[Mapping[str, Callable[[CrossSections], Figure]]] = {
     "ic": lambda rows: rank_ic.mean_ic(rows.ic),
     "icir": lambda rows: rank_ic.icir(rows.ic),

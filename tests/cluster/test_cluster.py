@@ -119,7 +119,7 @@ def other_release(folder: Path) -> Path:
     for name in ("schemas", "datasets", "pipeline"):
         shutil.copytree(REPOSITORY / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(REPOSITORY / "pyproject.toml", folder)
-    with (folder / "pipeline/snapshot_builder/books.py").open("a") as file:
+    with (folder / "pipeline/snapshot_builder/contents.py").open("a") as file:
         file.write("# another release\n")
     return folder
 
