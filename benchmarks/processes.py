@@ -55,8 +55,11 @@ def cpu_seconds(pid: int) -> float:
 def busy_seconds(pid: int) -> float:
     """Return the CPU seconds of the live threads of a process, to the nanosecond."""
     # From the scheduler, because /proc/<pid>/stat counts in steps of 10 ms.
-    threads = Path(f"/proc/{pid}/task").iterdir()
-    return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e9
+    total = 0
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
+            total += int((thread / "schedstat").read_text().split()[0])
+    return total / 1e9
 
 
 def memory_kb(pid: int, file: str, field: str) -> int:
