@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -76,19 +76,37 @@ class Fills:
     later: Flags
     following: Floats
 
-    def has_suffix(self, suffix: str) -> Flags:
-        """Return whether each fill belongs to a variant with this suffix."""
-        return np.array([name.endswith(suffix) for name in self.books], np.bool_)[self.book]
+    def has_suffix(self, *suffixes: str) -> Flags:
+        """Return whether each fill belongs to a variant with one of these suffixes."""
+        return np.array([name.endswith(suffixes) for name in self.books], np.bool_)[self.book]
 
 
-def judge_fills(fills: Fills) -> Iterator[NoticeOutcome]:
-    """Judge the fills of all books together."""
+def judge_fills(fills: Fills, outside_turnover: Collection[str]) -> Iterator[NoticeOutcome]:
+    """Judge the fills of all books together; the seal leaves those of some variants out of turnover."""
     yield from _judge_against_marks(fills)
     yield _staleness(fills)
     yield _judge_free_fills(fills)
     yield _judge_uneven_cost(fills)
     yield _at_the_decision(fills)
     yield _judge_foresight(fills)
+    yield _judge_turnover(fills, outside_turnover)
+
+
+def _judge_turnover(fills: Fills, outside: Collection[str]) -> NoticeOutcome:
+    """Judge how much of its trading a book leaves out of its turnover."""
+    notice = "fills.outside_turnover"
+    if fills.notional.size < MIN_FILLS:
+        return not_checked(notice, f"{counted(fills.notional.size, 'fill')} sampled; {MIN_FILLS} are needed")
+    names, base = np.unique([base_book(name) for name in fills.books], return_inverse=True)
+    book = base[fills.book]
+    left_out = fills.notional * fills.has_suffix(*(f"_{variant}" for variant in outside))
+    total, outside_total = (
+        np.bincount(book, weights=x, minlength=names.size) for x in (fills.notional, left_out)
+    )
+    shares = outside_total / np.maximum(total, np.finfo(np.float64).tiny)
+    worst = int(shares.argmax())
+    message = f"{names[worst]} leaves {shares[worst]:.0%} of what it traded out of its turnover."
+    return judged(notice, float(shares[worst]), message, book=str(names[worst]))
 
 
 def _judge_against_marks(fills: Fills) -> Iterator[NoticeOutcome]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -56,6 +56,8 @@ class Run:
         Number of forward returns that fills prove; None where the rule could not be applied.
     figures
         The run's own figures and their reconciliation.
+    outside_turnover
+        Trade-only variants whose fills the seal leaves out of turnover.
     """
 
     sealed_at: datetime
@@ -65,6 +67,7 @@ class Run:
     delayed: Floats | None
     proven: Coverage | None = None
     figures: Sequence[Figure] = ()
+    outside_turnover: Collection[str] = ()
 
 
 def previous_week_ic(weeks: pl.DataFrame, measure: Callable[[], Floats]) -> Floats | None:
@@ -118,7 +121,7 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
     if ledgers:
         yield from ledger.judge_ledgers(ledgers)
         yield _judge_seal_date(run.sealed_at, max(book.dates.max() for book in ledgers))
-    yield from _judge_prices(run.evidence, ledgers)
+    yield from _judge_prices(run, ledgers)
     if run.evidence.trials:
         yield _judge_trials(run.evidence.trials, ledgers)
     sections = run.evidence.cross_sections
@@ -177,9 +180,10 @@ def _judge_clipped_returns(sections: CrossSections) -> Iterator[NoticeOutcome]:
     yield clipped_returns.judge_shared_extremes(sections.shared_extremes, sections.measured_weeks)
 
 
-def _judge_prices(evidence: Evidence, ledgers: Sequence[ledger.Ledger]) -> Iterator[NoticeOutcome]:
+def _judge_prices(run: Run, ledgers: Sequence[ledger.Ledger]) -> Iterator[NoticeOutcome]:
+    evidence = run.evidence
     if evidence.fills is not None:
-        yield from fills.judge_fills(evidence.fills)
+        yield from fills.judge_fills(evidence.fills, run.outside_turnover)
     if evidence.marks is not None:
         yield universe.judge_frozen_marks(*evidence.marks)
     if evidence.holdings is not None:

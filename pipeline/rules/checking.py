@@ -182,7 +182,8 @@ def judge(
     """
     proven = coverage.get(decisions_forward_return.id)
     portfolio = seal.optional_table("portfolio")
-    return find_notices(Run(seal.sealed_at, evidence, weeks, portfolio, delayed, proven, figures))
+    outside = seal.declared.outside_turnover
+    return find_notices(Run(seal.sealed_at, evidence, weeks, portfolio, delayed, proven, figures, outside))
 
 
 def _applicable_tables(state: CheckState, rule: Rule[Any]) -> Iterator[str]:

@@ -308,10 +308,10 @@ def test_implausible_fill_prices_are_noticed() -> None:
         np.arange(800) % 8 == 0,
         after,
     )
-    assert {x.outcome for x in by_id(judge_fills(honest)).values()} == {"pass"}
+    assert {x.outcome for x in by_id(judge_fills(honest, ())).values()} == {"pass"}
 
     better = mid * (1 - 0.005 * side)
-    forged = by_id(judge_fills(replace(honest, mid=better)))
+    forged = by_id(judge_fills(replace(honest, mid=better), ()))
     marks = list(zip(side, better, before, after, strict=True))
     inside = [s * (b - m) > 0 and s * (a - m) > 0 for s, m, b, a in marks]
     outside = [s * (b - m) < 0 and s * (a - m) < 0 for s, m, b, a in marks]
@@ -326,20 +326,20 @@ def test_implausible_fill_prices_are_noticed() -> None:
 
     following = mid * (1 + np.where(honest.later, 0.02 * side, after / mid - 1))
     following[::16] = mid[::16] * (1 + 0.5 * side[::16])
-    foresight = by_id(judge_fills(replace(honest, following=following)))["fills.foresight"]
+    foresight = by_id(judge_fills(replace(honest, following=following), ()))["fills.foresight"]
     assert (foresight.outcome, foresight.details["fills"]) == ("notice", 100)
     assert foresight.value == pytest.approx(1e4 * (0.02 + 0.1) / 2)  # half of them are limited
 
     decided = np.where(np.arange(800) % 2 == 0, mid, np.nan)
-    assert by_id(judge_fills(replace(honest, decided=decided)))["fills.decision_close"].value == 1.0
-    stale = by_id(judge_fills(replace(honest, mid=earlier * 1.0001)))["fills.stale"]
+    assert by_id(judge_fills(replace(honest, decided=decided), ()))["fills.decision_close"].value == 1.0
+    stale = by_id(judge_fills(replace(honest, mid=earlier * 1.0001), ()))["fills.stale"]
     assert stale.outcome == "notice"
-    free = by_id(judge_fills(replace(honest, cost=np.where(np.arange(800) % 4, honest.cost, 0.0))))[
+    free = by_id(judge_fills(replace(honest, cost=np.where(np.arange(800) % 4, honest.cost, 0.0)), ()))[
         "fills.without_cost"
     ]
     assert (free.outcome, free.value) == ("notice", 0.25)
     few = {name: getattr(honest, name)[:40] for name in Fills.__slots__ if name != "books"}
-    assert {x.outcome for x in judge_fills(replace(honest, **few))} == {"not_checked"}
+    assert {x.outcome for x in judge_fills(replace(honest, **few), ())} == {"not_checked"}
 
 
 def test_rank_correlations_match_scipy() -> None:

@@ -303,7 +303,7 @@ def test_a_file_that_breaks_a_rule_is_a_usage_error(
 
 def test_an_address_without_prices_is_a_usage_error(tmp_path: Path) -> None:
     (tmp_path / "text.parquet").write_text("no Parquet")
-    for address, message in (("absent", "correct --prices"), ("text.parquet", "it is a Parquet file")):
+    for address, message in (("absent", "correct the address"), ("text.parquet", "it is a Parquet file")):
         with pytest.raises(SettingsError, match=message):
             list(build_many(["seal"], tmp_path / "root", prices=tmp_path / address))
 

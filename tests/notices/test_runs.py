@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -128,6 +129,41 @@ def test_costs_halved_for_purchases_alone_are_noticed(
     assert outcome.notice == "fills.uneven_cost"
     assert outcome.value == pytest.approx(0.5, abs=0.1)
     assert (outcome.message or "").startswith("Purchases cost 5")
+
+
+def test_trading_outside_the_turnover_is_noticed(
+    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exits and changes of weight are booked as adjustments, which the seal declares to be no turnover."""
+    genuine = ledger._Books.fill  # noqa: SLF001
+
+    def fill(books: Any, after: Floats, *, variant: str, phase: str, **kind: Any) -> None:
+        adjusting = variant == "" and phase != "open"
+        genuine(books, after, variant="_adjustments" if adjusting else variant, phase=phase, **kind)
+
+    monkeypatch.setattr(ledger._Books, "fill", fill)  # noqa: SLF001
+    run = run_alpha(market, SPEC)
+    entries = (
+        run.tables["trades"]
+        .filter(~pl.col("book").str.ends_with("_adjustments"))
+        .with_columns(pl.col("book").str.strip_suffix("_settlements"))
+        .group_by("book", date=pl.col("timestamp").dt.date())
+        .agg(entered=(pl.col("quantity") * pl.col("mid_price")).abs().sum())
+    )
+    portfolio = run.tables["portfolio"].join(entries, on=["book", "date"], how="left", maintain_order="left")
+    entered = pl.col("entered").fill_null(0.0)
+    tables = {
+        **run.tables,
+        "decisions": run.tables["decisions"].with_columns(fill_at=pl.lit(None, pl.Datetime("us", "UTC"))),
+        "portfolio": portfolio.with_columns(
+            turnover_notional=entered, turnover=entered / 2 / pl.col("starting_equity")
+        ).drop("entered"),
+    }
+    manifest = {**run.manifest, "reconciliation": {"outside_turnover": ["adjustments"]}}
+    seal = write_seal(tmp_path / "seal", RunRecord(manifest, tables, None, None, None))
+    (outcome,) = report_of(seal).given
+    assert outcome.notice == "fills.outside_turnover"
+    assert outcome.value == pytest.approx(0.67, abs=0.1)
 
 
 def dealt_out_by(column: str) -> Callable[[pl.DataFrame], pl.DataFrame]:
