@@ -17,7 +17,7 @@ from pipeline.rules.registry import RULES
 from pipeline.snapshot_builder import build_seal
 from pipeline.snapshot_builder import snapshot as snapshot_module
 from schemas.errors import KindNotPublished
-from tests.rules.test_broken_seals import CASES, Case
+from tests.rules.broken_seals import CASES, Case
 from tests.support.history import ALPHA, History
 from tests.support.seals import make_seal
 
