@@ -64,14 +64,14 @@ class SectionSimilarity(NamedTuple):
     ----------
     mean : Floats, shape (n_rows, n_runs)
         Mean over the comparable days of each pair; NaN without such a day.
-    count : Integers, shape (n_rows, n_runs)
+    days_compared : Integers, shape (n_rows, n_runs)
         Number of comparable days.
     days : Days, shape (n_days,)
         Days of the first run within the window, ascending.
     """
 
     mean: Floats
-    count: Integers
+    days_compared: Integers
     days: Days
 
 
