@@ -13,7 +13,6 @@ from schemas.project import NAME, project_version
 
 _REPOSITORY: Final = Path(__file__).resolve().parents[1]
 _BUILD_CODE: Final = ("schemas", "datasets", "pipeline")
-_RULE_CODE: Final = ("schemas", "pipeline/rules", "pipeline/seal", "pipeline/rule.py")
 _LIBRARIES: Final = ("polars", "pyarrow", "numpy")
 
 
@@ -34,16 +33,10 @@ def current() -> dict[str, str]:
     """
     return {
         NAME: project_version(),
-        "code": _digest(_BUILD_CODE),
+        "code": _code_digest(),
         "python": platform.python_version(),
         **{name: version(name) for name in _LIBRARIES},
     }
-
-
-@cache
-def rules_version() -> str:
-    """Return a digest of the code of the rules and their declarations."""
-    return _digest(_RULE_CODE)
 
 
 def shown(parts: dict[str, str]) -> str:
@@ -51,11 +44,10 @@ def shown(parts: dict[str, str]) -> str:
     return ", ".join(f"{name} {number}" for name, number in parts.items())
 
 
-def _digest(places: tuple[str, ...]) -> str:
+def _code_digest() -> str:
     digest = hashlib.sha256()
-    for place in places:
-        at = _REPOSITORY / place
-        for path in [at] if at.is_file() else sorted(at.rglob("*.py")):
+    for package in _BUILD_CODE:
+        for path in sorted((_REPOSITORY / package).rglob("*.py")):
             digest.update(f"{path.relative_to(_REPOSITORY).as_posix()}\0".encode())
             digest.update(path.read_bytes())
     return digest.hexdigest()[:12]

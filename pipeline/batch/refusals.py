@@ -1,7 +1,7 @@
-"""Store of refused seals in the datasets root: a search skips a refused seal until it or the rules change.
+"""Store of refused seals in the datasets root: a search skips a refused seal until it or the program changes.
 
-Each refusal is one file, ``refused/<digest of the seal.json>.json``, with the version of the rules that refused the seal;
-another version checks the seal again. If the files of the seal were at fault (one is missing, or differs from its
+Each refusal is one file, ``refused/<digest of the seal.json>.json``, with a digest of the code that refused the seal; other
+code checks the seal again. If the files of the seal were at fault (one is missing, or differs from its
 declaration), the refusal is valid until their listing changes, so a seal whose files arrive late is checked again.
 """
 
@@ -20,7 +20,7 @@ from datasets.layout import REFUSED
 from datasets.storage import Storage, open_storage
 from pipeline.batch.discover import DiscoveredSeal
 from pipeline.batch.result import STILL_REFUSED, SealResult
-from pipeline.release import rules_version
+from pipeline.release import release
 from pipeline.seal.store import without_secrets
 from schemas.errors import AlphaResultsError, SealRefused
 from schemas.terminal import echo
@@ -30,7 +30,11 @@ _FILE_RULES: Final = frozenset({"seal.digest", "seal.path", "seal.size"})
 
 
 class Refusal(TypedDict):
-    """A stored refusal; ``files`` is the digest of the file listing if the files were at fault, else None."""
+    """A stored refusal.
+
+    ``rules`` is the digest of the code that applied the rules; ``files`` is the digest of the file listing if the files were at
+    fault, else None.
+    """
 
     seal: str
     searched: str
@@ -91,7 +95,7 @@ class Refusals:
     def known(self, seal: DiscoveredSeal) -> SealResult | None:
         """Return the stored refusal of a seal; None if the seal must be checked."""
         entry = self._known.get(seal.digest)
-        if entry is None or entry["rules"] != rules_version():
+        if entry is None or entry["rules"] != release()["code"]:
             return None
         if entry["files"] is not None and entry["files"] != file_digests_at(seal.address):
             return None
@@ -121,7 +125,7 @@ class Refusals:
             "seal": without_secrets(seal.address),
             "searched": self._searched,
             "alpha_id": seal.alpha_id,
-            "rules": rules_version(),
+            "rules": release()["code"],
             "refused_at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
             "files": files if rules & _FILE_RULES else None,
             "violations": violations,

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 import datasets
 from datasets.layout import CATALOG
 from pipeline import release
-from pipeline.batch import refusals
+from tests.support.other_release import other_release
 from tests.support.pipeline_command import CommandResult, build
 from tests.support.seals import rewrite
 from tests.support.waiting import eventually
@@ -94,9 +94,20 @@ def test_a_refusal_is_remembered_and_reported_once(
     assert worse.exit_code == 1
     assert outcomes(worse) == {"good": "unchanged", "bad": "still refused", "new": "refused"}
     assert outcomes(cron(tmp_path, "--recheck"))["bad"] == "refused"
-    monkeypatch.setattr(refusals, "rules_version", lambda: "another")
-    assert outcomes(cron(tmp_path)) == {"good": "unchanged", "bad": "refused", "new": "refused"}
-    assert len(release.rules_version()) == 12
+
+
+@pytest.mark.parametrize("changed", ["pipeline/rules/holding_rules.py", "pipeline/reconciliation/tables.py"])
+def test_a_refused_seal_is_checked_again_by_a_program_whose_rules_or_their_arithmetic_changed(
+    tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch, changed: str
+) -> None:
+    broken(seal("Test_a", "bad"))
+    assert outcomes(cron(tmp_path)) == {"bad": "refused"}
+    assert outcomes(cron(tmp_path)) == {"bad": "still refused"}
+    with monkeypatch.context() as patch:
+        patch.setattr(release, "_REPOSITORY", other_release(tmp_path / "product", changed))
+        release.release.cache_clear()
+        assert outcomes(cron(tmp_path)) == {"bad": "refused"}
+    release.release.cache_clear()
 
 
 def test_resealed_runs_are_checked_again_and_removed_ones_forgotten(tmp_path: Path, seal: Seal) -> None:

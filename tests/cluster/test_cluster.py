@@ -16,6 +16,7 @@ import pytest
 import datasets
 from pipeline.release import release
 from tests.support.dask import Dask
+from tests.support.other_release import other_release
 from tests.support.pipeline_command import build, report
 from tests.support.processes import REPOSITORY, children
 from tests.support.waiting import caught, eventually
@@ -112,16 +113,6 @@ def test_the_three_commands_of_the_documents_build_on_a_cluster(tmp_path: Path, 
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     assert list(datasets.open(tmp_path / "root")) == ["Test_a"]
-
-
-def other_release(folder: Path) -> Path:
-    """Copy the product with one changed line."""
-    for name in ("schemas", "datasets", "pipeline"):
-        shutil.copytree(REPOSITORY / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(REPOSITORY / "pyproject.toml", folder)
-    with (folder / "pipeline/snapshot_builder/contents.py").open("a") as file:
-        file.write("# another release\n")
-    return folder
 
 
 def no_project(folder: Path) -> Path:
