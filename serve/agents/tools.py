@@ -136,13 +136,16 @@ class Tools:
             str, Field(description="Decision date of the week, YYYY-MM-DD, as in the rebalances.")
         ],
     ) -> str:
-        """Explain a week: its status, and the names with the highest and lowest scores, weights and forward returns."""
+        """Explain a week: its status, and the names with the highest and lowest scores, with weights and forward returns."""
+        path = {"alpha": alpha, "date": date}
         return await self._answer(
             {
                 "week": Call("signals.rebalances.list", {"alpha": alpha}, {"from": date, "to": date}),
-                "cross_section": Call("signals.rebalances.get", {"alpha": alpha, "date": date}, {}),
-            },
-            truncated="cross_section",
+                **{
+                    part: Call("signals.rebalances.get", path, {"order": order, "limit": _NAMES})
+                    for part, order in (("highest", "desc"), ("lowest", "asc"))
+                },
+            }
         )
 
     async def positions(self, alpha: Alpha, date: Day, book: Book = "long_short") -> str:
@@ -166,7 +169,7 @@ class Tools:
             str | None, Field(description="Last day, YYYY-MM-DD; the run's when left out.")
         ] = None,
     ) -> str:
-        """Show how a book did over a window: return, drawdown, exposure and turnover, and its last sessions."""
+        """Show how a book did over a window: its return, equity and deepest drawdown, in `summary`."""
         query = {"from": start, "to": end, "book": book, "limit": 1}
         return await self._answer({"equity": Call("portfolio.equity_curve", {"alpha": alpha}, query)})
 
@@ -215,7 +218,7 @@ class Tools:
         call = Call("catalog.alphas.tables.download", {"alpha": alpha, "table": table}, {"book": book})
         return await self._answer({"table": call})
 
-    async def _answer(self, calls: Mapping[str, Call], *, truncated: str | None = None) -> str:
+    async def _answer(self, calls: Mapping[str, Call]) -> str:
         """Make the calls and combine their answers; refused ones are reported beside the others.
 
         Raises
@@ -234,8 +237,6 @@ class Tools:
             data = body["data"]
             if call.endpoint in _SUMMARISERS:
                 data = _SUMMARISERS[call.endpoint](data)
-            if name == truncated and len(data) > 2 * _NAMES:
-                data = [*data[:_NAMES], *data[-_NAMES:]]
             meta = body.get("meta", {})
             provenance = {
                 x: meta[x]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -12,9 +13,11 @@ import pytest
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from pipeline.snapshot_builder import build_seal
 from serve.agents.answer import MAX_BYTES
-from tests.support import contract_app, plain_http
+from tests.support import application, contract_app, plain_http
 from tests.support.contract_app import FULL, HIDDEN, PLAIN
+from tests.support.seals import make_seal
 from tests.support.server import served, token_for
 
 Tools = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
@@ -83,7 +86,7 @@ def test_find_lists_alphas_by_figures(running: tuple[str, str]) -> None:
     alphas = call(running, "find", sort="-icir", limit=3)["alphas"]
     values = [row["figures"]["icir"] for row in alphas["data"] if row["figures"]["icir"] is not None]
     assert values == sorted(values, reverse=True)
-    assert alphas["units"]["icir"] == "ratio" or alphas["units"]
+    assert alphas["units"]["icir"] == "ratio"
     assert HIDDEN not in json.dumps(alphas)
     assert call(running, "find", minimum={"icir": 1e9})["alphas"]["data"] == []
 
@@ -115,11 +118,30 @@ def test_compare_shows_correlations_and_contribution(running: tuple[str, str]) -
     assert result["contribution_of_the_first"]["data"]["observations"] > 0
 
 
-def test_explain_week_shows_the_extremes_of_the_cross_section(running: tuple[str, str]) -> None:
-    result = call(running, "explain_week", alpha=FULL, date="2022-01-14")
-    assert result["week"]["data"][0]["date"] == "2022-01-14"
-    assert {"symbol", "score", "forward_return"} <= result["cross_section"]["data"][0].keys()
-    assert "cut" not in result or result["cut"]
+def test_explain_week_shows_the_extremes_of_a_cross_section_of_several_pages(tmp_path: Path) -> None:
+    alpha = "Test_wide"
+    build_seal(str(make_seal(tmp_path / "seal", alpha_id=alpha, names=130, weeks=14)), tmp_path / "root")
+    with application.running(tmp_path / "root", agents=True) as api:
+        key = api.key()
+        week = api.json(f"/v1/alphas/{alpha}/rebalances?limit=1&offset=8", key)["data"][0]["date"]
+        rows = api.json(f"/v1/alphas/{alpha}/rebalances/{week}?limit=5000", key)["data"]
+        assert len(rows) > 100, "more than a page has by default"
+        scores = [row["score"] for row in rows if row["score"] is not None]
+        arguments = {"name": "explain_week", "arguments": {"alpha": alpha, "date": week}}
+        answer = api.wait(
+            api.client.post(
+                "/mcp",
+                headers={"authorization": f"Bearer {key}", "accept": "application/json, text/event-stream"},
+                json={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": arguments},
+            )
+        )
+    result = json.loads(answer.json()["result"]["content"][0]["text"])
+    assert result["week"]["data"][0]["date"] == week
+    for part, extremes in (("highest", scores), ("lowest", scores[::-1])):
+        shown = [row["score"] for row in result[part]["data"]]
+        assert shown == pytest.approx(extremes[: len(shown)], rel=1e-5)
+        assert shown
+        assert result[part]["total"] == len(rows)
 
 
 def test_positions_shows_a_days_holdings_and_ledger(running: tuple[str, str]) -> None:
