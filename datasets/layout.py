@@ -12,6 +12,8 @@
     <root>/alphas/alpha_id=<id>/sealed_weeks.json                   weekly digests of every seal; gc keeps it
     <root>/index/                                                   on an object store: all pointers in one object, and a marker of the last move
     <root>/refused/<digest of a seal.json>.json                     refusals, so that `build --from` skips refused seals
+    <root>/archives/alpha_id=<id>/seal=<digest>.json                state of a source archive
+    <root>/leases/<reader>.json                                     protects replaced snapshots from gc while a reader may need them
     <root>/.staging/                                                builds in progress; never read by readers
 
 All paths here are relative to the root, with forward slashes, in folders and buckets alike.

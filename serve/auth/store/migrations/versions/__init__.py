@@ -1,1 +1,1 @@
-"""One file per migration; each runs up and down on both databases and is never edited after its first use."""
+"""One file per migration; each upgrades both databases and is never edited after its first use."""
