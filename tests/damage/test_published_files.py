@@ -39,8 +39,6 @@ BESIDE: Final = "Test_beside"
 """An alpha that is never damaged."""
 RUN: Final = f"/v1/alphas/{ALPHA}"
 FLIPS_OF_A_FILE: Final = 6
-SOON: Final = 60.0
-"""Seconds to wait for results of a background thread on a loaded machine."""
 SAME_ID: Final = {"x-request-id": "the-same"}
 NO_FILES: Final = {
     "performance.metrics.doc",

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from dataclasses import replace
-from pathlib import Path
-
 import pytest
 
 from datasets.catalogue import Catalogue
@@ -15,12 +11,6 @@ from datasets.publication.decisions import Author, withdraw
 from datasets.storage import open_storage
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt, SnapshotNotKept
 from tests.support.history import ALPHA, History
-
-
-@pytest.fixture
-def history(built: History, tmp_path: Path) -> History:
-    shutil.copytree(built.root, tmp_path / "root")
-    return replace(built, root=tmp_path / "root")
 
 
 def _pins(history: History) -> tuple[Catalogue, PinnedSnapshots]:

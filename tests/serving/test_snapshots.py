@@ -11,8 +11,6 @@ from tests.support.client import ApiClient
 from tests.support.waiting import eventually_is
 
 RUN = "/v1/alphas/Test_hand"
-HURRY = 3.0
-"""Seconds within which the interface promises to serve a new snapshot."""
 
 
 def publish(root: Path, drift: float) -> str:

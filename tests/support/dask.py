@@ -70,7 +70,7 @@ class Dask:
 
 @pytest.fixture
 def dask(tmp_path: Path) -> Iterator[Dask]:
-    pytest.importorskip("distributed", reason="the group of dependencies `cluster` is not installed")
+    pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
     result = Dask(tmp_path)
     yield result
     result.end()

@@ -15,19 +15,17 @@ PAUSE = 0.02
 """Seconds between two polls."""
 
 
-def eventually(
-    holds: Callable[[], object], what: str = "the awaited condition", patience: float = PATIENCE
-) -> None:
+def eventually(holds: Callable[[], object], what: str = "the awaited condition") -> None:
     """Wait until a condition holds; fail after a long timeout."""
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + PATIENCE
     while not holds():
         assert time.monotonic() < deadline, f"never happened: {what}"
         time.sleep(PAUSE)
 
 
-def eventually_is(poll: Callable[[], T], wanted: T, patience: float = PATIENCE) -> None:
+def eventually_is(poll: Callable[[], T], wanted: T) -> None:
     """Poll until the answer is as expected; fail with the last answer after a long timeout."""
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + PATIENCE
     while (result := poll()) != wanted:
         assert time.monotonic() < deadline, f"still {result!r}, not {wanted!r}"
         time.sleep(PAUSE)
