@@ -9,7 +9,6 @@ written in slices, so that writing takes little memory at any size.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import subprocess
@@ -26,6 +25,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from datasets.file_digests import file_digest
 from tests.support.seals import make_seal
 
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
@@ -81,10 +81,14 @@ def write_large(small: Path, large: Path, copies: int) -> dict[str, int]:
     for kind, ends in _DIVIDED.items():
         path = large / manifest["kinds"][kind]["path"]
         rows[kind] = _repeat(small / path.name, path, ends, copies)
-        manifest["kinds"][kind] |= {"sha256": _digest(path), "rows": rows[kind], "bytes": path.stat().st_size}
+        manifest["kinds"][kind] |= {
+            "sha256": file_digest(path),
+            "rows": rows[kind],
+            "bytes": path.stat().st_size,
+        }
     path = large / manifest["kinds"]["portfolio"]["path"]
     pl.read_parquet(path).with_columns(pl.col("largest_abs_weight") / copies).write_parquet(path)
-    manifest["kinds"]["portfolio"] |= {"sha256": _digest(path), "bytes": path.stat().st_size}
+    manifest["kinds"]["portfolio"] |= {"sha256": file_digest(path), "bytes": path.stat().st_size}
     manifest["alpha_id"] = f"Test_large_{rows['decisions']}"
     (large / "seal.json").write_text(json.dumps(manifest))
     return rows
@@ -116,11 +120,6 @@ def _slices(source: Path, rows: int) -> Iterator[pl.DataFrame]:
         frame = pl.from_arrow(pa.Table.from_batches([batch]))
         assert isinstance(frame, pl.DataFrame)
         yield frame
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def measure(seal: Path, root: Path | None = None) -> dict[str, Any]:

@@ -225,14 +225,14 @@ export function equity({ book, rows, benchmark = null, log = false }, theme) {
 }
 
 /** Lag of the Newey-West rule floor(4 (n / 100)^(2/9)), in whole numbers. */
-export function bandwidth(n) {
+function bandwidth(n) {
   let lag = 0;
   while ((lag + 1) ** 9 * 100 ** 2 <= 4 ** 9 * n ** 2) lag += 1;
   return lag;
 }
 
 /** Mean of a series with its Newey-West standard error, as in the API; null below ten observations. */
-export function neweyWest(series) {
+function neweyWest(series) {
   const n = series.length;
   if (n < 10) return null;
   const mean = series.reduce((sum, value) => sum + value, 0) / n;

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from datasets.storage import Storage
     from pipeline.export.iceberg import PublishedFile
 
-_DAY: int = 86_400
+_DAY_SECONDS: Final = 86_400
 
 
 @click.command()
@@ -63,7 +63,7 @@ def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
     storage = opened(root)
     now = datetime.now(UTC)
     # The lease is written first, so that it protects every snapshot that is served from now on.
-    lease = write_lease(storage, f"export-{now:%Y%m%dT%H%M%SZ}", now, now, seconds=days * _DAY)
+    lease = write_lease(storage, f"export-{now:%Y%m%dT%H%M%SZ}", now, now, seconds=days * _DAY_SECONDS)
     catalogue = Catalogue(storage)
     catalogue.refresh()
     resolved = (catalogue.resolve(pointer.alpha_id) for pointer in catalogue.pointers())

@@ -10,7 +10,7 @@ const AT_ONCE = 4;
 const TRIES = 4;
 const LONGEST_WAIT = 65;
 /** A service that has just started may still be reading the data that alphas are compared by. */
-export const NOT_READY = "neighbours_not_ready";
+const NOT_READY = "neighbours_not_ready";
 const MOST_REMEMBERED = 200;
 const PAGE = 5000;
 

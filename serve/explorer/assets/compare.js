@@ -162,7 +162,7 @@ function cell(value, observations) {
 }
 
 /** Equity of each on the common sessions, as growth from the first open; and of an equal-weight combination. */
-export function onCommonBase(alphas) {
+function onCommonBase(alphas) {
   const equities = alphas.map(({ rows }) => new Map(rows.map((row) => [row.date, row])));
   const indebted = alphas.find(({ rows }) => rows.some((row) => row.period_return === null));
   if (indebted) throw new Unavailable(`${indebted.id} opens sessions with equity not above 0, which have no return.`);
