@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from datasets.figures.derivation import without_returns
 from datasets.figures.equity import solvent_returns
 from datasets.figures.newey_west import newey_west
 from datasets.figures.panel import decile_block, panel_coverage, weekly_means, weekly_series
 from datasets.figures.run_figures import RunFigures, Sources
 from datasets.figures.series import DAYS_PER_YEAR, Floats, day, mean_or_null
-from datasets.figures.statistics import Span, any_sealed, entry, stated_value
+from datasets.figures.statistics import Span, any_sealed, entry, stated_value, without_returns
 from datasets.figures.unavailable import MISSING_KIND, Unavailable, Warnings
 from schemas.metrics.core import CORE, RANK_IC, REPRODUCTION_TOLERANCE
 from schemas.metrics.statistic import COMPUTED, DAILY, DERIVED, INDEX, LEDGER, SCORE_FIELD, Signal

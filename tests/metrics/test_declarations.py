@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from datasets.figures import series
-from datasets.figures.derivation import FROM_CROSS_SECTIONS, FROM_LEDGER, FROM_RAW
+from datasets.figures.statistics import FROM_CROSS_SECTIONS, FROM_LEDGER, FROM_RAW
 from schemas.documents import PARTS, with_parts
 from schemas.endpoints import ENDPOINTS
 from schemas.kinds import KINDS

@@ -19,7 +19,7 @@ BOUNDS = {
     "screen": (16, 42),
     "luck of the catalogue": (18, 55),
     "correlations": (23, 102),
-    "correlations of scores": (24, 85),
+    "correlations of scores": (25, 87),
     "costs": (20, 54),
     "concentration": (20, 54),
     "risk": (20, 54),
