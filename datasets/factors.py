@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import polars as pl
 
 from datasets.figures.exposures import Factors
 from datasets.operator_files import read_columns, refused
+from schemas.errors import SettingsError
 from schemas.market_data import FACTORS, MAX_FACTORS, RISK_FREE_FACTOR
 
 _KIND: Final = "factor file"
 
 
-def read_factors(file: str, data: bytes) -> Factors:
+def read_factors(files: Mapping[str, bytes]) -> Factors:
     """Decode a Parquet file of factor returns.
 
     Parameters
     ----------
-    file : str
-        Name of the file, for messages.
-    data : bytes
-        A Parquet file with the columns of :data:`schemas.market_data.FACTORS`.
+    files : Mapping[str, bytes]
+        Name -> bytes of the one Parquet file, with the columns of :data:`schemas.market_data.FACTORS`.
 
     Returns
     -------
@@ -31,8 +31,12 @@ def read_factors(file: str, data: bytes) -> Factors:
     Raises
     ------
     SettingsError
-        When the file is not a valid factor file; the message names the file, the rule, an example and the fix.
+        When there are several files, or the file is not a valid factor file; the message names the file, the rule, an example
+        and the fix.
     """
+    if len(files) > 1:
+        raise SettingsError(f"factors are one file, and there are {', '.join(files)}: name one of them")
+    ((file, data),) = files.items()
     rows = read_columns(FACTORS, _KIND, file, data).rows.sort(FACTORS.key)
     if rows.is_empty():
         raise refused(_KIND, file, "there is at least one row", "there is none")

@@ -10,8 +10,7 @@ from typing import Final
 import polars as pl
 
 from datasets.figures.price import Benchmark
-from datasets.operator_files import MAX_BYTES, find_files, read_columns, refused
-from datasets.storage import open_storage
+from datasets.operator_files import read_columns, read_files, refused
 from schemas.errors import SettingsError
 from schemas.market_data import DEFAULT_NAMES, MARKET_DATA, SIMULATED_KEY, SIMULATED_SYMBOLS, USUAL_BENCHMARK
 from schemas.settings import SETTINGS
@@ -101,9 +100,7 @@ def read_symbols(
     place = os.environ.get(_SETTING) if market_data is None else os.fspath(market_data)
     if not place:
         raise SettingsError(f"no market data: give a Parquet file or a folder of them, or set {_SETTING}")
-    storage = open_storage(place)
-    files = {f"{place}/{name}".rstrip("/"): storage.read(name, MAX_BYTES) for name in find_files(storage)}
-    benchmarks = read_benchmarks(files)
+    benchmarks = read_benchmarks(read_files(place))
     return [_pick(benchmarks, symbol, place) for symbol in symbols]
 
 

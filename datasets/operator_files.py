@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from datasets.storage import Signature, Storage
+from datasets.storage import Signature, Storage, open_storage
 from schemas.errors import SettingsError
 from schemas.table import PATTERNS, Bound, Column, Table
 from schemas.units import Type
@@ -40,6 +40,12 @@ def find_files(storage: Storage) -> dict[str, Signature]:
             f"{storage.address} is not a file, nor a folder with a {_SUFFIX} file; correct the address"
         )
     return files
+
+
+def read_files(address: str) -> dict[str, bytes]:
+    """Read every Parquet file at an address: name -> bytes; errors as in :func:`find_files`."""
+    storage = open_storage(address)
+    return {f"{address}/{name}".rstrip("/"): storage.read(name, MAX_BYTES) for name in find_files(storage)}
 
 
 class Columns(NamedTuple):

@@ -168,14 +168,7 @@ class OperatorFiles(Generic[T]):
 
 def factor_files(address: str | None) -> OperatorFiles[Factors]:
     """Return the operator's file of factors."""
-    return OperatorFiles("factors", address, _read_factors)
-
-
-def _read_factors(files: Mapping[str, bytes]) -> Factors:
-    if len(files) > 1:
-        raise SettingsError(f"factors are one file, and there are {', '.join(files)}: name one of them")
-    ((file, data),) = files.items()
-    return read_factors(file, data)
+    return OperatorFiles("factors", address, read_factors)
 
 
 class MarketData(OperatorFiles[Mapping[str, Benchmark]]):

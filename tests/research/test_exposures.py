@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -232,3 +233,18 @@ def test_a_run_with_only_raw_books_shows_nothing_of_them_without_access(tmp_path
         assert api.json(neighbours, key)["data"] == []
         assert api.json(neighbours, key)["meta"]["first_date"] is None
         assert api.json(neighbours, trusted)["meta"]["first_date"] is not None
+
+
+def test_factors_of_the_package_may_be_in_a_folder_and_must_exist(
+    market: Published, files: Path, tmp_path: Path
+) -> None:
+    run = datasets.open(market.root)[ALPHA]
+    folder = tmp_path / "factors"
+    folder.mkdir()
+    shutil.copy(files / "factors.parquet", folder)
+    assert run.exposures(factors=folder) == run.exposures(factors=files / "factors.parquet")
+    shutil.copy(files / "factors.parquet", folder / "more.parquet")
+    with pytest.raises(SettingsError, match="factors are one file"):
+        run.exposures(factors=folder)
+    with pytest.raises(SettingsError, match="is not a file, nor a folder"):
+        run.exposures(factors=tmp_path / "absent.parquet")
