@@ -191,7 +191,7 @@ def _sealed(frames: Frames, _: Manifest) -> SealedMetrics:
 
 def _index(frames: Frames, _: Manifest) -> Index:
     weeks = frames("rebalances", ("date", "week_status"))
-    return Index(_days(weeks), (weeks["week_status"] == TRADED).to_numpy())
+    return Index(dates_of(weeks), (weeks["week_status"] == TRADED).to_numpy())
 
 
 def _cross_sections(frames: Frames, manifest: Manifest) -> CrossSections:
@@ -199,21 +199,21 @@ def _cross_sections(frames: Frames, manifest: Manifest) -> CrossSections:
     raw = None
     if "raw_ic" in weeks.columns:
         raw = RawSignal(
-            ic=_floats(weeks, "raw_ic"),
-            n_return_obs=_floats(weeks, "n_return_obs_raw"),
-            decile_spread=_floats(weeks, "decile_spread"),
-            ic_by_horizon={horizon: _floats(weeks, f"ic_h{horizon}") for horizon in HORIZONS},
-            rho_by_lag={lag: _floats(weeks, f"rho_lag{lag}") for lag in LAGS},
-            cohort_size=_floats(weeks, "cohort_size_raw"),
+            ic=floats_of(weeks, "raw_ic"),
+            n_return_obs=floats_of(weeks, "n_return_obs_raw"),
+            decile_spread=floats_of(weeks, "decile_spread"),
+            ic_by_horizon={horizon: floats_of(weeks, f"ic_h{horizon}") for horizon in HORIZONS},
+            rho_by_lag={lag: floats_of(weeks, f"rho_lag{lag}") for lag in LAGS},
+            cohort_size=floats_of(weeks, "cohort_size_raw"),
         )
     return CrossSections(
-        date=_days(weeks),
+        date=dates_of(weeks),
         traded=(weeks["week_status"] == TRADED).to_numpy(),
         in_force=weeks["week_status"].is_in([TRADED, PENDING]).to_numpy(),
-        n_symbols=_floats(weeks, "n_symbols"),
-        cohort_size=_floats(weeks, "cohort_size"),
-        n_return_obs=_floats(weeks, "n_return_obs"),
-        ic=_floats(weeks, "ic"),
+        n_symbols=floats_of(weeks, "n_symbols"),
+        cohort_size=floats_of(weeks, "cohort_size"),
+        n_return_obs=floats_of(weeks, "n_return_obs"),
+        ic=floats_of(weeks, "ic"),
         raw=raw,
     )
 
@@ -223,15 +223,15 @@ def _deciles(frames: Frames, manifest: Manifest) -> WeeklyDeciles:
     bucket, n_symbols, n_return_obs = (
         rows[name].to_numpy() for name in ("bucket", "n_symbols", "n_return_obs")
     )
-    means = {name: _floats(rows, name) for name in BUCKET_MEANS}
+    means = {name: floats_of(rows, name) for name in BUCKET_MEANS}
     return WeeklyDeciles(
-        date=_days(rows), bucket=bucket, n_symbols=n_symbols, n_return_obs=n_return_obs, **means
+        date=dates_of(rows), bucket=bucket, n_symbols=n_symbols, n_return_obs=n_return_obs, **means
     )
 
 
 def _ledger(frames: Frames, book: str) -> Ledger:
     rows = frames("portfolio", _LEDGER, book)
-    return Ledger(_days(rows), *(_floats(rows, name) for name in _LEDGER[1:]))
+    return Ledger(dates_of(rows), *(floats_of(rows, name) for name in _LEDGER[1:]))
 
 
 def read_ledger(tables: Tables, book: str) -> Ledger | Unavailable:
@@ -282,15 +282,17 @@ def read_weekly_ic(tables: Tables) -> tuple[Dates, Floats] | Unavailable:
         kind, meaning = CROSS_SECTIONS.kind, CROSS_SECTIONS.meaning
         return Unavailable(MISSING_KIND, f"the run holds no {kind} for {meaning}", kind)
     weeks = tables.read("weekly_signal", ("date", "ic"))
-    return _days(weeks), _floats(weeks, "ic")
+    return dates_of(weeks), floats_of(weeks, "ic")
 
 
-def _days(rows: pl.DataFrame) -> Dates:
+def dates_of(rows: pl.DataFrame) -> Dates:
+    """Return the column ``date`` as days."""
     return rows["date"].to_numpy().astype("datetime64[D]")
 
 
-def _floats(rows: pl.DataFrame, column: str) -> Floats:
-    return rows[column].cast(pl.Float64).to_numpy()  # a null is NaN
+def floats_of(rows: pl.DataFrame, column: str) -> Floats:
+    """Return a numeric column; a null is NaN."""
+    return rows[column].cast(pl.Float64).to_numpy()
 
 
 def read_luck(snapshot: Snapshot, query: LuckQuery) -> Luck:

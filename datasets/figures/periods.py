@@ -21,7 +21,8 @@ _PERIOD: Final = {
     "yearly": re.compile(r"[1-9]\d{3}\Z"),
     "monthly": re.compile(r"[1-9]\d{3}-(0[1-9]|1[0-2])\Z"),
 }
-_NUMPY_UNIT: Final = {"yearly": "datetime64[Y]", "monthly": "datetime64[M]"}
+PERIOD_UNITS: Final = {"yearly": "datetime64[Y]", "monthly": "datetime64[M]"}
+"""Granularity -> NumPy type of its periods."""
 
 
 def periods(
@@ -134,7 +135,7 @@ def _with_rows(sources: Sources, granularity: str) -> Iterable[str]:
     """Return the periods with a session or a rebalance date."""
     for part in (sources.ledger, sources.index, sources.cross_sections):
         if not isinstance(part, Unavailable):
-            yield from np.unique(part.date.astype(_NUMPY_UNIT[granularity])).astype(str).tolist()
+            yield from np.unique(part.date.astype(PERIOD_UNITS[granularity])).astype(str).tolist()
 
 
 def _sealed(sealed: SealedMetrics, window: Window, granularity: str) -> Iterable[str]:

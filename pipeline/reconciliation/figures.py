@@ -10,6 +10,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from datasets.figure_data import dates_of
+from datasets.figures.periods import PERIOD_UNITS
 from datasets.figures.series import Dates, cut
 from pipeline.reconciliation.conventions import CONVENTIONS, FROM_DECISIONS, RAW, Convention, Daily, Weekly
 from schemas.tables.books import CONDITIONED_BOOKS
@@ -19,7 +21,6 @@ from schemas.tables.sealed_metrics import NOT_CHECKED, NOT_REPRODUCED, REPRODUCE
 TOLERANCE: Final = 1e-6
 """Tolerance between a sealed and a recomputed figure, relative to its magnitude or 1 (equity_basis for money)."""
 _MONEY: Final = ("pnl", "max_drawdown")
-_UNITS: Final = {"yearly": "datetime64[Y]", "monthly": "datetime64[M]"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ def daily_series(portfolio: pl.DataFrame, equity_basis: float) -> Daily | None:
         return None
     columns = ("starting_equity", "ending_equity", "risk_free_return", "turnover")
     starting, ending, risk_free, turnover = (rows[name].to_numpy() for name in columns)
-    return Daily(_days(rows), starting, ending, risk_free, turnover, equity_basis)
+    return Daily(dates_of(rows), starting, ending, risk_free, turnover, equity_basis)
 
 
 def weekly_series(weeks: pl.DataFrame) -> Weekly:
@@ -117,7 +118,12 @@ def weekly_series(weeks: pl.DataFrame) -> Weekly:
     }
     traded = (rows["week_status"] == TRADED).to_numpy()
     return Weekly(
-        _days(rows), traded, floats["n_symbols"], floats["n_return_obs"], floats["ic"], floats.get("raw_ic")
+        dates_of(rows),
+        traded,
+        floats["n_symbols"],
+        floats["n_return_obs"],
+        floats["ic"],
+        floats.get("raw_ic"),
     )
 
 
@@ -249,13 +255,9 @@ class _Spans:
 
 
 def _rows(dates: Dates, scope: str, period: str) -> slice:
-    first = np.datetime64(period).astype(_UNITS[scope])
+    first = np.datetime64(period).astype(PERIOD_UNITS[scope])
     low, high = np.searchsorted(dates, [first.astype("datetime64[D]"), (first + 1).astype("datetime64[D]")])
     return slice(int(low), int(high))
-
-
-def _days(rows: pl.DataFrame) -> Dates:
-    return rows["date"].to_numpy().astype("datetime64[D]")
 
 
 def declared_and_figures(

@@ -9,13 +9,14 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from datasets.figure_data import read_evidence
+from datasets.figure_data import dates_of, floats_of, read_evidence
 from datasets.figures.concentration import concentration
 from datasets.figures.costs import Flows, costs
 from datasets.figures.luck import LUCK, SEALED_BOOKS, measure
 from datasets.figures.luck_evidence import EVERYTHING, LuckQuery
 from datasets.figures.risk import risk
-from datasets.figures.series import Dates, Floats, observed
+from datasets.figures.run_figures import NO_RAW_SIGNAL
+from datasets.figures.series import observed
 from datasets.figures.signal import DeliveredSignal, signal_quality
 from datasets.figures.unavailable import MISSING_KIND, Unavailable
 from datasets.figures.withheld import settle, withheld_payload
@@ -30,7 +31,6 @@ _FLOWS: Final = (
     *("risk_free_return", "turnover_notional", "turnover"),
 )
 """Columns of the ledger, in the field order of :class:`~datasets.figures.costs.Flows`."""
-_NO_RAW: Final = Unavailable(MISSING_KIND, "the run recorded no signal before smoothing", "decisions")
 Document = dict[str, dict[str, Any]]
 """Book, or :data:`schemas.metrics.families.WHOLE_RUN` -> the object served."""
 
@@ -76,7 +76,7 @@ def book_figures(portfolio: Books, sides: BySide, kinds: Collection[str]) -> dic
 
 def empty_sides(portfolio: Books) -> BySide:
     """Return empty sums of positions and P&L for the sessions of each ledger."""
-    return BySide({book: _dates(rows) for book, rows in portfolio.items()})
+    return BySide({book: dates_of(rows) for book, rows in portfolio.items()})
 
 
 def figures_from_frames(
@@ -140,7 +140,9 @@ def signal_figures(weeks: DeliveredSignal | Unavailable) -> dict[str, Document]:
     if isinstance(weeks, Unavailable):
         return {"signal": {WHOLE_RUN: withheld_payload(FAMILIES["signal"].payload, weeks)}}
     known = weeks.date[~np.isnan(weeks.ic_by_delay[0])]
-    return {"signal": {WHOLE_RUN: _object("signal", {**observed(known), **signal_quality(weeks, _NO_RAW)})}}
+    return {
+        "signal": {WHOLE_RUN: _object("signal", {**observed(known), **signal_quality(weeks, NO_RAW_SIGNAL)})}
+    }
 
 
 def measure_signal(
@@ -169,7 +171,11 @@ def measure_signal(
 def _costs(book: str, rows: pl.DataFrame) -> dict[str, Any]:
     return _object(
         "costs",
-        {"book": book, **observed(_dates(rows)), **costs(Flows(*(_floats(rows, name) for name in _FLOWS)))},
+        {
+            "book": book,
+            **observed(dates_of(rows)),
+            **costs(Flows(*(floats_of(rows, name) for name in _FLOWS))),
+        },
     )
 
 
@@ -179,11 +185,11 @@ def _concentration(book: str, rows: pl.DataFrame, sides: BySide, kinds: Collecti
         for kind in ("positions", "pnl")
         if kind not in kinds
     }
-    date = _dates(rows)
+    date = dates_of(rows)
     figures = concentration(
         date,
-        _floats(rows, "starting_equity"),
-        _floats(rows, "ending_equity"),
+        floats_of(rows, "starting_equity"),
+        floats_of(rows, "ending_equity"),
         unavailable.get("positions") or sides.holdings(book),
         unavailable.get("pnl") or sides.profit(book),
     )
@@ -191,7 +197,11 @@ def _concentration(book: str, rows: pl.DataFrame, sides: BySide, kinds: Collecti
 
 
 def _risk(book: str, rows: pl.DataFrame) -> dict[str, Any]:
-    date, starting, ending = _dates(rows), _floats(rows, "starting_equity"), _floats(rows, "ending_equity")
+    date, starting, ending = (
+        dates_of(rows),
+        floats_of(rows, "starting_equity"),
+        floats_of(rows, "ending_equity"),
+    )
     return _object("risk", {"book": book, **observed(date), **risk(date, starting, ending)})
 
 
@@ -199,11 +209,3 @@ def _object(family: str, figures: Mapping[str, Any]) -> dict[str, Any]:
     """Return the stored object of a family, its members in declared order."""
     declared = (field.name for field in FAMILIES[family].payload.fields if field.name != "withheld")
     return settle({name: figures[name] for name in declared})
-
-
-def _dates(rows: pl.DataFrame) -> Dates:
-    return rows["date"].to_numpy().astype("datetime64[D]")
-
-
-def _floats(rows: pl.DataFrame, column: str) -> Floats:
-    return rows[column].to_numpy()
