@@ -129,7 +129,7 @@ class ReturnsMatrix:
         return cls(tuple(series), days, values, scaled, sessions, rows)
 
     def save(self, parent: Path) -> Path:
-        """Write the arrays to a new folder that is named after a digest of its content.
+        """Write the arrays to a folder that is named after a digest of its content, and keep one that exists.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class ReturnsMatrix:
         Returns
         -------
         pathlib.Path
-            The new folder.
+            The folder.
 
         Raises
         ------
@@ -157,7 +157,11 @@ class ReturnsMatrix:
             digests = {name: file_digest(part / f"{name}.npy") for name in _ARRAYS}
             index = orjson.dumps({"keys": self.keys, "sha256": digests})
             (part / _INDEX).write_bytes(index)
-            return part.rename(parent / hashlib.sha256(index).hexdigest())
+            folder = parent / hashlib.sha256(index).hexdigest()
+            if folder.is_dir():
+                shutil.rmtree(part)
+                return folder
+            return part.rename(folder)
         except OSError:
             shutil.rmtree(part, ignore_errors=True)
             raise

@@ -315,9 +315,10 @@ class ReturnsStore:
             self._failed[_key(pointers[0])] = time.monotonic() + _RETRY_SECONDS
             return {}
 
-    def _save(self, series: dict[Key, DailyReturns]) -> None:
+    def _save(self, series: dict[Key, DailyReturns]) -> Path:
         path = ReturnsMatrix.of(series).save(self._folder)
         self._saved[path] = load(path)
+        return path
 
     def _merge(self, served: set[Key]) -> None:
         """Rewrite the matrices if a quarter of their rows are of replaced snapshots, or many are small."""
@@ -326,17 +327,19 @@ class ReturnsStore:
         many = len(self._saved) > 8 + 2 * live // MATRIX_ROWS
         if not many and rows - live <= PENDING_ROWS + rows // 4:
             return
-        merged, part = dict(self._saved), dict[Key, DailyReturns]()
+        earlier, written, part = set(self._saved), set[Path](), dict[Key, DailyReturns]()
         for key, returns in self._served_rows(served):
             part[key] = returns
             if len(part) == MATRIX_ROWS:
-                self._save(part)
+                written.add(self._save(part))
                 part = {}
         if part:
-            self._save(part)
-        self._saved = {path: matrix for path, matrix in self._saved.items() if path not in merged}
+            written.add(self._save(part))
+        # A matrix whose rows did not change is written under its own name.
+        removed = earlier - written
+        self._saved = {path: matrix for path, matrix in self._saved.items() if path not in removed}
         self._refresh()
-        for path in merged:
+        for path in removed:
             with suppress(FileNotFoundError):
                 shutil.rmtree(path)
 

@@ -325,3 +325,22 @@ def test_replaced_snapshots_leave_the_folder(small: tuple[Path, dict[str, Curve]
             eventually(lambda rows=rows: shown(body(api, token, "Test_like_0")["data"]) == rows)  # type: ignore[misc]
     written = [key for path in folder.rglob("index.json") for key in load(path.parent).keys]
     assert len(written) < 10
+
+
+@pytest.mark.usefixtures("written_at_once")
+def test_a_restart_after_a_rebuild_of_every_alpha_keeps_the_shared_folder(
+    small: tuple[Path, dict[str, Curve]], tmp_path: Path
+) -> None:
+    root, returns = small
+    folder, curves = tmp_path / "returns", catalogue.draw_returns()
+    with running(root, neighbours=folder) as api:
+        body(api, api.key(), "Test_like_0")
+    for n, alpha in enumerate(sorted(returns)):
+        again = catalogue.publish_alpha(
+            root, alpha, curves[f"Test_like_{5 - n}"], 9, sealed_at="2026-01-06T07:30:00Z"
+        )
+        returns[alpha] = catalogue.returns_of(again)
+    with running(root, neighbours=folder) as api:
+        assert shown(body(api, api.key(), "Test_like_0")["data"]) == expected(returns, "Test_like_0")
+    written = [key for path in folder.rglob("index.json") for key in load(path.parent).keys]
+    assert sorted(alpha for alpha, _ in written) == sorted(returns), "only the new builds are kept"
