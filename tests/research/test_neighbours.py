@@ -293,7 +293,7 @@ def test_on_a_full_disk_neighbours_are_found(
         if not parent.is_relative_to(shared):
             return save(matrix, parent)
         with monkeypatch.context() as patch:
-            patch.setattr(returns_matrix, "_digest", no_space)
+            patch.setattr(returns_matrix, "file_digest", no_space)
             return save(matrix, parent)
 
     def no_space(_: Path) -> str:
