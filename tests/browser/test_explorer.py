@@ -352,6 +352,17 @@ def test_neighbours_match_the_api(visit: Visit, by: str, tmp_path: Path) -> None
     ]
 
 
+def test_neighbours_of_an_alpha_the_key_may_not_list_are_shown(visit: Visit, tmp_path: Path) -> None:
+    visit.refusals = (403,)  # of the description
+    key = issued(visit.site.root, alphas=f"list:{PLAIN}")
+    page = visit.open(f"/alphas/{FULL}", key)
+    result = visit.site.send(f"alphas/{FULL}/neighbours?limit=10", key)["data"]
+    expect(page.locator("#near .refused, #among-all")).to_have_count(0)
+    assert [row["alpha_id"] for row in table_of(page, "near", tmp_path)] == [
+        row["alpha_id"] for row in result
+    ]
+
+
 def test_a_benchmark_curve_starts_at_the_previous_close(visit: Visit, tmp_path: Path) -> None:
     page = visit.open(f"/alphas/{FULL}?benchmark=SPY")
     rows = table_of(page, "equity", tmp_path)

@@ -133,10 +133,12 @@ export function luck({ caller, path, id, state, window, metrics }) {
   return { luck: made };
 }
 
-/** A sentence on the alpha among all that the key may read: the significance of its record given their number. */
+/** A sentence on the alpha among all that the key may read: the significance of its record given their number; null if the key may not list it. */
 async function amongAll(id) {
-  const { data } = await get("screen", { search: id, fields: "t_stat,q_value,haircut_sharpe", limit: 1000 });
-  const { figures, withheld } = data.find((row) => row.alpha_id === id);
+  const { data } = await get("screen", { search: id, fields: "t_stat,q_value,haircut_sharpe", limit: 5000 });
+  const row = data.find(({ alpha_id }) => alpha_id === id);
+  if (!row) return null;
+  const { figures, withheld } = row;
   if (figures.q_value === null) return `No q-value: ${withheld.q_value}.`;
   return `Of the whole run's mean return: t-stat ${shown(figures.t_stat)}; q-value ${shown(figures.q_value, 2)} among all alphas that this key may read (the false-discovery rate at which it still counts); Sharpe ratio after the multiple-testing haircut ${shown(figures.haircut_sharpe)}.`;
 }
