@@ -103,6 +103,7 @@ class ReturnsStore:
         self._failed: dict[Key, float] = {}
         self._lock_file: int | None = None
         self._searchable: Searchable | None = None
+        self._refreshing = threading.Lock()
         self._wake = threading.Event()
         self._stopped = False
         self.was_ready = False
@@ -348,23 +349,25 @@ class ReturnsStore:
             yield from ((key, matrix.returns(row)) for row, key in enumerate(matrix.keys) if key in served)
 
     def _refresh(self) -> Searchable:
-        listing = self._listing()
-        pending = dict(self._pending)
-        matrices = list(self._saved.values())
-        if pending:
-            matrices.append(ReturnsMatrix.of(pending))
-        rows = {key: row for row, key in enumerate(key for matrix in matrices for key in matrix.keys)}
-        place = np.full(len(listing.pointers), LACKING[NOT_READ])
-        for number, pointer in enumerate(listing.pointers):
-            key = _key(pointer)
-            if key in rows:
-                place[number] = rows[key]
-            elif key in self._without_data:
-                place[number] = LACKING[NO_DATA]
-            elif key in self._failed:
-                place[number] = LACKING[UNREADABLE]
-        self._searchable = Searchable(listing, matrices, place, sum(len(x.keys) for x in matrices))
-        return self._searchable
+        # One at a time: a slower thread would otherwise replace newer returns by those it began with.
+        with self._refreshing:
+            listing = self._listing()
+            pending = dict(self._pending)
+            matrices = list(self._saved.values())
+            if pending:
+                matrices.append(ReturnsMatrix.of(pending))
+            rows = {key: row for row, key in enumerate(key for matrix in matrices for key in matrix.keys)}
+            place = np.full(len(listing.pointers), LACKING[NOT_READ])
+            for number, pointer in enumerate(listing.pointers):
+                key = _key(pointer)
+                if key in rows:
+                    place[number] = rows[key]
+                elif key in self._without_data:
+                    place[number] = LACKING[NO_DATA]
+                elif key in self._failed:
+                    place[number] = LACKING[UNREADABLE]
+            self._searchable = Searchable(listing, matrices, place, sum(len(x.keys) for x in matrices))
+            return self._searchable
 
 
 def _key(pointer: Pointer) -> Key:

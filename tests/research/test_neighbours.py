@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import errno
 import shutil
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from datasets.figures.daily_returns import DailyReturns
+from datasets.snapshot import Snapshot
 from serve.compute import ComputeQueue
-from serve.research import returns_matrix, store
-from serve.research.returns_matrix import ReturnsMatrix, load
+from serve.research import neighbours, returns_matrix, store
+from serve.research.catalogue import EffectiveNumbers
+from serve.research.ledgers import read_ledgers
+from serve.research.returns_matrix import ReturnsMatrix, Searchable, load
 from tests.research import catalogue
 from tests.research.catalogue import Curve
 from tests.research.conftest import Published
 from tests.support import published
 from tests.support.application import running
 from tests.support.client import ApiClient
-from tests.support.waiting import eventually
+from tests.support.waiting import PATIENCE, eventually
 
 
 def body(api: ApiClient, token: str, alpha: str, rest: str = "") -> dict[str, Any]:
@@ -200,6 +206,43 @@ def test_new_alphas_are_compared_soon(small: tuple[Path, dict[str, Curve]], tmp_
         eventually(lambda: shown(body(api, token, "Test_like_0")["data"]) == wanted)
         assert shown(body(api, token, "Test_like_1")["data"]) == expected(returns, "Test_like_1")
         assert body(api, token, "Test_like_0")["meta"]["excluded"]["not_read"] == 0
+
+
+def test_a_search_while_an_alpha_is_read_does_not_hide_it(
+    small: tuple[Path, dict[str, Curve]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, returns = small
+    searching, replaced = threading.Event(), threading.Event()
+    update = EffectiveNumbers.update
+
+    def read_later(runs: Sequence[Snapshot], book: str) -> list[DailyReturns]:
+        if any(run.alpha_id == "Test_new" for run in runs):
+            assert searching.wait(PATIENCE)
+        return read_ledgers(runs, book)
+
+    def slow_searchable(*parts: Any) -> Searchable:
+        result = Searchable(*parts)
+        reads = threading.current_thread().name == "daily returns"
+        if not reads and "Test_new" in result.listing.places and not searching.is_set():
+            searching.set()
+            replaced.wait(1.0)  # this search began before the alpha was read
+        return result
+
+    def updated(numbers: EffectiveNumbers, searchable: Searchable, *rest: Any, **named: Any) -> None:
+        if "Test_new" in searchable.listing.places:
+            replaced.set()
+        update(numbers, searchable, *rest, **named)
+
+    monkeypatch.setattr(neighbours, "read_ledgers", read_later)
+    monkeypatch.setattr(store, "Searchable", slow_searchable)
+    monkeypatch.setattr(EffectiveNumbers, "update", updated)
+    with running(root, neighbours=tmp_path / "returns") as api:
+        token = api.key()
+        body(api, token, "Test_like_0")
+        new = catalogue.publish_alpha(root, "Test_new", catalogue.draw_returns()["Test_late"], 9)
+        returns["Test_new"] = catalogue.returns_of(new)
+        wanted = expected(returns, "Test_like_0")
+        eventually(lambda: shown(body(api, token, "Test_like_0")["data"]) == wanted)
 
 
 @pytest.fixture
