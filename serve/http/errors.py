@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 from typing import Final
 
 import orjson
@@ -33,26 +34,32 @@ _RETRY_SECONDS: Final = 2
 """``Retry-After`` of a failure of unknown duration."""
 
 
-def failure_response(error: BaseException, request: Request) -> Response:
+def _envelope(error: ApiError, request: Request) -> bytes:
+    envelope = {
+        "code": error.code,
+        "message": error.message,
+        "details": error.details,
+        "request_id": request.id,
+    }
+    return orjson.dumps({"error": envelope})
+
+
+def failure_response(
+    error: BaseException, request: Request, make_body: Callable[[ApiError, Request], bytes] = _envelope
+) -> Response:
     """Return the error response for an exception, and record the error code for the log line.
 
-    A temporary 503 has a ``Retry-After`` header.
+    A temporary 503 has a ``Retry-After`` header. `make_body` returns the body, by default the error envelope of ``/v1``.
     """
     if isinstance(error, CallerLeft):
         request.code = _CALLER_LEFT
         return Response(_CALLER_LEFT_STATUS, b"", {})
     known = as_api_error(error, request)
     request.code = known.code
-    envelope = {
-        "code": known.code,
-        "message": known.message,
-        "details": known.details,
-        "request_id": request.id,
-    }
     sent = {**request.limit_headers, **known.headers, "cache-control": "no-store"}
     if known.status == 503 and not ERROR_CODES[known.code].permanent:
         sent.setdefault("Retry-After", str(_RETRY_SECONDS))
-    return Response(known.status, orjson.dumps({"error": envelope}), sent)
+    return Response(known.status, make_body(known, request), sent)
 
 
 def as_api_error(error: BaseException, request: Request) -> ApiError:

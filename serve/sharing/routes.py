@@ -27,7 +27,7 @@ from serve.auth.caller import Caller
 from serve.compute import CURRENT_REQUEST
 from serve.downloads.files import FileFacts, TableFile, list_files, read_facts
 from serve.endpoints.downloads import signed_url, stored_url
-from serve.http.errors import as_api_error
+from serve.http.errors import failure_response
 from serve.http.page_files import refuse_options
 from serve.http.request import Request as Answered
 from serve.sharing import protocol
@@ -77,11 +77,10 @@ def failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
         error = ApiError("not_found", "No such path.")
     elif isinstance(error, HTTPException) and error.status_code < 500:
         error = protocol.bad_request("body", f"must be a JSON object of at most {MAX_BODY} bytes")
-    api_error = as_api_error(error, record)
-    record.code = api_error.code
-    headers = {**record.limit_headers, **api_error.headers, "cache-control": "no-store"}
-    body = protocol.error_body(api_error)
-    return Response(body, status_code=api_error.status, headers=headers, media_type="application/json")
+    answer = failure_response(error, record, lambda known, _: protocol.error_body(known))
+    return Response(
+        answer.body, status_code=answer.status, headers=dict(answer.headers), media_type="application/json"
+    )
 
 
 class Sharing:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
 from urllib.parse import urlsplit
 
 import pytest
 
+from schemas.errors import StorageUnavailable
+from serve.compute import CallerLeft, ComputeQueue
+from serve.sharing import routes
 from tests.sharing.protocol_requests import OPERATIONS, files, operation, send
 from tests.support.contract_app import (
     ABSENT,
@@ -84,3 +88,26 @@ def test_a_link_ends_with_its_key(api: ContractApp) -> None:
     assert api.client.get(f"{url.path}?{url.query}").status_code == 200
     forged = url.query.replace(api.keys.ids["reader"], api.keys.ids["revoked"])
     assert api.client.get(f"{url.path}?{forged}").status_code == 403
+
+
+def test_a_file_that_cannot_be_read_now_is_503_with_retry_after(
+    api: ContractApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise StorageUnavailable("the disk does not answer")
+
+    monkeypatch.setattr(routes, "read_facts", fail)
+    answer = operation(api, "query", "reader", FULL, "portfolio")
+    assert (answer.status_code, answer.json()["errorCode"]) == (503, "UPSTREAM_UNAVAILABLE")
+    assert int(answer.headers["retry-after"]) >= 1
+
+
+def test_a_caller_that_left_is_not_counted_as_an_internal_error(
+    api: ContractApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def leave(*_: object) -> NoReturn:
+        raise CallerLeft
+
+    monkeypatch.setattr(ComputeQueue, "_turn", leave)
+    answer = operation(api, "tables", "reader", FULL)
+    assert (answer.status_code, answer.content) == (499, b"")
