@@ -96,6 +96,7 @@ class ReturnsStore:
         self._read = read
         self._folder = folder / hashlib.sha256(book.encode()).hexdigest()[:32]
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._local = local
         self._readers = _READERS if local else _REMOTE_READERS
         self._saved: dict[Path, ReturnsMatrix] = {}
         self._pending: dict[Key, DailyReturns] = {}
@@ -306,9 +307,9 @@ class ReturnsStore:
                 runs[_key(pointer)] = snapshot if snapshot.opened else snapshot.with_pointer(pointer)
         try:
             return dict(zip(runs, self._read(list(runs.values()), self._book), strict=True))
-        except StorageUnavailable:
-            raise
-        except (Exception, PanicException) as error:  # noqa: BLE001 - an error must not affect the other alphas
+        except (Exception, PanicException) as error:  # an error must not affect the other alphas
+            if isinstance(error, StorageUnavailable) and not self._local:
+                raise  # it does not answer for the others either
             if len(pointers) > 1:
                 parts = [self._returns([pointer]) for pointer in pointers]
                 return {key: returns for part in parts for key, returns in part.items()}

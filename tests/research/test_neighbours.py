@@ -14,6 +14,7 @@ import pytest
 
 from datasets.figures.daily_returns import DailyReturns
 from datasets.snapshot import Snapshot
+from schemas.errors import DiskUnavailable
 from serve.compute import ComputeQueue
 from serve.research import neighbours, returns_matrix, store
 from serve.research.catalogue import EffectiveNumbers
@@ -291,6 +292,24 @@ def test_an_unreadable_alpha_is_counted_as_unreadable(
             actual = body(api, token, "Test_like_0", rest)
             assert shown(actual["data"]) == expected(returns, "Test_like_0")
             assert actual["meta"]["excluded"]["unreadable"] == 1
+
+
+def test_a_file_that_this_user_may_not_read_leaves_the_other_alphas_searchable(
+    small: tuple[Path, dict[str, Curve]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, returns = small
+    del returns["Test_like_2"]
+
+    def refuse(runs: Sequence[Snapshot], book: str) -> list[DailyReturns]:
+        if any(run.alpha_id == "Test_like_2" for run in runs):
+            raise DiskUnavailable("portfolio cannot be read: this user may not read it; permit it")
+        return read_ledgers(runs, book)
+
+    monkeypatch.setattr(neighbours, "read_ledgers", refuse)
+    with running(root, neighbours=tmp_path / "returns") as api:
+        actual = body(api, api.key(), "Test_like_0")
+    assert shown(actual["data"]) == expected(returns, "Test_like_0")
+    assert actual["meta"]["excluded"]["unreadable"] == 1
 
 
 @pytest.mark.usefixtures("written_at_once")
