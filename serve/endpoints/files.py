@@ -15,7 +15,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from schemas.endpoints import ENDPOINTS, readable_tables
-from schemas.errors import ApiError, SnapshotCorrupt
+from schemas.errors import ApiError, SnapshotCorrupt, StorageUnavailable
 from serve.auth.caller import Rights
 from serve.downloads.files import open_file, select_file
 from serve.downloads.links import PARQUET_TYPE, SOURCE, FileLink, Signed, signed_text
@@ -139,9 +139,11 @@ class Files:
             raise ApiError("link_invalid", "The key of this link may not read this file; ask for another.")
         try:
             facts, descriptor = open_file(self._service.table_views, file)
-        except SnapshotCorrupt:
-            # gc may have removed it since the pointer was last read
-            snapshots.open_fresh(link.alpha, link.snapshot)
+        except (SnapshotCorrupt, StorageUnavailable) as error:
+            if isinstance(error, SnapshotCorrupt):
+                # gc may have removed it since the pointer was last read
+                snapshots.open_fresh(link.alpha, link.snapshot)
+            self._service.damage.note(snapshot.pointer, error)
             raise
         return OpenFile(descriptor, facts.size, facts.sha256, link.filename, PARQUET_TYPE)
 

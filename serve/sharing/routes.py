@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 import orjson
 from litestar import Request, Response, Router, get, post
@@ -20,7 +20,7 @@ from datasets.pinned import is_kept
 from datasets.snapshot import Snapshot
 from schemas.endpoint import Endpoint
 from schemas.endpoints import ENDPOINTS, readable_tables
-from schemas.errors import AlphaNotPublished, ApiError, SnapshotNotKept
+from schemas.errors import AlphaNotPublished, ApiError, SnapshotError, SnapshotNotKept, StorageUnavailable
 from schemas.objects.downloads import TABLE_LIFETIME
 from schemas.tables import PUBLISHED_TABLES
 from serve.auth.caller import Caller
@@ -35,6 +35,7 @@ from serve.sharing.profile import PATH
 from serve.sharing.protocol import SCHEMA
 from serve.state import ServerState
 
+T = TypeVar("T")
 LIST: Final = ENDPOINTS["catalog.alphas.list"]
 TABLES: Final = ENDPOINTS["catalog.alphas.tables.list"]
 FILES: Final = ENDPOINTS["catalog.alphas.tables.download"]
@@ -123,7 +124,7 @@ class Sharing:
     async def tables(self, request: Request[Any, Any, Any]) -> Response[bytes]:
         """List the tables of a share that the key may read."""
         snapshot = await self._snapshot(request, TABLES)
-        files = await self._service.compute(partial(_files, snapshot, _request_record()))
+        files = await self._read(snapshot, partial(_files, snapshot, _request_record()))
         names = sorted({file.link.table for file in files})
         return _list(
             request,
@@ -175,7 +176,7 @@ class Sharing:
         for file in files:
             if selected.limit is not None and rows >= selected.limit:
                 break
-            facts = await self._service.compute(partial(read_facts, self._service.table_views, file))
+            facts = await self._read(snapshot, partial(read_facts, self._service.table_views, file))
             lines.append(await self._signed(file, facts, expires))
             rows += facts.rows
         return _lines(snapshot, lines)
@@ -230,11 +231,19 @@ class Sharing:
         """Return the files of the table in the path that the key may read."""
         record = _request_record()
         record.snapshot = snapshot
-        files = await self._service.compute(partial(_files, snapshot, record))
+        files = await self._read(snapshot, partial(_files, snapshot, record))
         selected = [file for file in files if file.link.table == request.path_params["table"]]
         if not selected:
             raise ApiError("table_not_found", _NOT_FOUND)
         return selected
+
+    async def _read(self, snapshot: Snapshot, work: Callable[[], T]) -> T:
+        """Read from a snapshot on a compute thread; damage that is found counts for the health of the service."""
+        try:
+            return await self._service.compute(work)
+        except (SnapshotError, StorageUnavailable) as error:
+            self._service.damage.note(snapshot.pointer, error)
+            raise
 
     async def _signed(self, file: TableFile, facts: FileFacts, expires: int) -> bytes:
         url = await stored_url(self._service, file)

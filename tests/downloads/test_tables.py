@@ -396,6 +396,7 @@ def test_a_damaged_file_is_never_sent(tmp_path: Path) -> None:
         path.chmod(0o644)
         path.write_bytes(data)
         assert code(fetched(api, link["url"])) == (503, "upstream_unavailable")
+        assert api.get("/v1/health").json()["affected_alphas"] == 1
 
 
 def test_links_use_the_services_public_address(root: Path) -> None:

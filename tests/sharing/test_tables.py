@@ -168,3 +168,14 @@ def test_a_version_names_the_same_rows_while_kept(tmp_path: Path) -> None:
         for absent in ({"version": number - 1}, {"timestamp": "2001-01-01T00:00:00Z"}):
             answer = operation(api, "query", share=FULL, table="portfolio", body=absent)
             assert (answer.status_code, answer.json()["errorCode"]) == (404, "SNAPSHOT_NOT_FOUND")
+
+
+def test_damage_found_by_a_client_degrades_the_health(tmp_path: Path) -> None:
+    root = tmp_path / "published"
+    build_seal(str(make_seal(tmp_path / "one", alpha_id=FULL)), root)
+    (manifest,) = root.glob("alphas/*/*/manifest.json")
+    manifest.unlink()
+    with running(root) as api:
+        answer = api.get(f"/delta-sharing/shares/{FULL}/schemas/run/tables", api.key())
+        assert (answer.status_code, answer.json()["errorCode"]) == (503, "UPSTREAM_UNAVAILABLE")
+        assert api.get("/v1/health").json()["affected_alphas"] == 1
