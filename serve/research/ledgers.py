@@ -38,7 +38,8 @@ def read_ledgers(runs: Sequence[Snapshot], book: str) -> list[DailyReturns]:
     paths = [run.file(LEDGER, book) for run, count in zip(runs, rows, strict=True) if count]
     if not paths:
         return [returns_of(np.empty(0, np.int32), np.empty(0), np.empty(0)) for _ in runs]
-    ledgers = pl.scan_parquet(paths, hive_partitioning=False, glob=False).select(EQUITY).collect()
+    files = pl.scan_parquet(paths, hive_partitioning=False, glob=False, extra_columns="ignore")
+    ledgers = files.select(EQUITY).collect()
     days = ledgers["date"].cast(pl.Int32).to_numpy()
     starting, ending = (ledgers[name].cast(pl.Float64).to_numpy() for name in EQUITY[1:])
     ends = np.cumsum(rows)

@@ -269,7 +269,7 @@ class ReturnsStore:
         self._pending = {key: returns for key, returns in self._pending.items() if key not in known}
 
     def _known(self) -> set[Key]:
-        saved = {key for matrix in self._saved.values() for key in matrix.keys}
+        saved = {key for matrix in list(self._saved.values()) for key in matrix.keys}
         return saved | self._pending.keys() | self._without_data
 
     def _missing_pointers(self) -> list[Pointer]:
