@@ -169,9 +169,9 @@ class _Sections:
         column = comparison.column
         files = [run.file(comparison.table, book) for run in runs]
         tables = [_read(path, ("date", "symbol", column), (first, last)) for path in files]
-        # Equal names get equal codes in all runs.
-        symbol = pa.chunked_array([chunk for table in tables for chunk in table["symbol"].chunks])
-        codes = symbol.unify_dictionaries().combine_chunks()
+        # Equal names get equal codes in all runs. If no file has rows of these days, there is no chunk to take the type from.
+        symbols = [chunk for table in tables for chunk in table["symbol"].chunks]
+        codes = pa.chunked_array(symbols, tables[0]["symbol"].type).unify_dictionaries().combine_chunks()
         ends = np.cumsum([table.num_rows for table in tables])[:-1]
         days, names, values = [], [], []
         # Arrow imports pandas, if installed, to convert arrays to NumPy; Polars does not.

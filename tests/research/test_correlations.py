@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy import stats
 
 from tests.research import catalogue
 from tests.research.catalogue import BOOK, Curve
 from tests.research.conftest import Published
+from tests.support import published
+from tests.support.application import running
 from tests.support.client import ApiClient
 
 FIRST_FIVE = tuple(f"Test_like_{n}" for n in range(5))
@@ -103,6 +107,27 @@ def test_a_run_without_the_data_is_null_with_a_reason(api: ApiClient, token: str
     assert [row[1] for row in result["matrix"]] == [None, None]
     assert result["matrix"][0][0] == pytest.approx(1.0)
     assert set(result["withheld"]) == {"Test_like_0,Test_nothing", "Test_nothing,Test_nothing"}
+
+
+@pytest.mark.parametrize("by", ["scores", "holdings"])
+def test_a_window_between_the_histories_of_two_runs_is_withheld(tmp_path: Path, by: str) -> None:
+    root = tmp_path / "published"
+    root.mkdir()
+    before, after = pl.col("date") <= catalogue.WEEKS[9], pl.col("date") >= catalogue.WEEKS[-10]
+    for alpha, history in (("Test_before", before), ("Test_after", after)):
+        kinds: dict[str, Any] = {
+            "rebalances": published.rebalances(),
+            "decisions": catalogue.decisions(0, 1.0).filter(history),
+            "portfolio": {BOOK: catalogue.ledger(dict.fromkeys(catalogue.SESSIONS, 0.001)).filter(history)},
+            "positions": {BOOK: catalogue.positions(0).filter(history)},
+        }
+        published.publish(root, kinds, alpha_id=alpha)
+    between = {"from_": catalogue.WEEKS[12].isoformat(), "to": catalogue.WEEKS[14].isoformat()}
+    with running(root) as api:
+        result = matrix(api, api.key(), ["Test_before", "Test_after"], by=by, **between)
+    assert result["matrix"] == [[None, None], [None, None]]
+    assert result["observations"] == [[0, 0], [0, 0]]
+    assert len(result["withheld"]) == 3
 
 
 def test_a_forbidden_alpha_in_a_list_is_refused_like_a_missing_one(
