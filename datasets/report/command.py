@@ -61,6 +61,10 @@ def report(
     from datasets.report.page import render  # noqa: PLC0415 - as above
     from datasets.root import open_published  # noqa: PLC0415 - as above
 
+    if pdf and out.suffix.lower() == ".pdf":
+        raise SettingsError(
+            f"--out {out} is the name of the PDF file that --pdf writes beside the HTML file; give a name that ends in .html"
+        )
     browser = find_browser() if pdf else None
     if not 1 <= len(set(alphas)) == len(alphas) <= MAX_ALPHAS:
         raise SettingsError(f"give one to {MAX_ALPHAS} alphas, each once")

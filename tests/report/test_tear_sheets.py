@@ -361,6 +361,7 @@ def test_the_same_snapshots_give_the_same_bytes(root: Path, market: Path, tmp_pa
         ([FULL, "--market-data", "nowhere.parquet"], 2, "nor a folder with a .parquet file"),
         ([FULL, "--datasets", "nowhere"], 2, "there is no such folder"),
         ([FULL, "--out", "no/such/folder/sheet.html"], 2, "cannot be written: No such file or directory"),
+        ([FULL, "--out", "sheet.pdf", "--pdf"], 2, "give a name that ends in .html"),
     ],
 )
 def test_invalid_arguments_are_reported_in_one_line_and_no_sheet_is_written(
