@@ -17,7 +17,9 @@ import pytest
 from alpha_results_client import (
     AsyncClient,
     Client,
+    InvalidRequest,
     NoAnswer,
+    NotFound,
     RateLimited,
     SnapshotNotFound,
     collect,
@@ -279,6 +281,22 @@ def test_after_a_refused_link_the_client_requests_no_other(
     with Client(service.address, service.keys["raw"]) as client:
         assert_frame_equal(frames[0], client[FULL].scores())
         assert_frame_equal(frames[1], client[FULL].positions())
+
+
+@pytest.mark.filterwarnings("ignore::alpha_results_client.ResultsWarning")
+def test_after_a_wrong_name_or_a_missing_table_others_are_still_downloaded_by_link(service: Service) -> None:
+    tampering = TamperingTransport()
+    with Client(service.address, service.keys["raw"], transport=tampering) as client:
+        assert client[UNDECIDED].scores().is_empty()
+        with pytest.raises(InvalidRequest) as book:
+            client[FULL].positions("long_shot")
+        with pytest.raises(NotFound) as alpha:
+            client[f"{FULL}s"].scores()
+        tampering.requests.clear()
+        assert client[FULL].positions("long_short").height > 100
+    assert "long_short" in book.value.suggestions
+    assert FULL in alpha.value.suggestions
+    assert tampering.calls == [f"/v1/alphas/{FULL}/tables/positions/download"]
 
 
 def test_links_and_pages_are_refused_alike(service: Service) -> None:

@@ -7,6 +7,9 @@ from typing import Any
 
 from alpha_results_client.declared import PERMANENT_ERRORS
 
+NO_SUCH_ALPHA = frozenset({"alpha_not_found", "run_not_found"})
+"""Error codes for an unknown alpha."""
+
 
 class AlphaResultsClientError(Exception):
     """Base of all exceptions."""

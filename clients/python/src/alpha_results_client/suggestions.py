@@ -9,13 +9,12 @@ from typing import TypeVar
 import httpx
 
 from alpha_results_client.collect import alpha_ids
-from alpha_results_client.errors import AlphaResultsClientError, ApiError
+from alpha_results_client.errors import NO_SUCH_ALPHA, AlphaResultsClientError, ApiError
 from alpha_results_client.exchange import Plan
 from alpha_results_client.settings import Settings
 from alpha_results_client.values import Value, format_value
 
 T = TypeVar("T")
-_NO_SUCH_ALPHA = {"alpha_not_found", "run_not_found"}
 
 
 def near(name: str, known: Iterable[str]) -> tuple[str, ...]:
@@ -40,7 +39,7 @@ def suggesting(
     try:
         return (yield from plan)
     except ApiError as error:
-        if error.code in _NO_SUCH_ALPHA and "alpha" in path:
+        if error.code in NO_SUCH_ALPHA and "alpha" in path:
             try:
                 known = yield from alpha_ids(settings)
             except AlphaResultsClientError:

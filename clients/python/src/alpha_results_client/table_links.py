@@ -11,8 +11,10 @@ from urllib.parse import urlsplit
 
 from alpha_results_client.declared import ENDPOINTS
 from alpha_results_client.errors import (
+    NO_SUCH_ALPHA,
     AlphaResultsClientError,
     ApiError,
+    InvalidRequest,
     NoAnswer,
     NotAuthenticated,
     RateLimited,
@@ -26,6 +28,8 @@ from alpha_results_client.values import Value, format_value
 
 DOWNLOAD = "catalog.alphas.tables.download"
 _FILTERS = {"from", "to", "symbol"}
+_OF_ONE_CALL = NO_SUCH_ALPHA | {"table_not_found"}
+"""Error codes of a link that concern the alpha and the table of the call, but no other calls."""
 _PAGES = 2
 """Maximum number of pages before a link is used."""
 
@@ -82,7 +86,8 @@ def fetch_by_link(settings: Settings, request: CollectionRequest, total: int | N
     Returns
     -------
     frame or None
-        None if the rows must be paged; the reason is logged, and links are then not tried for some minutes.
+        None if the rows must be paged. Unless only this call has no link, the reason is logged, and links are then not tried
+        for some minutes.
 
     Raises
     ------
@@ -96,6 +101,8 @@ def fetch_by_link(settings: Settings, request: CollectionRequest, total: int | N
     except AlphaResultsClientError as error:
         if isinstance(error, SnapshotNotFound) and request.query.get("snapshot") is not None:
             raise
+        if isinstance(error, InvalidRequest) or (isinstance(error, ApiError) and error.code in _OF_ONE_CALL):
+            return None  # a page reports what is missing or wrong; another call may have a link
         settings.disable_links(str(error))
         _log_paging(request, str(error))
         return None
