@@ -212,6 +212,18 @@ def test_a_code_of_digits_keeps_its_zeros_in_a_file(tmp_path: Path) -> None:
     assert ledger.tables["trades"]["symbol"].unique().is_in(list(digits.values())).all()
 
 
+@pytest.mark.parametrize("offset", ["+09:00", "-05:00"])
+def test_instants_with_an_offset_in_a_file_are_of_their_local_day(tmp_path: Path, offset: str) -> None:
+    stamped = pl.format("{} 00:00:00" + offset, pl.col("date"))
+    close = market(5)["close"]
+    long(SCORES, "score").with_columns(date=stamped).write_csv(tmp_path / "scores.csv")
+    long(close, "close").with_columns(date=stamped).write_csv(tmp_path / "prices.csv")
+    ledger = Ledger.from_scores(tmp_path / "scores.csv", tmp_path / "prices.csv")
+    expected = Ledger.from_scores(SCORES, close)
+    for kind, frame in expected.tables.items():
+        assert frame.equals(ledger.tables[kind]), kind
+
+
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "alpha_results", "import", *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

@@ -164,7 +164,14 @@ def _file(path: Path, label: str) -> pl.DataFrame:
             if name.lower() in {"symbol", *ALIASES["symbol"]}
         ]
         texts = dict.fromkeys(names, pl.String)  # a code such as 000001 keeps its zeros
-        return pl.read_csv(path, try_parse_dates=True, schema_overrides=texts, glob=False)
+        frame = pl.read_csv(path, try_parse_dates=True, schema_overrides=texts, glob=False)
+        # Polars converts instants with an offset to UTC, and the session is their local day.
+        zoned = [name for name, kind in frame.schema.items() if getattr(kind, "time_zone", None) is not None]
+        if not zoned:
+            return frame
+        texts |= dict.fromkeys(zoned, pl.String)
+        frame = pl.read_csv(path, try_parse_dates=True, schema_overrides=texts, glob=False)
+        return frame.with_columns(pl.col(zoned).str.head(len("2024-01-02")))
     except (OSError, pl.exceptions.PolarsError) as error:
         raise SealError(f"{label}: {path} cannot be read: {error}") from error
 
