@@ -197,6 +197,11 @@ def _long(frame: pl.DataFrame, value: str, label: str) -> Matrix:
         frame = frame.rename({others[0]: value})
     if value not in frame.columns:
         raise SealError(f"{label} has no column {value!r}: a long frame has date, symbol and {value}.")
+    unnamed = frame["symbol"].is_null()
+    if unnamed.any():
+        raise SealError(
+            f"{label} has a row without a symbol on {frame['date'].filter(unnamed)[0]}: name it or leave the row out."
+        )
     doubled = frame.select("date", "symbol").is_duplicated()
     if doubled.any():
         first = frame.filter(doubled).row(0, named=True)
