@@ -303,6 +303,22 @@ def test_invalid_input_is_reported_by_name(weights: Any, close: Any, said: str) 
         Ledger.from_weights(weights, close, Costs(), NYSE)
 
 
+@pytest.mark.parametrize(
+    ("interest", "said"),
+    [
+        (float("nan"), "Costs.interest is nan: give a finite return"),
+        ({date(2024, 1, 8): float("nan")}, "Costs.interest of 2024-01-08 is nan: give a finite return"),
+        (
+            {pd.Timestamp("2024-01-08"): 0.0001},
+            "Costs.interest has a rate of Timestamp('2024-01-08 00:00:00'): give rates by datetime.date",
+        ),
+    ],
+)
+def test_an_unusable_interest_rate_is_refused_by_day(interest: Any, said: str) -> None:
+    with pytest.raises(SealError, match=re.escape(said)):
+        Costs(interest=interest)
+
+
 def test_an_exchange_that_opens_on_another_utc_day_is_reported() -> None:
     with pytest.raises(SealError, match="is on another day in UTC"):
         Ledger.from_weights(WEEK, CLOSE, Costs(), Calendar("Australia/Sydney", "10:00", "16:00"))

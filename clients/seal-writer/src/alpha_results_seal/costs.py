@@ -31,7 +31,7 @@ class Costs:
     Raises
     ------
     SealError
-        If a rate is negative (interest may be) or not finite, or `impact` is 1 or more.
+        If a rate is negative (interest may be) or not finite, `impact` is 1 or more, or interest is not given by days.
     """
 
     fee: float = 0.0
@@ -44,6 +44,13 @@ class Costs:
             rate = getattr(self, name)
             if not (math.isfinite(rate) and rate >= 0):
                 raise SealError(f"Costs.{name} is {rate}: give a fraction of 0 or more.")
+        if isinstance(self.interest, Mapping):
+            for day, rate in self.interest.items():
+                if type(day) is not dt.date:  # an instant of pandas or NumPy is equal to no day
+                    raise SealError(f"Costs.interest has a rate of {day!r}: give rates by datetime.date.")
+                _require_finite(f"interest of {day}", rate)
+        else:
+            _require_finite("interest", self.interest)
         if self.impact >= 1:
             raise SealError(
                 f"Costs.impact is {self.impact}: a sale would pay for itself; 0.001 is ten basis points."
@@ -65,3 +72,8 @@ class Costs:
                 "no interest rate was stated: cash earns no interest, and figures above the risk-free rate are withheld"
             )
         return notes
+
+
+def _require_finite(name: str, rate: float | None) -> None:
+    if rate is not None and not math.isfinite(rate):
+        raise SealError(f"Costs.{name} is {rate}: give a finite return, or leave it out.")
