@@ -152,3 +152,9 @@ def test_a_dividend_without_an_event_is_refused_with_its_day_and_amount(tmp_path
         ledger_from_lean(*write(tmp_path, dividend=0.25), FRAME, NYSE, equity_basis=CASH)
     with pytest.raises(SealError, match="cannot be read as JSON"):
         ledger_from_lean(tmp_path / "nowhere.json", tmp_path / "123.json", FRAME, NYSE, equity_basis=CASH)
+
+
+def test_files_given_in_the_other_order_are_refused_with_theirs(tmp_path: Path) -> None:
+    events, result = write(tmp_path)
+    with pytest.raises(SealError, match=r"123\.json is not a list of order events: give <id>-order"):
+        ledger_from_lean(result, events, FRAME, NYSE, equity_basis=CASH)

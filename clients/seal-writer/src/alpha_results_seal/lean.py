@@ -55,9 +55,12 @@ def ledger_from_lean(
         If a file is not LEAN's, there are several currencies, an option was assigned, or the equity differs from LEAN's; the
         message then names the day and the missing cash.
     """
-    events = [
-        event for event in _read(order_events) if event.get("status") in FILLED and event.get("fillQuantity")
-    ]
+    rows = _read(order_events)
+    if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
+        raise SealError(
+            f"{os.fspath(order_events)} is not a list of order events: give <id>-order-events.json first, then <id>.json."
+        )
+    events = [event for event in rows if event.get("status") in FILLED and event.get("fillQuantity")]
     if not events:
         raise SealError(f"{order_events} has no fill.")
     currencies = {
