@@ -187,6 +187,11 @@ def test_a_seal_is_written_once(tables: dict[str, pl.DataFrame], tmp_path: Path)
     assert {path.name: path.read_bytes() for path in again.iterdir()} == before
 
 
+def test_a_missing_file_of_the_code_is_refused(tables: dict[str, pl.DataFrame], tmp_path: Path) -> None:
+    with pytest.raises(SealError, match=r"there is no file or folder \S*/absent\.py: correct the path"):
+        filled(tmp_path / "seal", tables).add_source(tmp_path / "absent.py")
+
+
 def test_a_url_is_refused_as_target() -> None:
     with pytest.raises(SealError, match="is a URL, and a seal is written to a local disk"):
         SealWriter("s3://bucket/seal", alpha_id="Test_own", engine=("tests", "1"), started_at=BEGAN)

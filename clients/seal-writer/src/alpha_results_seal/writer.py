@@ -142,8 +142,18 @@ class SealWriter:
         return self
 
     def add_source(self, *paths: str | os.PathLike[str]) -> SealWriter:
-        """Add files of the run's code, or folders of them, under their own names."""
+        """Add files of the run's code, or folders of them, under their own names.
+
+        Links are left out.
+
+        Raises
+        ------
+        SealError
+            If a path does not exist.
+        """
         for given in map(Path, paths):
+            if not given.exists():
+                raise SealError(f"add_source: there is no file or folder {given}: correct the path.")
             for path in sorted(given.rglob("*")) if given.is_dir() else [given]:
                 if path.is_file() and not path.is_symlink():
                     name = path.relative_to(given).as_posix() if given.is_dir() else path.name
