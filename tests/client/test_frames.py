@@ -205,3 +205,13 @@ def test_both_clients_return_the_same(service: Service) -> None:
         assert me["key_id"] == client.me()["key_id"]
         assert equity.frame.equals(run.equity_curve())
         assert snapshot == run.pinned().snapshot == equity.meta["snapshot"]
+
+
+def test_a_pinned_run_lists_and_compares_all_snapshots_of_its_alpha(service: Service) -> None:
+    with Client(service.address, service.keys["raw"]) as client:
+        run = client[FULL]
+        pinned = run.pinned()
+        assert pinned.snapshots().equals(run.snapshots())
+        assert pinned.table("research.snapshots.list").frame.equals(run.snapshots())
+        ends = {"from_snapshot": pinned.snapshot, "to_snapshot": pinned.snapshot}
+        assert pinned.compare_snapshots(**ends) == run.compare_snapshots(**ends)

@@ -56,7 +56,8 @@ class BaseRun:
 
     def table(self, endpoint: str, **parameters: Value) -> Any:
         """Return all rows of one of the run's collections by its registry id, with its `meta`."""
-        return self._client.table(endpoint, alpha=self.alpha, **{"snapshot": self.snapshot, **parameters})
+        pinned: dict[str, Value] = {"snapshot": self.snapshot} if _takes_snapshot(endpoint) else {}
+        return self._client.table(endpoint, alpha=self.alpha, **{**pinned, **parameters})
 
     def metrics_frame(self, *, granularity: str = "overall", **parameters: Value) -> Any:
         """Return the figures of :meth:`metrics` as a long table: one row per figure, with its unit, status and source.
@@ -64,23 +65,29 @@ class BaseRun:
         `period` is null for figures that do not belong to a year or month; `name` is the path in the answer, such as
         ``core.ic`` for the run and ``within_window.core.ic`` for the window.
         """
-        path, query = self._located({}, {"granularity": granularity, **parameters})
+        endpoint = "performance.metrics"
+        path, query = self._located(endpoint, {}, {"granularity": granularity, **parameters})
 
         def plan() -> Plan[Any]:
-            metrics = yield from self._client._answer_plan("performance.metrics", path, query)  # noqa: SLF001 - as above
+            metrics = yield from self._client._answer_plan(endpoint, path, query)  # noqa: SLF001 - as above
             return make_frame(metrics_rows(metrics), "metrics_figure", self._client._settings.frames)  # noqa: SLF001 - as above
 
         return self._client._do(plan())  # noqa: SLF001 - as above
 
     def _answer(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> Any:
-        return self._client._answer(endpoint, *self._located(path, query))  # noqa: SLF001 - as above
+        return self._client._answer(endpoint, *self._located(endpoint, path, query))  # noqa: SLF001 - as above
 
     def _located(
-        self, path: Mapping[str, str], query: Mapping[str, Value]
+        self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]
     ) -> tuple[Mapping[str, str], Mapping[str, Value]]:
-        """Add the run's alpha and snapshot to the parameters of a call."""
-        pinned = query if query.get("snapshot") is not None else {**query, "snapshot": self.snapshot}
-        return {"alpha": self.alpha, **path}, pinned
+        """Add the run's alpha, and its snapshot if the endpoint takes one, to the parameters of a call."""
+        if query.get("snapshot") is None and _takes_snapshot(endpoint):
+            query = {**query, "snapshot": self.snapshot}
+        return {"alpha": self.alpha, **path}, query
+
+
+def _takes_snapshot(endpoint: str) -> bool:
+    return endpoint in ENDPOINTS and "snapshot" in ENDPOINTS[endpoint].query
 
 
 class BaseClient(Generic[H]):
