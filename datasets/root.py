@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -99,7 +99,7 @@ class Root:
         Parameters
         ----------
         alphas
-            Ids of the alphas.
+            Ids of the alphas; repetitions are ignored.
         by
             ``returns``, ``scores`` or ``holdings``.
         book
@@ -119,9 +119,10 @@ class Root:
         SettingsError
             When `by` is unknown.
         """
-        matrix = correlate(read_returns, [self[alpha] for alpha in alphas], ComparisonQuery(by, book, window))
-        rows = [(alpha, *row) for alpha, row in zip(alphas, matrix.values, strict=True)]
-        schema = {"alpha_id": pl.String, **dict.fromkeys(alphas, pl.Float64)}
+        names = list(dict.fromkeys(alphas))
+        matrix = correlate(read_returns, [self[name] for name in names], ComparisonQuery(by, book, window))
+        rows = [(name, *row) for name, row in zip(names, matrix.values, strict=True)]
+        schema = {"alpha_id": pl.String, **dict.fromkeys(names, pl.Float64)}
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     def neighbours(
@@ -160,7 +161,7 @@ class Root:
         AlphaNotPublished, SettingsError
             As in :meth:`correlations`; SettingsError also when `order` is unknown.
         """
-        others = [self[other] for other in (self if among is None else among) if other != alpha]
+        others = [self[other] for other in _others(alpha, self if among is None else among)]
         ranked = neighbours(
             read_returns, self[alpha], others, ComparisonQuery(by, book, window), order
         ).ranked
@@ -188,7 +189,7 @@ class Root:
         alpha
             Id of the alpha.
         others
-            Ids of the other alphas in the book, at least one.
+            Ids of the other alphas in the book, at least one; repetitions and `alpha` itself are ignored.
         weights
             ``equal``, ``volatility``, or one number per alpha, `alpha` first.
         book
@@ -203,12 +204,18 @@ class Root:
         SettingsError
             When the number of weights differs from the number of alphas.
         """
-        if not isinstance(weights, str) and len(weights) != len(others) + 1:
-            raise SettingsError(f"weights: give {len(others) + 1} numbers, that of {alpha} first")
-        runs = [self[other] for other in others]
+        names = _others(alpha, others)
+        if not isinstance(weights, str) and len(weights) != len(names) + 1:
+            raise SettingsError(f"weights: give {len(names) + 1} numbers, that of {alpha} first")
+        runs = [self[name] for name in names]
         return measure_contribution(
             read_returns, self[alpha], runs, weights, ComparisonQuery("returns", book, window)
         )
+
+
+def _others(alpha: str, listed: Iterable[str]) -> list[str]:
+    """Return the listed alphas except one, each once, as the service reads a list of others."""
+    return [name for name in dict.fromkeys(listed) if name != alpha]
 
 
 def is_root(storage: Storage) -> bool:

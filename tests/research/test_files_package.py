@@ -67,6 +67,17 @@ def test_contributions_match_the_interface(
     )
 
 
+def test_repeated_alphas_and_the_alpha_itself_are_ignored_in_lists(market: Published) -> None:
+    root = datasets.open(market.root)
+    listed = (*OTHERS, ALPHA, OTHERS[0])
+    assert root.correlations((*NAMED, ALPHA)).equals(root.correlations(NAMED))
+    assert root.neighbours(ALPHA, among=listed).equals(root.neighbours(ALPHA, among=OTHERS))
+    for weights in ("equal", [1.0, 2.0, 0.5, 1.0]):
+        assert root.contribution(ALPHA, listed, weights=weights) == root.contribution(
+            ALPHA, OTHERS, weights=weights
+        )
+
+
 def test_regimes_match_the_api(
     marketed: ApiClient,  # noqa: F811 - the fixture
     market: Published,
