@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
@@ -14,6 +15,7 @@ from datasets.cache import DEFAULT_BYTES, Cache
 from datasets.catalogue import Catalogue
 from datasets.comparison import ComparisonQuery, correlate, measure_contribution, neighbours, read_returns
 from datasets.disk import reading
+from datasets.figures.ratios import NAMED_WEIGHTS
 from datasets.figures.series import FULL_HISTORY, Window
 from datasets.layout import ALPHAS, CATALOG, REFUSED
 from datasets.publication.pointers import not_published
@@ -191,7 +193,7 @@ class Root:
         others
             Ids of the other alphas in the book, at least one; repetitions and `alpha` itself are ignored.
         weights
-            ``equal``, ``volatility``, or one number per alpha, `alpha` first.
+            ``equal``, ``volatility``, or one number per alpha, `alpha` first: none below 0, those of the others not all 0.
         book
             Book of the returns.
         window
@@ -202,11 +204,18 @@ class Root:
         AlphaNotPublished
             When an alpha is not published.
         SettingsError
-            When the number of weights differs from the number of alphas.
+            When `weights` has another name, another number of weights than of alphas, or weights that break the rule.
         """
         names = _others(alpha, others)
-        if not isinstance(weights, str) and len(weights) != len(names) + 1:
+        if isinstance(weights, str):
+            if weights not in NAMED_WEIGHTS:
+                raise SettingsError(
+                    f"weights={weights!r}: give {' or '.join(NAMED_WEIGHTS)}, or a number for each alpha"
+                )
+        elif len(weights) != len(names) + 1:
             raise SettingsError(f"weights: give {len(names) + 1} numbers, that of {alpha} first")
+        elif not all(math.isfinite(x) and x >= 0 for x in weights) or (names and not any(weights[1:])):
+            raise SettingsError("weights: give numbers, none below 0, and those of the others not all 0")
         runs = [self[name] for name in names]
         return measure_contribution(
             read_returns, self[alpha], runs, weights, ComparisonQuery("returns", book, window)

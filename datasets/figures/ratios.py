@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import Final
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from datasets.figures.series import (
     unmeasurable,
 )
 from datasets.figures.unavailable import Figure, Unavailable, no_variation, too_few
+
+NAMED_WEIGHTS: Final = ("equal", "volatility")
+"""Weightings of a book that need no numbers."""
 
 
 def information_ratio(starting: Floats, ending: Floats) -> float | Unavailable:

@@ -99,3 +99,8 @@ def test_invalid_arguments_are_refused_with_the_valid_ones(market: Published) ->
         root.correlations(NAMED, by="names")
     with pytest.raises(SettingsError, match="give 4 numbers"):
         root.contribution(ALPHA, OTHERS, weights=[1.0])
+    with pytest.raises(SettingsError, match="weights='inverse': give equal or volatility, or a number"):
+        root.contribution(ALPHA, OTHERS, weights="inverse")
+    for weights in ([1.0, 0.0, 0.0, 0.0], [1.0, -1.0, 1.0, 1.0], [1.0, float("nan"), 1.0, 1.0]):
+        with pytest.raises(SettingsError, match="none below 0, and those of the others not all 0"):
+            root.contribution(ALPHA, OTHERS, weights=weights)
