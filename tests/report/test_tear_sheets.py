@@ -27,12 +27,14 @@ from datasets.report.figures import _LABELS, dated, day, of_equity, significant
 from datasets.report.figures import entry as shown_entry
 from datasets.report.page import render
 from datasets.snapshot import Snapshot
+from pipeline.snapshot_builder import build_seal
 from tests.support import contract_app
 from tests.support.application import running
 from tests.support.client import ApiClient
 from tests.support.contract_app import BARE, EMPTY, FULL, HIDDEN, PLAIN, UNDECIDED
 from tests.support.prices import write_prices
 from tests.support.processes import REPOSITORY
+from tests.support.seals import make_seal
 from tests.support.small_disk import small_disk
 
 ALL = (FULL, PLAIN, UNDECIDED, EMPTY, BARE)
@@ -310,6 +312,17 @@ def test_missing_parts_are_withheld_with_the_reason(root: Path, alpha: str, tmp_
         assert " ".join(reason.split()) in page.text, reason
     assert "None" not in page.text
     assert "nan" not in page.text.lower().split()
+
+
+def test_without_a_ledger_no_chart_is_in_parts_of_the_equity(tmp_path: Path) -> None:
+    build_seal(str(make_seal(tmp_path, alpha_id=FULL, without_kinds={"portfolio"})), tmp_path / "published")
+    page = written_page(tmp_path / "published", tmp_path, FULL)
+    (sheet,) = json.loads(page.data)["sheets"]
+    assert sheet["names"]["columns"]["symbol"]
+    assert sheet["equity"] == {"withheld": "the run sealed no daily ledger of this book"}
+    drawn = re.findall(r'data-chart="(\w+)"', (tmp_path / "sheet.html").read_text())
+    assert "weeklyIc" in drawn
+    assert not {"equity", "turnover", "exposures", "distribution", "bestAndWorst"} & set(drawn)
 
 
 def test_a_sheet_loads_no_resources_and_its_policy_forbids_them(root: Path, tmp_path: Path) -> None:
