@@ -177,6 +177,22 @@ def test_a_table_that_breaks_the_format_is_refused_when_it_is_added(
         begun(tmp_path / "seal").add_table(kind, change(tables.get(kind, tables["trades"])))
 
 
+def test_figures_of_several_calls_are_all_sealed(tables: dict[str, pl.DataFrame], tmp_path: Path) -> None:
+    figure = {
+        "scope": "overall",
+        "period": None,
+        "value": None,
+        "unit": "ratio",
+        "source_kind": "fact",
+        "annualised": False,
+    }
+    writer = filled(tmp_path / "seal", tables)
+    for name in ("pnl", "max_drawdown"):
+        writer.add_metrics([{"name": name, **figure}])
+    sealed = json.loads((writer.write(strict=False) / "metrics.json").read_bytes())
+    assert [record["name"] for record in sealed["records"]] == ["pnl", "max_drawdown"]
+
+
 def test_a_seal_is_written_once(tables: dict[str, pl.DataFrame], tmp_path: Path) -> None:
     folder = filled(tmp_path / "seal", tables).write()
     before = {path.name: path.read_bytes() for path in folder.iterdir()}

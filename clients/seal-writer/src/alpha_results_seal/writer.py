@@ -133,7 +133,7 @@ class SealWriter:
 
     def add_metrics(self, records: Sequence[Mapping[str, Any]]) -> SealWriter:
         """Add the run's own figures; each is compared with its tables."""
-        self._metrics = [dict(record) for record in records]
+        self._metrics += [dict(record) for record in records]
         return self
 
     def add_description(self, description: Mapping[str, Any]) -> SealWriter:
