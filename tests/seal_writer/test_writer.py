@@ -208,6 +208,17 @@ def test_a_missing_file_of_the_code_is_refused(tables: dict[str, pl.DataFrame], 
         filled(tmp_path / "seal", tables).add_source(tmp_path / "absent.py")
 
 
+def test_two_files_of_the_code_with_one_name_are_refused(
+    tables: dict[str, pl.DataFrame], tmp_path: Path
+) -> None:
+    for folder in ("signal", "book"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "rules.py").write_text(f"# {folder}\n")
+    writer = filled(tmp_path / "seal", tables).add_source(tmp_path / "signal")
+    with pytest.raises(SealError, match=r"book/rules\.py would replace another file named rules\.py"):
+        writer.add_source(tmp_path / "book")
+
+
 def test_a_url_is_refused_as_target() -> None:
     with pytest.raises(SealError, match="is a URL, and a seal is written to a local disk"):
         SealWriter("s3://bucket/seal", alpha_id="Test_own", engine=("tests", "1"), started_at=BEGAN)

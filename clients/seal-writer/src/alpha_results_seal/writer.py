@@ -149,7 +149,7 @@ class SealWriter:
         Raises
         ------
         SealError
-            If a path does not exist.
+            If a path does not exist, or two different files have one name.
         """
         for given in map(Path, paths):
             if not given.exists():
@@ -157,7 +157,11 @@ class SealWriter:
             for path in sorted(given.rglob("*")) if given.is_dir() else [given]:
                 if path.is_file() and not path.is_symlink():
                     name = path.relative_to(given).as_posix() if given.is_dir() else path.name
-                    self._source[name] = path.read_bytes()
+                    content = path.read_bytes()
+                    if self._source.setdefault(name, content) != content:
+                        raise SealError(
+                            f"add_source: {path} would replace another file named {name}: add the folder that holds both."
+                        )
         return self
 
     def write(self, *, strict: bool = True) -> Path:
