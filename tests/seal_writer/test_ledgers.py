@@ -267,6 +267,14 @@ def test_a_decision_on_a_day_without_a_session_is_dated_by_the_session_before(tm
     (note,) = [note for note in ledger.notes if "without a session" in note]
     assert note.endswith("the first: 2024-01-07 as 2024-01-05")
     assert check(sealed(ledger, tmp_path / "seal")).violations == ()
+    fills = ledger.tables["trades"].select(
+        "symbol", "quantity", "fill_price", "fee",
+        date=pl.col("timestamp").dt.date(), decision_at=pl.col("decision_at").dt.offset_by("2d"),
+    )  # fmt: skip
+    from_fills = Ledger.from_fills(fills, close, NYSE, weights=weights, scores=scores)
+    assert from_fills.tables["decisions"].equals(ledger.tables["decisions"])
+    assert from_fills.tables["trades"]["decision_at"].equals(ledger.tables["trades"]["decision_at"])
+    assert note in from_fills.notes
 
 
 WEEK = pl.DataFrame({"date": [date(2024, 1, 5)], "AAA": [0.5]})

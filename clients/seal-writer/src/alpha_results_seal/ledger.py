@@ -17,7 +17,14 @@ from alpha_results_seal.fills import ASSUMED, read_fills
 from alpha_results_seal.frames import Floats, Matrix, matrix, table
 from alpha_results_seal.market import Market
 from alpha_results_seal.scores import select_tails
-from alpha_results_seal.weeks import Week, decisions_table, note_moved_decisions, read_weeks, rebalances_table
+from alpha_results_seal.weeks import (
+    Week,
+    decisions_table,
+    last_sessions,
+    note_moved_decisions,
+    read_weeks,
+    rebalances_table,
+)
 
 
 @dataclass(frozen=True)
@@ -186,13 +193,7 @@ class Ledger:
                     _rebalance(book, week, week.targets[name], market, session, costs)
             market.close_books(state, session, costs)
         tables = {**_joined(state), **_decided(weeks, state, market)}
-        days, dates = (
-            np.array([getattr(week, name) for week in weeks], "datetime64[D]")
-            for name in ("given_on", "date")
-        )
-        notes = market.notes(state, scored=scored is not None, decided=True) + note_moved_decisions(
-            days, dates
-        )
+        notes = market.notes(state, scored=scored is not None, decided=True) + note_moved_decisions(weeks)
         notes += costs.notes(traded=True)
         return cls(tables, equity_basis, tuple(notes))
 
@@ -228,7 +229,7 @@ class Ledger:
         equity_basis
             Opening equity of the book.
         weights, scores
-            As for `from_weights`, by decision day of the fills.
+            As for `from_weights`, by decision day of the fills, which may be a day without a session.
 
         Returns
         -------
@@ -251,6 +252,9 @@ class Ledger:
             raise SealError("scores need weights: give weights= as well.")
         weeks = read_weeks(targets, scored, market) if targets else []
         if targets:
+            days = rows["decision_at"].to_numpy().astype("datetime64[D]")
+            dates = pl.Series(last_sessions(days, market.sessions), dtype=pl.Date)
+            rows = rows.with_columns(decision_at=dates)
             _require_decided(rows, weeks)
         state = Book(book, market.symbols, _basis(equity_basis))
         place = {name: at for at, name in enumerate(market.symbols)}
@@ -277,6 +281,7 @@ class Ledger:
         notes = market.notes({book: state}, scored=not targets or scored is not None, decided=False)
         if targets:
             tables |= _decided(weeks, {book: state}, market)
+            notes += note_moved_decisions(weeks)
         else:
             tables["rebalances"] = rows.select(date=pl.col("decision_at").unique().sort()).with_columns(
                 week_status=pl.lit("traded")

@@ -112,15 +112,14 @@ def last_sessions(days: Days, sessions: Days) -> Days:
     return last
 
 
-def note_moved_decisions(days: Days, dates: Days) -> list[str]:
+def note_moved_decisions(weeks: Sequence[Week]) -> list[str]:
     """Return a note on decision days that were moved to the session before, if any."""
-    moved = np.flatnonzero(days != dates)
-    if not len(moved):
+    moved = [week for week in weeks if week.given_on != week.date]
+    if not moved:
         return []
-    first = moved[0]
     note = (
-        f"{len(moved)} of {len(days)} decisions are on days without a session and dated by the session before, the first: "
-        f"{days[first]} as {dates[first]}"
+        f"{len(moved)} of {len(weeks)} decisions are on days without a session and dated by the session before, the first: "
+        f"{moved[0].given_on} as {moved[0].date}"
     )
     return [note]
 
