@@ -195,6 +195,7 @@ def test_omitted_input_is_noted() -> None:
         (SCORES.with_columns(date=pl.col("date").dt.offset_by("10y")), {}, "scores and prices have no day in common"),
         (SCORES.rename({name: f"X{name}" for name in NAMES}), {}, "no week has two names with a score and a close on its day"),
         (long(SCORES, "score").with_columns(symbol=pl.when(pl.col("symbol") != "N3").then("symbol")), {}, "scores has a row without a symbol on 2024-01-05"),
+        (SCORES.to_pandas().set_index("date").T, {}, "scores: the index is not of days throughout"),
         ("nowhere.csv", {}, "scores: nowhere.csv cannot be read"),
         ("scores.xlsx", {}, "scores: scores.xlsx is neither a .csv nor a .parquet file"),
         (long(SCORES, "score").with_columns(other=pl.lit(1)).drop("score").with_columns(more=pl.lit(1)), {}, "scores has no column 'score'"),

@@ -252,7 +252,12 @@ def _from_pandas(frame: Any, label: str) -> Any:
     index = frame.index
     if getattr(index, "tz", None) is not None:
         index = index.tz_localize(None)  # the local day is the session
-    days = np.asarray(index.to_numpy(), dtype="datetime64[D]")
+    try:
+        days = np.asarray(index.to_numpy(), dtype="datetime64[D]")
+    except (TypeError, ValueError) as error:
+        raise SealError(
+            f"{label}: the index is not of days throughout: give one row per day, one column per name."
+        ) from error
     columns = {str(name): frame[name].to_numpy() for name in frame.columns}
     if len(columns) < frame.shape[1]:
         raise SealError(f"{label} has two columns of one name.")
