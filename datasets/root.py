@@ -266,7 +266,9 @@ def open_root(
     StorageUnavailable
         When a remote store does not answer.
     """
-    storage = open_storage(address, cache=None if cache is None else Cache(cache, cache_bytes))
+    storage = open_storage(address)
+    if cache is not None and storage.folder is None:
+        storage = open_storage(address, cache=Cache(cache, cache_bytes))
     if storage.missing:
         raise SettingsError(
             f"{storage.address}: there is no such folder; give the one that `build --datasets` wrote to"

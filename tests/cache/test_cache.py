@@ -237,6 +237,15 @@ def test_a_root_on_this_machine_is_not_copied(remote: Remote, cache: Cache) -> N
     assert copies(cache) == []
 
 
+def test_the_cache_folder_of_a_root_on_this_machine_is_not_touched(remote: Remote, tmp_path: Path) -> None:
+    folder = tmp_path / "a file"
+    folder.write_text("mine")
+    assert ALPHA in datasets.open(remote.folder, cache=folder)
+    assert ALPHA in datasets.open(remote.folder, cache=tmp_path / "absent", cache_bytes=0)
+    assert folder.read_text() == "mine"
+    assert not (tmp_path / "absent").exists()
+
+
 def test_concurrent_requests_for_a_file_make_one_copy(remote: Remote, cache: Cache) -> None:
     results: list[str] = []
     snapshot = remote.snapshot(cache)
