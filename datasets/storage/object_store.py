@@ -139,15 +139,14 @@ class ObjectStorage(Storage):
         contents: dict[str, bytes | None] = dict.fromkeys(relatives)
         if not contents:
             return contents
-        relative_of = {self.full(relative): relative for relative in relatives}
-        options = {**self.read_options, **self._within(_seconds_for_many(relatives))}
+        paths = [self.full(relative) for relative in contents]
+        options = {**self.read_options, **self._within(_seconds_for_many(paths))}
         with self.translate_errors(relatives[0]):
-            answers = self.fs.cat(
-                list(relative_of), on_error="return", batch_size=CONCURRENT_READS, **options
-            )
-            for path, data in answers.items():
+            # Of complete files: `cat` would take a name such as "momentum[12-1]" for a pattern.
+            answers = self.fs.cat_ranges(paths, None, None, batch_size=CONCURRENT_READS, **options)
+            for relative, data in zip(contents, answers, strict=True):
                 if isinstance(data, bytes):
-                    contents[relative_of[path]] = data
+                    contents[relative] = data
                 elif not isinstance(data, FileNotFoundError) or failures.names_missing_bucket(data):
                     raise data
         return contents

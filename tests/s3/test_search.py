@@ -74,6 +74,16 @@ def test_refusals_in_a_bucket_are_remembered_until_a_late_file_arrives(
     assert sum(key.startswith("root/refused/") for key in bucket.objects()) == 1
 
 
+def test_a_seal_whose_name_could_be_a_pattern_is_built(
+    bucket: Bucket, small_seal: Callable[..., Path]
+) -> None:
+    seal = small_seal()
+    upload(bucket, seal.rename(seal.with_name("momentum[12-1]")))
+    code, result, _ = search(bucket, bucket.url("seals"), "--json")
+    outcomes = {entry["seal"].rsplit("/", 1)[-1]: entry["outcome"] for entry in report(result)["seals"]}
+    assert (code, outcomes) == (0, {"momentum[12-1]": "built"})
+
+
 def test_a_seal_is_read_with_one_request_for_each_file(
     bucket: Bucket, small_seal: Callable[..., Path], tmp_path: Path
 ) -> None:

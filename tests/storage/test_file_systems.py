@@ -86,6 +86,14 @@ def test_many_files_are_read_listed_and_removed_at_once(storage: Storage, tmp_pa
     assert storage.files_below("runs")["2/seal.json"].size == len(paths[2])
 
 
+def test_a_name_is_no_pattern(storage: Storage) -> None:
+    paths = ["runs/momentum[12-1]/seal.json", "runs/momentum1/seal.json", "runs/reversal[5]/seal.json"]
+    for path in paths:
+        storage.put(path, path.encode())
+    assert storage.read_many(paths) == {path: path.encode() for path in paths}
+    assert storage.read_many(paths[2:]) == {paths[2]: paths[2].encode()}
+
+
 def test_old_drafts_of_dead_processes_are_swept_and_nothing_else(storage: Storage) -> None:
     for path in (".staging/probe-1.tmp", ".staging/gc.turn", "catalog/x.tmp"):
         storage.put(path, b"1")
