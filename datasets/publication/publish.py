@@ -185,8 +185,10 @@ def sweep_staging(storage: Storage, before: datetime) -> None:
         _sweep(parent, prefix)
         if storage.folder is not None:
             for draft in parent.glob(f"*{DRAFT_SUFFIX}"):
-                if draft.stat().st_mtime < before.timestamp():
-                    draft.unlink()
+                # A live process may have moved its draft into place since the listing.
+                with contextlib.suppress(FileNotFoundError):
+                    if draft.stat().st_mtime < before.timestamp():
+                        draft.unlink()
             return
     staged = storage.files_below(STAGING).values()
     storage.remove_files(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import orjson
 import pytest
@@ -82,6 +83,28 @@ def test_expired_leases_are_removed(history: History) -> None:
     open_storage(history.root).put("leases/old.json", orjson.dumps(gone))
     history.run("gc")
     assert not (history.root / "leases" / "old.json").exists()
+
+
+def test_a_draft_that_is_placed_during_gc_does_not_stop_it(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draft = history.root / ".staging" / "lease.tmp"
+    draft.parent.mkdir(exist_ok=True)
+    draft.write_bytes(b"{}")
+    listed = Path.glob
+
+    def place_after_listing(folder: Path, pattern: str) -> list[Path]:
+        paths = list(listed(folder, pattern))
+        if draft in paths:
+            draft.rename(history.root / "placed")
+        return paths
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "glob", place_after_listing)
+        result = history.run("gc", *ALL)
+    assert result.exit_code == 0, result.output
+    assert (history.root / "placed").read_bytes() == b"{}"
+    assert history.there() == {history.snapshots[2]}
 
 
 def test_a_broken_pointer_keeps_every_snapshot(history: History) -> None:
