@@ -116,8 +116,6 @@ class Refusals:
                 self._forget([seal.digest])
             return
         violations = list(result.error.violations)
-        if any(violation.get("strict") for violation in violations):
-            return  # refused for a warning: a build without --strict would publish it
         rules = {violation["rule"] for violation in violations}
         if "seal.clock" in rules or (rules & _FILE_RULES and not files):
             return  # the refusal may lapse with time, or a change of the files could not be detected
@@ -131,6 +129,8 @@ class Refusals:
             "violations": violations,
         }
         self._known[seal.digest] = entry
+        if any(violation.get("strict") for violation in violations):
+            return  # known to this command only: one without --strict would publish the seal
         try:
             self._root.put(_path(seal.digest), orjson.dumps(entry))
         except (AlphaResultsError, OSError) as error:

@@ -186,6 +186,22 @@ def test_a_watcher_builds_a_seal_whose_files_arrive_after_its_manifest(
     assert json.loads(output.splitlines()[-2])["outcome"] == "built"
 
 
+def test_a_watcher_refuses_a_seal_with_a_warning_once(tmp_path: Path, seal: Seal, program: Program) -> None:
+    made = seal("Test_a")
+    manifest = json.loads((made / "seal.json").read_text())
+    (made / "seal.json").write_text(json.dumps({**manifest, "misspelt": 1}))
+    watch = program("--from", str(tmp_path / "seals"), "--watch", "--strict", "--interval", "0.2", "--json")
+    assert watch.stdout is not None
+    refused = json.loads(watch.stdout.readline())
+    assert "seal.unknown" in [violation["rule"] for violation in refused["violations"]]
+    seal("Test_b")
+    later = json.loads(watch.stdout.readline())
+    watch.send_signal(signal.SIGTERM)
+    watch.communicate(timeout=120)
+    assert Path(later["seal"]).name == "Test_b", "the refused seal was checked again"
+    assert not (tmp_path / "root/refused").exists(), "a build without --strict would publish it"
+
+
 def test_a_watcher_serves_the_earlier_seal_at_the_same_scan(
     tmp_path: Path, seal: Seal, program: Program
 ) -> None:
