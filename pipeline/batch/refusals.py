@@ -133,6 +133,7 @@ class Refusals:
             return  # known to this command only: one without --strict would publish the seal
         try:
             self._root.put(_path(seal.digest), orjson.dumps(entry))
+            self._stored.add(seal.digest)
         except (AlphaResultsError, OSError) as error:
             if not self._warned:
                 echo(f"a refusal could not be stored, so the seal will be checked again: {error}", err=True)

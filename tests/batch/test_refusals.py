@@ -184,6 +184,7 @@ def test_a_watcher_builds_a_seal_whose_files_arrive_after_its_manifest(
     output, _ = watch.communicate(timeout=120)
     assert watch.returncode == 0
     assert json.loads(output.splitlines()[-2])["outcome"] == "built"
+    assert list((tmp_path / "root/refused").iterdir()) == []
 
 
 def test_a_watcher_refuses_a_seal_with_a_warning_once(tmp_path: Path, seal: Seal, program: Program) -> None:
