@@ -2,20 +2,23 @@
 
 Each refusal is one file, ``refused/<digest of the seal.json>.json``, with a digest of the code that refused the seal; other
 code checks the seal again. If the files of the seal were at fault (one is missing, or differs from its
-declaration), the refusal is valid until their listing changes, so a seal whose files arrive late is checked again.
+declaration), the refusal is valid until their listing changes, so a seal whose files arrive late is checked again; that of an
+unsigned seal also until the keys of the teams change.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final, TypedDict
 
 import msgspec
 import orjson
 
+from datasets.file_digests import file_digest
 from datasets.layout import REFUSED
 from datasets.storage import Storage, open_storage
 from pipeline.batch.discover import DiscoveredSeal
@@ -25,7 +28,8 @@ from pipeline.seal.store import without_secrets
 from schemas.errors import AlphaResultsError, SealRefused
 from schemas.terminal import echo
 
-_FILE_RULES: Final = frozenset({"seal.digest", "seal.path", "seal.size"})
+_SIGNATURE: Final = "seal.signature"
+_FILE_RULES: Final = frozenset({"seal.digest", "seal.path", "seal.size", _SIGNATURE})
 """Rules that depend on the files, and not on the manifest alone."""
 
 
@@ -63,12 +67,17 @@ def read_refusals(root: Storage) -> dict[str, Refusal]:
 
 
 class Refusals:
-    """Refusals of seals below one folder or prefix, which are not checked again unless `recheck`."""
+    """Refusals of seals below one folder or prefix, which are not checked again unless `recheck`.
 
-    def __init__(self, root: Storage, searched: str, *, recheck: bool) -> None:
+    `seal_keys` is the file with the public keys of the teams; None if no signature is required.
+    """
+
+    def __init__(self, root: Storage, searched: str, *, recheck: bool, seal_keys: str | None) -> None:
         self._root = root
         self._searched = without_secrets(searched)
         self._recheck = recheck
+        self._seal_keys = seal_keys
+        self._keys_digest = ""
         self._known: dict[str, Refusal] = {}
         self._stored: set[str] = set()
         """Digests of all stored refusals, including those that `recheck` ignores."""
@@ -82,6 +91,7 @@ class Refusals:
         StorageUnavailable
             When the store does not answer.
         """
+        self._keys_digest = "" if self._seal_keys is None else _digest_of_keys(self._seal_keys)
         if self._is_read:
             return
         self._known = read_refusals(self._root)
@@ -95,7 +105,7 @@ class Refusals:
     def known(self, seal: DiscoveredSeal) -> SealResult | None:
         """Return the stored refusal of a seal; None if the seal must be checked."""
         entry = self._known.get(seal.digest)
-        if entry is None or entry["rules"] != release()["code"]:
+        if entry is None or entry["rules"] != self._version({x["rule"] for x in entry["violations"]}):
             return None
         if entry["files"] is not None and entry["files"] != file_digests_at(seal.address):
             return None
@@ -123,7 +133,7 @@ class Refusals:
             "seal": without_secrets(seal.address),
             "searched": self._searched,
             "alpha_id": seal.alpha_id,
-            "rules": release()["code"],
+            "rules": self._version(rules),
             "refused_at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
             "files": files if rules & _FILE_RULES else None,
             "violations": violations,
@@ -138,6 +148,10 @@ class Refusals:
             if not self._warned:
                 echo(f"a refusal could not be stored, so the seal will be checked again: {error}", err=True)
             self._warned = True
+
+    def _version(self, broken: Collection[str]) -> str:
+        """Return the digest of the code, with that of the teams' keys if the signature was at fault."""
+        return release()["code"] + (self._keys_digest if _SIGNATURE in broken else "")
 
     def _forget(self, digests: list[str]) -> None:
         for digest in digests:
@@ -154,6 +168,13 @@ def file_digests_at(address: str) -> str:
         return ""
     state = sorted((path, (entry.size, str(entry.modified))) for path, entry in files.items())
     return hashlib.sha256(repr(state).encode("utf-8", "replace")).hexdigest()
+
+
+def _digest_of_keys(path: str) -> str:
+    """Digest the file of keys; empty if it cannot be read, which the build reports."""
+    with contextlib.suppress(OSError):
+        return file_digest(Path(path))
+    return ""
 
 
 def _path(digest: str) -> str:

@@ -46,7 +46,12 @@ class Search:
         self._catalogue = Catalogue(storage)
         self._delivered: set[str] = set()  # digests of seals whose source archive is delivered
         self._seals = Seals(searched)
-        self._refusals = Refusals(storage, searched, recheck=batch.recheck or self._force)
+        self._refusals = Refusals(
+            storage,
+            searched,
+            recheck=batch.recheck or self._force,
+            seal_keys=batch.build_options["seal_keys"],
+        )
         self.record = self._refusals.record
         self._seen: list[DiscoveredSeal] = []
 

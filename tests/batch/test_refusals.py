@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 import datasets
 from datasets.layout import CATALOG
 from pipeline import release
+from pipeline.seal.signature import signed_envelope
 from tests.support.other_release import other_release
 from tests.support.pipeline_command import CommandResult, build
 from tests.support.seals import rewrite
@@ -132,6 +133,23 @@ def test_a_seal_published_by_recheck_is_no_longer_among_the_refused(tmp_path: Pa
     assert len(list((tmp_path / "root/refused").iterdir())) == 1
     assert outcomes(cron(tmp_path, "--recheck")) == {"v1": "built"}
     assert list((tmp_path / "root/refused").iterdir()) == []
+
+
+def test_an_unsigned_seal_is_checked_again_once_it_is_signed_or_its_key_is_added(
+    tmp_path: Path, seal: Seal
+) -> None:
+    made, keys = seal("Test_a", "v1"), tmp_path / "keys.json"
+    own, other = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
+
+    def outcome_with(key: Ed25519PrivateKey) -> str:
+        public = base64.b64encode(key.public_key().public_bytes_raw()).decode()
+        keys.write_text(json.dumps({"desk": [public]}))
+        return outcomes(cron(tmp_path, "--seal-keys", str(keys)))["v1"]
+
+    assert [outcome_with(other) for _ in range(2)] == ["refused", "still refused"]
+    (made / "seal.dsse.json").write_bytes(signed_envelope((made / "seal.json").read_bytes(), own))
+    assert [outcome_with(other) for _ in range(2)] == ["refused", "still refused"]
+    assert outcome_with(own) == "built"
 
 
 def test_late_files_cause_another_check_of_the_same_manifest(tmp_path: Path, seal: Seal) -> None:
