@@ -15,7 +15,7 @@ from datasets.storage import Storage
 from pipeline.batch.batch import Batch
 from pipeline.batch.discover import DiscoveredSeal, Seals
 from pipeline.batch.refusals import Refusals
-from pipeline.batch.result import SealResult
+from pipeline.batch.result import SUCCESSES, SealResult
 from pipeline.seal.store import without_secrets
 from schemas.errors import SnapshotCorrupt
 from schemas.version import schema_version
@@ -52,8 +52,10 @@ class Search:
             recheck=batch.recheck or self._force,
             seal_keys=batch.build_options["seal_keys"],
         )
-        self.record = self._refusals.record
         self._seen: list[DiscoveredSeal] = []
+        self._published: set[str] = set()
+        self._forced: frozenset[str] = frozenset()
+        """Digests of seals that were published before the last scan; `force` publishes each only once."""
 
     def scan(self) -> list[DiscoveredSeal]:
         """Find the finished seals, and read the served catalogue.
@@ -67,6 +69,7 @@ class Search:
         """
         self._seen = self._seals.scan()
         self._catalogue.refresh()
+        self._forced = frozenset(self._published)
         if self._archives is not None:
             self._read_archive_states()
         self._refusals.refresh(self._seen)
@@ -87,7 +90,7 @@ class Search:
             reason = None
             if seal.alpha_id in self._catalogue.withdrawn:
                 reason = "withdrawn"
-            elif pointer is not None and not self._force:
+            elif pointer is not None and (not self._force or seal.digest in self._forced):
                 reason = _skip_reason(seal, pointer)
             refusal = self._refusals.known(seal) if reason is None else None
             if refusal is None:
@@ -108,6 +111,12 @@ class Search:
         if plan.due:
             self._storage.require_safe_writers()  # before a process is started for a seal
         return plan
+
+    def record(self, seal: DiscoveredSeal, result: SealResult, files: str) -> None:
+        """Remember a published seal, and store or remove a refusal as :meth:`Refusals.record` does."""
+        if result.outcome in SUCCESSES:
+            self._published.add(seal.digest)
+        self._refusals.record(seal, result, files)
 
     def _is_undelivered(self, seal: DiscoveredSeal) -> bool:
         return self._archives is not None and seal.has_source and seal.digest not in self._delivered

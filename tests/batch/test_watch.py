@@ -59,3 +59,15 @@ def test_a_refused_seal_is_retried_when_resealed(tmp_path: Path, seal: Seal, pro
     watch.send_signal(signal.SIGINT)
     watch.communicate(timeout=60)
     assert watch.returncode == 0
+
+
+def test_a_forced_seal_is_published_once(tmp_path: Path, seal: Seal, program: Program) -> None:
+    seal("Test_a")
+    watch = program("--from", str(tmp_path / "seals"), "--watch", "--force", "--interval", "0.2", "--json")
+    assert watch.stdout is not None
+    assert json.loads(watch.stdout.readline())["outcome"] == "built"
+    seal("Test_b")
+    later = json.loads(watch.stdout.readline())
+    watch.send_signal(signal.SIGTERM)
+    watch.communicate(timeout=60)
+    assert (Path(later["seal"]).name, later["outcome"]) == ("Test_b", "built"), "it was built again"
