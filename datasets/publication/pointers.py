@@ -52,7 +52,7 @@ def served(storage: Storage, alpha_id: str) -> Pointer | None:
     """Return the pointer of an alpha; None if it is not published."""
     path = pointer_path(alpha_id)
     try:
-        return Pointer.decode(storage.read(path), path)
+        return _decode(storage.read(path), path)
     except FileNotFoundError:
         return None
 
@@ -295,10 +295,18 @@ def _decoded(version: Version, path: str, *, replace_other_format: bool) -> Poin
     if version.data is None:
         return None
     try:
-        return Pointer.decode(version.data, path)
+        return _decode(version.data, path)
     except OtherFormat:
         if replace_other_format:
             return None
+        raise
+
+
+def _decode(data: bytes, path: str) -> Pointer:
+    """Decode a pointer; the message about a damaged one says how to replace it, which even a forced build does not."""
+    try:
+        return Pointer.decode(data, path)
+    except OtherFormat:
         raise
     except SnapshotCorrupt as error:
         raise SnapshotCorrupt(f"{error}; remove that file and build the seal again") from error

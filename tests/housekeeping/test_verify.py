@@ -86,6 +86,21 @@ def test_a_manifest_with_a_wrong_digest_is_named(history: History) -> None:
     assert "SHA-256" in fault["message"]
 
 
+def test_an_unreadable_pointer_is_replaced_as_the_message_says(history: History) -> None:
+    pointer, seal = history.root / pointer_path(ALPHA), str(history.seals[-1])
+    pointer.write_text("{")
+    fix = "remove that file and build the seal again"
+    (fault,) = _faults(history)
+    assert fix in fault["message"]
+    for command in (("show", ALPHA), ("rollback", ALPHA), ("build", seal, "--force")):
+        result = history.run(*command)
+        assert (result.exit_code, fix in result.output) == (4, True), result.output
+    pointer.unlink()
+    assert history.run("build", seal).exit_code == 0
+    assert history.pointer.snapshot == history.snapshots[-1]
+    assert history.run("verify").exit_code == 0
+
+
 def test_an_unreadable_pointer_is_named_and_the_others_are_verified(history: History, tmp_path: Path) -> None:
     build_seal(str(make_seal(tmp_path, alpha_id="Test_sound", weeks=14)), history.root)
     (history.root / pointer_path(ALPHA)).write_text("{")
