@@ -50,7 +50,8 @@ def notify(
     Events are derived from the root, so a killed process or an unavailable receiver loses none; an event may be sent twice,
     with the same id. Run it after each batch, or by a timer.
 
-    Exit code: 0, 2 for invalid settings, 5 when the store is unavailable, 6 when a receiver did not take an event.
+    Exit code: 0, 2 for invalid settings, 5 when the store is unavailable or the file of --state cannot be written, 6 when a
+    receiver did not take an event.
     """
     from datasets.catalogue import Catalogue
     from pipeline.batch.refusals import read_refusals

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import hmac
 import re
@@ -10,7 +11,7 @@ import sqlite3
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from http import HTTPStatus
 from http.client import HTTPException
 from pathlib import Path
@@ -19,7 +20,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from schemas.errors import EventNotDelivered, SettingsError
+from schemas.errors import DiskUnavailable, EventNotDelivered, SettingsError
 
 TRIES: Final = 4
 """Attempts to deliver one event in one run; the next run continues."""
@@ -28,6 +29,8 @@ _PAUSE: Final = 1.0
 """Seconds before the second try; each later pause is twice as long."""
 _STARTED: Final = ""
 """Id that marks the end of the first run, which records past events as delivered without sending them."""
+_UNWRITABLE: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY})
+"""Primary result codes of SQLite for a file that cannot be written."""
 _RETRIED: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
 _PLAIN: Final = re.compile(r"[!-~]+")
 """The characters of a URL."""
@@ -47,18 +50,38 @@ class Delivered:
     ------
     SettingsError
         When it is not such a file, or another process is using it.
+    DiskUnavailable
+        When it cannot be written; also raised by the methods.
     """
 
     def __init__(self, path: Path) -> None:
-        try:
+        self._path = path
+        with self._named():
             self._file = sqlite3.connect(path, timeout=0)
-            self._file.execute("PRAGMA locking_mode = EXCLUSIVE")
-            self._file.execute("CREATE TABLE IF NOT EXISTS delivered (id TEXT PRIMARY KEY) WITHOUT ROWID")
-            self._file.execute("BEGIN EXCLUSIVE")
-            self._file.execute("COMMIT")
+            try:
+                self._file.execute("PRAGMA locking_mode = EXCLUSIVE")
+                self._file.execute("CREATE TABLE IF NOT EXISTS delivered (id TEXT PRIMARY KEY) WITHOUT ROWID")
+                self._file.execute("BEGIN EXCLUSIVE")
+                # A write, so that a full disk is noticed before an event is sent whose delivery could not be recorded.
+                self._file.execute("PRAGMA user_version = 1")
+                self._file.execute("COMMIT")
+            except sqlite3.Error:
+                self._file.close()
+                raise
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        """Convert errors of SQLite, and name the file."""
+        try:
+            yield
         except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _UNWRITABLE:
+                raise DiskUnavailable(
+                    f"--state: {self._path} cannot be written ({error}); free space on its disk and let this user write "
+                    "it, then try again"
+                ) from error
             raise SettingsError(
-                f"--state: {path} cannot be used ({error}); give a file that this command created and no other process is using"
+                f"--state: {self._path} cannot be used ({error}); give a file that this command created and no other process is using"
             ) from error
 
     def __enter__(self) -> Self:
@@ -82,13 +105,13 @@ class Delivered:
         """Return the undelivered ids; delete recorded ids that the root no longer has."""
         known = {row[0] for row in self._file.execute("SELECT id FROM delivered")}
         removed = known - {*ids, _STARTED}
-        with self._file:
+        with self._named(), self._file:
             self._file.executemany("DELETE FROM delivered WHERE id = ?", ((id_,) for id_ in removed))
         return set(ids) - known
 
     def add(self, ids: Iterable[str]) -> None:
         """Record events as delivered."""
-        with self._file:
+        with self._named(), self._file:
             self._file.executemany("INSERT OR IGNORE INTO delivered VALUES (?)", ((id_,) for id_ in ids))
 
 

@@ -22,6 +22,7 @@ from pipeline.__main__ import cli
 from pipeline.events import delivery
 from tests.support.history import ALPHA, History
 from tests.support.seals import make_seal
+from tests.support.small_disk import small_disk
 
 NOT_HTTP = -1
 """Status of an answer that is not HTTP."""
@@ -279,6 +280,26 @@ def test_after_a_kill_no_event_is_lost_and_none_sent_more_than_twice(
         assert notify("--webhook", receiver.url).exit_code == 0
         assert sorted(set(receiver.ids)) == sorted(expected)
         assert len(receiver.ids) == len(expected) + place % 2
+
+
+def test_no_event_is_sent_whose_delivery_cannot_be_recorded(
+    receiver: Receiver, history: History, tmp_path: Path
+) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        place = ["--datasets", str(history.root), "--state", str(disk.folder / "state.sqlite3")]
+
+        def notify_again() -> Result:
+            return CliRunner().invoke(cli, ["notify", *place, "--webhook", receiver.url])
+
+        assert notify_again().exit_code == 0
+        withdrawn = CliRunner().invoke(cli, ["withdraw", ALPHA, "--datasets", str(history.root)])
+        assert withdrawn.exit_code == 0, withdrawn.output
+        with disk.full():
+            result = notify_again()
+        assert (result.exit_code, receiver.got) == (5, [])
+        assert result.output.startswith("error: --state: ")
+        assert notify_again().exit_code == 0
+        assert len(receiver.got) == 1
 
 
 def test_invalid_options_are_named(notify: Notify, receiver: Receiver, tmp_path: Path) -> None:
