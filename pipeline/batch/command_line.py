@@ -8,7 +8,7 @@ from pipeline.batch.batch import Batch
 from pipeline.batch.cancellation import Cancellation, stoppable
 from pipeline.batch.output import Output
 from pipeline.batch.result import NOT_STARTED
-from pipeline.batch.run import Run
+from pipeline.batch.run import UNPUBLISHABLE, Run
 from pipeline.seal.store import without_secrets
 from schemas.errors import StorageUnavailable
 from schemas.exit_codes import ExitCode
@@ -38,6 +38,7 @@ def follow(batch: Batch, output: Output, interval: float) -> int:
     """
     cancellation, unavailable = Cancellation(), False
     retry_at: dict[tuple[str, str], datetime] = {}  # address and digest -> earliest next build
+    failed: set[tuple[str, str]] = set()  # not for a reason in the seal, so that no earlier seal takes its place
     with Run(batch, cancellation, output.display.stage) as run, output.display, stoppable(cancellation):
         while not cancellation.stopping:
             try:
@@ -48,7 +49,8 @@ def follow(batch: Batch, output: Output, interval: float) -> int:
                     unavailable = False
                 now = datetime.now(UTC)
                 left_out = [s.address for s in seen if retry_at.get((s.address, s.digest), now) > now]
-                for step in run.steps(left_out):
+                held = [s.address for s in seen if (s.address, s.digest) in failed]
+                for step in run.steps(left_out, held):
                     seal, result = step.seal, step.result
                     if not step.attempted or result.outcome == NOT_STARTED:
                         continue  # reported once; otherwise every scan would report it
@@ -56,8 +58,10 @@ def follow(batch: Batch, output: Output, interval: float) -> int:
                     if result.outcome == "refused":
                         # Refusals are stored, except those of seals dated in the future.
                         retry_at[seal.address, seal.digest] = seal.sealed_at or now
-                    elif result.error is not None and not result.retryable:
+                    elif isinstance(result.error, UNPUBLISHABLE) and not result.retryable:
                         retry_at[seal.address, seal.digest] = datetime.max.replace(tzinfo=UTC)
+                    elif result.error is not None and not result.retryable:
+                        failed.add((seal.address, seal.digest))
             except StorageUnavailable as error:
                 if not unavailable:
                     echo(f"{error}; looking again every {interval:g} s", err=True)

@@ -26,7 +26,7 @@ from schemas.errors import AlphaResultsError, BuildCrashed, InternalFailure, Sea
 if TYPE_CHECKING:
     from pipeline.batch.cluster import ClusterExecutor
 
-_UNPUBLISHABLE: Final = (SealError, BuildCrashed, InternalFailure)
+UNPUBLISHABLE: Final = (SealError, BuildCrashed, InternalFailure)
 """Errors after which an earlier seal of the alpha is built instead; errors of a store or a snapshot are not among them."""
 
 OnStage = Callable[[str, str | None, int], None]
@@ -90,8 +90,11 @@ class Run:
             self._storage.signature(CATALOG)  # raises when the root does not answer
         return self._named
 
-    def steps(self, left_out: Collection[str] = ()) -> Iterator[Step]:
-        """Build the named seals, or the due ones that are not `left_out`, by address; yield each as its result arrives.
+    def steps(self, left_out: Collection[str] = (), held: Collection[str] = ()) -> Iterator[Step]:
+        """Build the named seals, or the due ones, by address; yield each as its result arrives.
+
+        Seals that are `left_out` or `held` are not built; an earlier seal of the alpha takes the place of one that is left out
+        only.
 
         Raises
         ------
@@ -101,7 +104,7 @@ class Run:
         if self._search is None:
             yield from self._build(self._named, 0)
             return
-        failures, tried = set(left_out), set[str]()
+        failures, tried = set(left_out), set(held)
         while True:
             with self._cancellation.interruptible():
                 plan = self._search.choose(failures)
@@ -109,7 +112,7 @@ class Run:
             if not due:
                 break
             for step in self._build(due, len(tried)):
-                if isinstance(step.result.error, _UNPUBLISHABLE):
+                if isinstance(step.result.error, UNPUBLISHABLE):
                     failures.add(step.seal.address)
                 yield step
             tried |= {seal.address for seal in due}

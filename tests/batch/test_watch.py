@@ -71,3 +71,22 @@ def test_a_forced_seal_is_published_once(tmp_path: Path, seal: Seal, program: Pr
     watch.send_signal(signal.SIGTERM)
     watch.communicate(timeout=60)
     assert (Path(later["seal"]).name, later["outcome"]) == ("Test_b", "built"), "it was built again"
+
+
+def test_no_earlier_seal_is_built_in_place_of_one_whose_pointer_is_damaged(
+    tmp_path: Path, seal: Seal, program: Program
+) -> None:
+    pointer = tmp_path / "root" / CATALOG / "Test_a.json"
+    pointer.parent.mkdir(parents=True)
+    pointer.write_text("{")
+    seal("Test_a", "v1", sealed_at="2026-01-01T00:00:00Z")
+    seal("Test_a", "v2", seed=2, sealed_at="2026-01-02T00:00:00Z")
+    watch = program("--from", str(tmp_path / "seals"), "--watch", "--interval", "0.2", "--json")
+    assert watch.stdout is not None
+    damaged = json.loads(watch.stdout.readline())
+    assert (Path(damaged["seal"]).parent.name, damaged["error"]) == ("v2", "SnapshotCorrupt")
+    seal("Test_b", "v3")
+    later = json.loads(watch.stdout.readline())
+    watch.send_signal(signal.SIGTERM)
+    watch.communicate(timeout=60)
+    assert (Path(later["seal"]).name, later["outcome"]) == ("Test_b", "built")
