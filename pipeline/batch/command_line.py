@@ -38,7 +38,8 @@ def follow(batch: Batch, output: Output, interval: float) -> int:
     """
     cancellation, unavailable = Cancellation(), False
     retry_at: dict[tuple[str, str], datetime] = {}  # address and digest -> earliest next build
-    failed: set[tuple[str, str]] = set()  # not for a reason in the seal, so that no earlier seal takes its place
+    # Failed for reasons outside the seal, so that no earlier seal may take its place.
+    failed: set[tuple[str, str]] = set()
     with Run(batch, cancellation, output.display.stage) as run, output.display, stoppable(cancellation):
         while not cancellation.stopping:
             try:
