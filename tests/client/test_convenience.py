@@ -142,6 +142,8 @@ def test_returns_of_several_alphas_are_joined_by_date(service: Service) -> None:
         curve = client[FULL].equity_curve(book="long_only")
         first = curve["date"][3]
         one = client.returns([FULL], book="long_only", start=first)
+        assert client.returns(FULL, book="long_only", start=first).equals(one)
+        assert client.returns(f"{FULL},{PLAIN}").columns == ["date", FULL, PLAIN]
     assert one.columns == ["date", FULL]
     assert one["date"][0] == first
     with pytest.raises(InvalidRequest), Client(service.address, service.keys["reader"]) as client:

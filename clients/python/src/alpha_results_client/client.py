@@ -146,7 +146,7 @@ class BaseClient(Generic[H]):
         Parameters
         ----------
         alphas
-            Their addresses; None takes all that the key may read. A call or more each.
+            Their addresses, or one; None takes all that the key may read. A call or more each.
         book
             The book whose returns they are.
         start, end

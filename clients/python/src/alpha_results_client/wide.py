@@ -25,7 +25,10 @@ def wide_returns(
     :class:`ResultsWarning`; for an alpha that is named this raises.
     """
     as_rows = settings.with_frames("rows")
-    names = (yield from alpha_ids(settings)) if alphas is None else list(alphas)
+    if alphas is None:
+        names = yield from alpha_ids(settings)
+    else:  # a text is one address, or several separated by commas, as in other methods
+        names = alphas.split(",") if isinstance(alphas, str) else list(alphas)
     returns: dict[str, dict[dt.date, float | None]] = {}
     for name in names:
         path, query = {"alpha": name}, {"book": book, "from": start, "to": end}
