@@ -216,6 +216,8 @@ def test_pages_come_from_one_snapshot_although_another_is_published_between_them
     with Client(service.address, service.keys["raw"]) as client:
         assert not client[name].scores().equals(before)
         assert client.run(name, first).scores().equals(before)
+        assert client.run(name, first).pinned().snapshot == first
+        assert client[name].pinned().snapshot != first
 
 
 def test_a_cached_answer_is_used_while_its_entity_tag_is_confirmed(service: Service, tmp_path: Path) -> None:

@@ -43,13 +43,14 @@ class BaseRun:
         return f"{type(self).__name__}({self.alpha!r}, snapshot={self.snapshot!r})"
 
     def pinned(self) -> Any:
-        """Return the run pinned to its current snapshot, readable until that snapshot is removed.
+        """Return the run pinned to the snapshot that it reads now, readable until that snapshot is removed.
 
         Takes one call, for the list of books, which every run has.
         """
+        parameters = {"alpha": self.alpha, "snapshot": self.snapshot}
 
         def plan() -> Plan[BaseRun]:
-            books = yield from self._client._table_plan("portfolio.books", {"alpha": self.alpha})  # noqa: SLF001 - of the same package
+            books = yield from self._client._table_plan("portfolio.books", parameters)  # noqa: SLF001 - of the same package
             return type(self)(self._client, self.alpha, str(books.meta["snapshot"]))
 
         return self._client._do(plan())  # noqa: SLF001 - as above
