@@ -57,6 +57,17 @@ def test_an_invalid_argument_is_named_with_its_rule(argument: dict[str, Any], ru
 
 
 @pytest.mark.parametrize(
+    "address", ["http://127.0.0.1:port", "http://127.0.0.1:99999", "http://[::1", "http://a\n", "127.0.0.1:8000"]
+)
+@pytest.mark.parametrize("client", [Client, AsyncClient])
+def test_an_invalid_address_is_refused_with_an_example(client: type[Any], address: str) -> None:
+    with pytest.raises(
+        AlphaResultsClientError, match=r"base_url must be a URL such as https://results\.example"
+    ):
+        client(address, KEY)
+
+
+@pytest.mark.parametrize(
     ("status", "why"), [(429, "the key is at its limit of calls"), (503, f"{BASE} does not answer yet")]
 )
 def test_a_wait_is_reported_once(

@@ -12,6 +12,8 @@ from copy import copy
 from importlib.metadata import version
 from urllib.parse import urlsplit
 
+import httpx
+
 from alpha_results_client.cache import DiskCache
 from alpha_results_client.errors import AlphaResultsClientError
 from alpha_results_client.parquet import READERS
@@ -66,9 +68,9 @@ class Settings:
     ) -> None:
         base_url = _required("base_url", base_url, URL)
         key = _required("key", key, KEY)
-        parts = urlsplit(base_url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
+        if not _is_url(base_url):
             raise AlphaResultsClientError("base_url must be a URL such as https://results.example")
+        parts = urlsplit(base_url)
         if parts.username or parts.password or parts.query or parts.fragment:
             raise AlphaResultsClientError("base_url holds more than an address: give the key as key=")
         if not key or not key.isascii() or not key.isprintable() or " " in key:
@@ -123,6 +125,16 @@ def _required(name: str, value: str | None, variable: str) -> str:
     if text is None:
         raise AlphaResultsClientError(f"no {name} was given: pass it, or set {variable}")
     return text
+
+
+def _is_url(text: str) -> bool:
+    """Whether a text is an HTTP address with a valid host and port."""
+    try:
+        httpx.URL(text)  # refuses some hosts that `urlsplit` accepts
+        parts = urlsplit(text)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except (httpx.InvalidURL, ValueError):
+        return False
 
 
 def _no_links(frames: str, links: bool) -> str | None:
