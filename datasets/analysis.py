@@ -246,7 +246,7 @@ class Alpha(Snapshot):
         market_data: str | os.PathLike[str] | None = None,
         factors: str | os.PathLike[str] | None = None,
         *,
-        benchmarks: Sequence[str | None] = (USUAL_BENCHMARK,),
+        benchmarks: str | Sequence[str | None] = (USUAL_BENCHMARK,),
         book: str = "long_short",
         window: Window = FULL_HISTORY,
         rolling: int = 252,
@@ -258,8 +258,8 @@ class Alpha(Snapshot):
         market_data, factors : str, os.PathLike or None
             Parquet files as described in docs/market-data.md; None to use the settings of these names. Without a file or a
             setting, the models that need it are withheld.
-        benchmarks : sequence of str or None
-            Symbols, one regression each; None for SPY, or for the only symbol.
+        benchmarks : str or sequence of str or None
+            One symbol, or several, one regression each; None in a sequence for SPY, or for the only symbol.
         book : str
             Name of the book.
         window : Window
@@ -286,7 +286,7 @@ class Alpha(Snapshot):
         withheld = {}
         series: Sequence[Benchmark] = ()
         if is_configured(market_data):
-            series = read_symbols(market_data, benchmarks)
+            series = read_symbols(market_data, (benchmarks,) if isinstance(benchmarks, str) else benchmarks)
         else:
             withheld["benchmarks"] = "no market data were named"
         address = os.environ.get(SETTINGS["factors"].variable) if factors is None else os.fspath(factors)

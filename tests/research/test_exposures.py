@@ -210,6 +210,8 @@ def test_the_datasets_package_returns_the_same(explained: ApiClient, market: Pub
     served = fetch(explained, explained.key(), query="rolling=60")
     run = datasets.open(market.root)[ALPHA]
     assert run.exposures(files / "prices.parquet", files / "factors.parquet", rolling=60) == served
+    prices, factors = files / "prices.parquet", files / "factors.parquet"
+    assert run.exposures(prices, factors, benchmarks="SPY", rolling=60) == served
     assert run.exposures()["models"] == []
 
 
