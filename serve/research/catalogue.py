@@ -81,9 +81,16 @@ class _Sum(NamedTuple):
 
 
 class EffectiveNumbers:
-    """Effective numbers by allow-list. One thread updates them; any may read."""
+    """Effective numbers by allow-list. One thread updates them; any may read.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    requested : Callable[[], None]
+        Called when an allow-list is new, so that its number needs an update.
+    """
+
+    def __init__(self, requested: Callable[[], None]) -> None:
+        self._requested = requested
         self._sums: dict[Allowed, _Sum | None] = {}
 
     def of(self, allowed: Allowed) -> float | Unavailable | None:
@@ -99,9 +106,12 @@ class EffectiveNumbers:
         float, Unavailable or None
             None if the next update will compute it.
         """
-        if allowed not in self._sums and len(self._sums) >= _MAX_SUMS:
-            self._sums.pop(next(iter(self._sums)), None)
-        known = self._sums.setdefault(allowed, None)
+        if allowed not in self._sums:
+            if len(self._sums) >= _MAX_SUMS:
+                self._sums.pop(next(iter(self._sums)), None)
+            self._sums.setdefault(allowed, None)
+            self._requested()
+        known = self._sums.get(allowed)
         return None if known is None else known.number
 
     def update(

@@ -109,7 +109,7 @@ class ReturnsStore:
         self._stopped = False
         self.was_ready = False
         """Whether the returns of all published runs have been read once."""
-        self._effective = EffectiveNumbers()
+        self._effective = EffectiveNumbers(self._wake.set)
         self._thread = threading.Thread(target=self._run, name="daily returns", daemon=True)
         self._thread.start()
 
@@ -154,8 +154,6 @@ class ReturnsStore:
             None while it is computed.
         """
         number = self._effective.of(allowed)
-        if number is None:
-            self._wake.set()
         return number if self.was_ready else None
 
     def catalogue_changed(self) -> None:

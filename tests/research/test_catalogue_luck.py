@@ -86,7 +86,7 @@ def test_alphas_of_different_calendars_are_counted_alike(
         if number % 9 == 0:
             kept[draw.integers(20, 40)] = False
         series[f"Test_{number}", "snapshot"] = DailyReturns(days[kept], values[kept])
-    numbers = EffectiveNumbers()
+    numbers = EffectiveNumbers(lambda: None)
     assert numbers.of(ALL) is None
     items = list(series.items())
     allowed = np.arange(100) != 7
@@ -110,7 +110,7 @@ def test_the_effective_number_survives_a_restart(tmp_path: Path, *, damaged: boo
     def number() -> float | Unavailable | None:
         """Return the number from a new process whose runs would have other returns."""
         series = {(f"Test_{n}", "snapshot"): DailyReturns(days, draw.normal(0, 0.01, 40)) for n in range(5)}
-        numbers = EffectiveNumbers()
+        numbers = EffectiveNumbers(lambda: None)
         assert numbers.of(ALL) is None
         searchable = Searchable(listing, [ReturnsMatrix.of(series)], np.arange(5), 5)
         numbers.update(searchable, lambda: False, tmp_path, writes=True)
@@ -123,7 +123,7 @@ def test_the_effective_number_survives_a_restart(tmp_path: Path, *, damaged: boo
 
 
 def test_effective_numbers_are_cached_for_a_few_allow_lists(tmp_path: Path) -> None:
-    numbers = EffectiveNumbers()
+    numbers = EffectiveNumbers(lambda: None)
     lists = [AllowList(Mode.LIST, (f"Test_{n}",)) for n in range(20)]
     assert [numbers.of(x) for x in lists] == [None] * 20
     listing = cast(
@@ -131,6 +131,16 @@ def test_effective_numbers_are_cached_for_a_few_allow_lists(tmp_path: Path) -> N
     )
     numbers.update(Searchable(listing, [], np.zeros(0, np.int64), 0), lambda: False, tmp_path, writes=True)
     assert [isinstance(numbers.of(x), Unavailable) for x in lists[4:]] == [True] * 16
+
+
+def test_repeated_requests_do_not_shorten_the_pause_after_a_failure() -> None:
+    updates: list[str] = []
+    numbers = EffectiveNumbers(lambda: updates.append("update"))
+    for _ in range(3):  # a caller polls while the store does not answer
+        assert numbers.of(ALL) is None
+    assert updates == ["update"]
+    assert numbers.of(AllowList(Mode.LIST, ("Test_one",))) is None
+    assert updates == ["update"] * 2
 
 
 def test_a_key_that_may_read_no_run_gets_no_counts(api: ApiClient) -> None:
