@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,12 @@ from pipeline.seal.signature import MAX_ENVELOPE_BYTES, read_keys
 from pipeline.snapshot_builder import build_seal
 from schemas.errors import SealRefused, SettingsError
 from tests.support.application import running
+from tests.support.processes import WITHOUT_RIGHTS
 from tests.support.seals import make_seal
 
 
-def writer(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "alpha_results_seal", *arguments]
+def writer(*arguments: str, begin: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+    command = [*begin, sys.executable, "-m", "alpha_results_seal", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -149,6 +151,32 @@ def test_a_missing_key_is_reported_as_missing(place: Path, tmp_path: Path) -> No
     signed = writer("sign", str(place / "Test_plain"), "--key", str(tmp_path / "no.pem"))
     assert signed.returncode == 2
     assert signed.stderr == f"error: the key {tmp_path}/no.pem cannot be read: No such file or directory.\n"
+
+
+@pytest.mark.parametrize("unreadable", ["key", "seal", "receipt", "new key", "scores"])
+def test_a_file_without_permission_is_no_wrong_argument(place: Path, tmp_path: Path, unreadable: str) -> None:
+    seal, key, scores = tmp_path / "seal", tmp_path / "key.pem", tmp_path / "scores.csv"
+    shutil.copytree(place / "Test_signed", seal)
+    shutil.copy(place / "desk.pem", key)
+    scores.write_text("date,symbol,score\n")
+    closed, arguments = {
+        "key": (key, ["sign", str(seal), "--key", str(key)]),
+        "seal": (seal / "seal.json", ["sign", str(seal), "--key", str(key)]),
+        "receipt": (
+            seal / "seal.dsse.json",
+            ["verify", str(seal / "seal.dsse.json"), "--keys", str(place / "keys.json")],
+        ),
+        "new key": (seal, ["make-key", str(seal / "new.pem")]),
+        "scores": (scores, ["import", str(scores), str(scores), "--out", str(tmp_path / "new")]),
+    }[unreadable]
+    closed.chmod(0)
+    try:
+        done = writer(*arguments, begin=WITHOUT_RIGHTS)
+    finally:
+        closed.chmod(0o700)
+    assert done.returncode == 5, done.stderr
+    assert "Permission denied" in done.stderr
+    assert str(closed) in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None, *, program: str = "alpha-result
     except SealError as error:
         problems = error.problems if isinstance(error, SealRefused) else (str(error),)
         _report(error, str(error), problems, as_json=options.as_json)
-        sys.exit(REFUSED if isinstance(error, SealRefused) else UNUSABLE)
+        sys.exit(_exit_code(error))
     except OSError as error:
         text = f"{error.filename or 'a file'}: {error.strerror or error}"
         _report(error, text, (text,), as_json=options.as_json)
@@ -196,6 +196,15 @@ def verify_receipt(options: argparse.Namespace) -> dict[str, Any]:
         "seal_digest": verified.seal_digest,
         "lines": [line],
     }
+
+
+def _exit_code(error: SealError) -> int:
+    """Return the exit code of an error: a path that names no file, or the wrong kind, is an argument to correct."""
+    if isinstance(error, SealRefused):
+        return REFUSED
+    wrong_path = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError)
+    failed = isinstance(error.__cause__, OSError) and not isinstance(error.__cause__, wrong_path)
+    return DISK if failed else UNUSABLE
 
 
 def _report(error: Exception, text: str, problems: Sequence[str], *, as_json: bool) -> None:

@@ -93,8 +93,10 @@ def verify(receipt: Path, key_file: Path, folder: Path | None) -> Any:
 def _manifest(folder: Path) -> bytes:
     try:
         return (folder / MANIFEST).read_bytes()
-    except OSError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise SealError(f"{folder} has no {MANIFEST}: only a finished seal is signed.") from error
+    except OSError as error:
+        raise SealError(f"{folder / MANIFEST} cannot be read: {error.strerror}.") from error
 
 
 def _envelopes() -> Any:
