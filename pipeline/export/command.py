@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option
-from schemas.errors import SettingsError
+from schemas.errors import SettingsError, StorageUnavailable
 from schemas.extras import extra
 from schemas.plurals import counted
 from schemas.terminal import echo
@@ -52,7 +53,7 @@ def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
     """
     from datasets.catalogue import Catalogue
     from datasets.disk import writing
-    from datasets.publication.leases import write_lease
+    from datasets.publication.leases import remove_lease, write_lease
 
     with extra("export", "export"):
         from pipeline.export.iceberg import CATALOGUE, write_catalogue
@@ -64,17 +65,22 @@ def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
     now = datetime.now(UTC)
     # The lease is written first, so that it protects every snapshot that is served from now on.
     lease = write_lease(storage, f"export-{now:%Y%m%dT%H%M%SZ}", now, now, seconds=days * _DAY_SECONDS)
-    catalogue = Catalogue(storage)
-    catalogue.refresh()
-    resolved = (catalogue.resolve(pointer.alpha_id) for pointer in catalogue.pointers())
-    served = [snapshot for snapshot in resolved if snapshot is not None]
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        try:
-            rows = write_catalogue(folder, _files(storage, served))
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
+    try:
+        catalogue = Catalogue(storage)
+        catalogue.refresh()
+        resolved = (catalogue.resolve(pointer.alpha_id) for pointer in catalogue.pointers())
+        served = [snapshot for snapshot in resolved if snapshot is not None]
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            try:
+                rows = write_catalogue(folder, _files(storage, served))
+            except BaseException:
+                shutil.rmtree(folder, ignore_errors=True)
+                raise
+    except BaseException:
+        with suppress(StorageUnavailable):  # of the two errors, that of the export is reported
+            remove_lease(storage, lease.reader)
+        raise
     if as_json:
         print_json(
             {"catalogue": str(folder / CATALOGUE), "alphas": len(served), "rows": rows, "lease": lease.reader}

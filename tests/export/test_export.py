@@ -106,12 +106,14 @@ def test_a_folder_in_use_is_refused_unchanged(root: Path, tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
-def test_a_failed_export_leaves_no_partial_catalogue(
+def test_a_failed_export_leaves_no_partial_catalogue_and_no_lease(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    before = set((root / "leases").glob("*.json"))
     monkeypatch.setattr("pipeline.export.iceberg._data_file", lambda *_: 1 / 0)
     assert export(root, tmp_path / "new").exit_code != 0
     assert not (tmp_path / "new").exists()
+    assert set((root / "leases").glob("*.json")) <= before
 
 
 @pytest.mark.parametrize("free", [0, 64 << 10])
