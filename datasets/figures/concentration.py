@@ -227,6 +227,17 @@ def _leg(
         "annualised_return": float(returns.mean()) * SESSIONS_PER_YEAR,
         "sharpe": annualised_sharpe(returns, "daily returns of the leg"),
         "cost": float(((pnl.market - pnl.net) / starting).mean()) * SESSIONS_PER_YEAR,
-        "exposure": float((side.gross / ending).mean()),
+        "exposure": _exposure(side.gross, ending),
         "names": float(side.names[held].mean()),
     }
+
+
+def _exposure(gross: Floats, ending: Floats) -> Figure:
+    """Mean gross exposure of a leg; withheld if a session closes in debt, as the last one may."""
+    in_debt = int((ending <= 0).sum())
+    if in_debt:
+        return Unavailable(
+            "nonpositive_equity",
+            f"equity is not above 0 at the close of {in_debt} of {ending.size} sessions, which have no exposure",
+        )
+    return float((gross / ending).mean())

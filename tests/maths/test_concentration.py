@@ -14,7 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.figures.concentration import best_share, by_week, concentration, sharpe_without_best
+from datasets.figures.concentration import (
+    Holdings,
+    PnlBreakdown,
+    Side,
+    SidePnl,
+    best_share,
+    by_week,
+    concentration,
+    sharpe_without_best,
+)
 from datasets.figures.series import Dates, Floats
 from datasets.figures.unavailable import Unavailable
 from pipeline.snapshot_builder.by_side import BySide
@@ -145,3 +154,16 @@ def test_undetermined_figures_are_withheld() -> None:
     full = concentration(date, starting, ending, sides.holdings(BOOK), sides.profit(BOOK))
     assert full["long"].code == "nonpositive_equity"
     assert isinstance(full["effective_names"], Unavailable)
+
+
+@pytest.mark.parametrize("last", [0.0, -0.5])
+def test_a_last_close_without_equity_withholds_only_the_exposure_of_a_leg(last: float) -> None:
+    date: Dates = np.array(["2024-01-02", "2024-01-03", "2024-01-04"], dtype="datetime64[D]")
+    starting, ending = np.array([1.0, 1.0, 1.1]), np.array([1.0, 1.1, last])
+    side = Side(np.ones(3), np.full(3, 2.0))
+    pnl = SidePnl((ending - starting) / 2, (ending - starting) / 2)
+    profit = PnlBreakdown(np.ones(4), pnl, pnl, 0.0)
+    leg = concentration(date, starting, ending, Holdings(np.full(3, 4.0), side, side), profit)["long"]
+    assert leg["exposure"].code == "nonpositive_equity"
+    assert leg["exposure"].text.startswith("equity is not above 0 at the close of 1 of 3 sessions")
+    assert [name for name, figure in leg.items() if isinstance(figure, Unavailable)] == ["exposure"]
