@@ -58,7 +58,8 @@ class SealResult:
         """All fields of the report, JSON-ready."""
         entry = {"seal": self.seal, "outcome": self.outcome, **self.details}
         if self.error is not None and self.outcome not in SUCCESSES:
-            entry["message"] = str(self.error)
+            # The bytes of a path that are not UTF-8 would be refused by JSON.
+            entry["message"] = str(self.error).encode("utf-8", "backslashreplace").decode("utf-8")
         if isinstance(self.error, SealRefused):
             entry["violations"] = list(self.error.violations)
         return entry

@@ -199,6 +199,21 @@ def test_json_lines_written_before_a_kill_are_complete(tmp_path: Path, seal: Sea
     }
 
 
+def test_a_message_that_names_an_undecodable_path_is_printed_as_json(
+    tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = os.fsdecode(b"/odd\xff")
+
+    def call(_: WorkerProcess, __: Any, seal: str, *___: Any, **____: Any) -> Any:
+        return failed(seal, errors.DiskUnavailable(f"{folder} cannot be written: no space is left on its disk"))
+
+    monkeypatch.setattr(WorkerProcess, "call", call)
+    result = build(tmp_path / "root", str(seal("Test_a")), "--json")
+    line, _ = map(json.loads, result.output.splitlines())
+    assert (line["error"], result.exit_code) == ("DiskUnavailable", 5)
+    assert line["message"] == "/odd\\udcff cannot be written: no space is left on its disk"
+
+
 @pytest.mark.parametrize("seals", [1, 2])
 def test_a_summary_with_the_exit_code_is_the_last_line(tmp_path: Path, seal: Seal, seals: int) -> None:
     addresses = [str(seal(f"Test_{number}")) for number in range(seals)]
