@@ -53,8 +53,17 @@ def _(mo):
 
 
 @app.cell
-def _(choice, pl, root):
-    runs = {alpha: root[alpha] for alpha in choice.value}
+def _(choice, mo, root):
+    _chosen = {alpha: root[alpha] for alpha in choice.value}
+    runs = {alpha: run for alpha, run in _chosen.items() if run.has_rows("equity_curve", "long_short")}
+    mo.stop(not runs, mo.md("Choose an alpha with a long_short book above."))
+    _left_out = [alpha for alpha in _chosen if alpha not in runs]
+    mo.md(f"Left out, without a long_short book: {', '.join(_left_out)}." if _left_out else "")
+    return (runs,)
+
+
+@app.cell
+def _(pl, runs):
     figures = pl.DataFrame(
         [
             {
@@ -67,8 +76,8 @@ def _(choice, pl, root):
         ],
         infer_schema_length=None,
     ).drop("sharpe")
-    figures.with_columns(pl.exclude("alpha").round(4))
-    return figures, runs
+    figures.with_columns(pl.col(pl.Float64).round(4))
+    return (figures,)
 
 
 @app.cell(hide_code=True)
@@ -195,13 +204,21 @@ def _(
     conclusions = []
     _names = list(runs)
     if len(_names) > 1:
-        _pairs = np.where(np.tri(len(_names), k=-1, dtype=bool), np.abs(return_correlations), -1)
+        # A pair that cannot be compared, such as one with few common sessions, is NaN.
+        _known = np.tri(len(_names), k=-1, dtype=bool) & ~np.isnan(return_correlations)
+        _pairs = np.where(_known, np.abs(return_correlations), -1)
         _i, _j = np.unravel_index(int(np.argmax(_pairs)), _pairs.shape)
-        conclusions.append(
-            f"Closest by returns are `{_names[_i]}` and `{_names[_j]}`: {return_correlations[_i, _j]:.2f} over {daily.height} common "
-            f"sessions; their scores correlate at {score_correlations[_i, _j]:.2f}, and their holdings overlap by "
-            f"{overlaps[_i, _j]:.0%}."
-        )
+        _scores, _overlap = score_correlations[_i, _j], overlaps[_i, _j]
+        if _known.any():
+            conclusions.append(
+                f"Closest by returns are `{_names[_i]}` and `{_names[_j]}`: {return_correlations[_i, _j]:.2f} over {daily.height} "
+                "common sessions; their scores "
+                + ("cannot be compared" if np.isnan(_scores) else f"correlate at {_scores:.2f}")
+                + ", and their holdings "
+                + ("cannot be compared." if np.isnan(_overlap) else f"overlap by {_overlap:.0%}.")
+            )
+        else:
+            conclusions.append("No two of them have returns that can be compared.")
     if together_figures is not None and together_figures["sharpe"] is not None:
         conclusions.append(
             f"Equally weighted, they have a Sharpe ratio of {together_figures['sharpe']:.2f}; their deepest drawdown is "

@@ -56,6 +56,7 @@ def _(datasets, place):
 @app.cell
 def _(catalogue, mo):
     ids = catalogue["alpha_id"].to_list()
+    mo.stop(not ids, mo.md("No alpha is published here."))
     preferred = "Test_sim_momentum" if "Test_sim_momentum" in ids else ids[0]
     choice = mo.ui.dropdown(ids, value=preferred, label="Alpha")
     choice
@@ -111,7 +112,7 @@ def _(pl, run):
         ],
         infer_schema_length=None,
     )
-    headline.with_columns(pl.col("value").round(4))
+    headline.with_columns(pl.col(pl.Float64).round(4))
     return (metrics,)
 
 
@@ -124,7 +125,10 @@ def _(mo):
 
 
 @app.cell
-def _(market, plt, run):
+def _(market, mo, plt, run):
+    mo.stop(
+        not run.has_rows("equity_curve", "long_short"), mo.md("The run has no ledger of the book long_short.")
+    )
     equity = run.scan("equity_curve", "long_short").collect()
     benchmark = run.benchmark(market) if market else None
 
@@ -156,7 +160,8 @@ def _(mo):
 
 
 @app.cell
-def _(metrics, pl, plt, run, student):
+def _(metrics, mo, pl, plt, run, student):
+    mo.stop(not run.has_rows("weekly_signal"), mo.md("The run has no weekly scores."))
     rolling = 26
     weekly = (
         run.scan("weekly_signal")
@@ -224,7 +229,10 @@ def _(mo):
 
 
 @app.cell
-def _(pl, run):
+def _(mo, pl, run):
+    mo.stop(
+        not run.has_rows("portfolio", "long_short"), mo.md("The run has no ledger of the book long_short.")
+    )
     ledger = run.scan("portfolio", "long_short").collect()
     parts = ["market_pnl", "execution_cost", "borrow_cashflow", "cash_carry", "rounding_adjustment"]
     pnl_parts = ledger.select(pl.col(parts).sum()).unpivot(
@@ -235,7 +243,8 @@ def _(pl, run):
 
 
 @app.cell
-def _(pl, run):
+def _(mo, pl, run):
+    mo.stop(not run.has_rows("pnl", "long_short"), mo.md("The run has no P&L by name of the book long_short."))
     by_name = (
         run.scan("pnl", "long_short")
         .group_by("symbol")

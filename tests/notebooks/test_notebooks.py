@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,7 +19,9 @@ from examples.reference_engine.run import simulate
 from pipeline.snapshot_builder import build_seal
 from tests.support.application import running
 from tests.support.client import ApiClient
+from tests.support.pipeline_command import run_pipeline
 from tests.support.processes import REPOSITORY, environment
+from tests.support.seals import make_seal
 
 NOTEBOOKS = REPOSITORY / "notebooks"
 ALPHAS = ("Test_sim_momentum", "Test_sim_reversal", "sim_lowvol")
@@ -134,6 +137,47 @@ def test_the_comparisons_figures_match_the_service(demo: Path, api: ApiClient) -
     ):
         answer = api.json(f"/v1/correlations?alphas={requested}&by={by}", key)["data"]
         assert result[name] == pytest.approx(np.array(answer["matrix"]), abs=1e-12), by
+
+
+INCOMPLETE = {
+    "Test_full": set[str](),
+    "Test_no_decisions": {"decisions"},
+    "Test_no_ledger": {"portfolio", "positions", "pnl", "trades"},
+}
+
+
+@pytest.fixture(scope="module")
+def incomplete(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a root of a complete and two incomplete runs."""
+    folder = tmp_path_factory.mktemp("incomplete")
+    for number, (alpha, kinds) in enumerate(INCOMPLETE.items(), start=1):
+        seal = make_seal(folder, alpha_id=alpha, seed=number, metrics=False, without_kinds=kinds)
+        build_seal(str(seal), folder / ".demo" / "published")
+    return folder
+
+
+def test_a_comparison_leaves_out_runs_without_the_book_and_pairs_without_a_figure(incomplete: Path) -> None:
+    result = run("compare", incomplete)
+    assert set(result["runs"]) == {"Test_full", "Test_no_decisions"}
+    text = "\n".join(result["conclusions"])
+    assert "their scores cannot be compared, and their holdings overlap by" in text
+    assert "nan" not in text
+
+
+@pytest.mark.parametrize("alphas", [["Test_no_decisions"], ["Test_no_ledger"], []])
+@pytest.mark.parametrize("name", ["tour", "compare"])
+def test_a_notebook_ends_without_an_error_if_runs_are_incomplete_or_withdrawn(
+    incomplete: Path, tmp_path: Path, name: str, alphas: list[str]
+) -> None:
+    root = shutil.copytree(incomplete / ".demo" / "published", tmp_path / "root")
+    for alpha in INCOMPLETE.keys() - set(alphas):
+        assert run_pipeline("withdraw", root, alpha).exit_code == 0
+    done = subprocess.run(
+        [sys.executable, str(NOTEBOOKS / f"{name}.py")],
+        cwd=tmp_path, env=environment(MPLBACKEND="agg", ROOT=str(root)),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
 
 
 def test_plain_sql_matches_the_services_figures(demo: Path, api: ApiClient) -> None:
