@@ -222,6 +222,25 @@ def test_a_broken_download_resumes(service: Service, *, etag: bool) -> None:
     assert len(tampering.calls) == 1
 
 
+@pytest.mark.usefixtures("no_waits")
+def test_a_download_that_broke_after_its_last_byte_is_complete(service: Service) -> None:
+    sent: list[int] = []
+
+    def change(request: httpx.Request, body: bytes) -> httpx.Response | None:
+        if not request.url.path.startswith("/files") or sent:
+            return None
+        sent.append(len(body))  # a proxy sends it in chunks, and its end is lost
+        return httpx.Response(200, headers={"etag": etag_of(body)}, stream=BrokenStream(body))
+
+    with Client(service.address, service.keys["raw"], links=False) as client:
+        expected = client[FULL].trades("long_short")
+    tampering = TamperingTransport(change)
+    with Client(service.address, service.keys["raw"], transport=tampering) as client:
+        assert_frame_equal(client[FULL].trades("long_short"), expected)
+    assert [x.headers.get("range") for x in tampering.files] == [None, f"bytes={sent[0]}-"]
+    assert len(tampering.calls) == 1
+
+
 @pytest.mark.parametrize(
     "damage",
     [

@@ -147,6 +147,8 @@ def request(settings: Settings, send: Send) -> Plan[Reply]:
             return reply
         elif partial is not None and reply.status == httpx.codes.PARTIAL_CONTENT:
             return _joined(partial, reply)
+        elif partial is not None and _is_complete(partial, reply):
+            return partial
         else:
             failure = parse_failure(settings, reply)
             wait = failure.retry_after
@@ -177,6 +179,12 @@ def _resume(send: Send, partial: Reply) -> Send:
     """Return the request for the rest of a partial answer, if it is unchanged."""
     span = {"Range": f"bytes={len(partial.body)}-", "If-Range": partial.headers["etag"]}
     return send._replace(headers={**send.headers, **span})
+
+
+def _is_complete(partial: Reply, reply: Reply) -> bool:
+    """Whether no byte follows those of a partial answer: it broke after the last one, before its end was marked."""
+    no_rest = reply.status == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE
+    return no_rest and reply.headers.get("content-range") == f"bytes */{len(partial.body)}"
 
 
 def _joined(partial: Reply | None, reply: Reply) -> Reply:
