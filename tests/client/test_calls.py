@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import pickle
 import time
 import traceback
@@ -30,6 +31,7 @@ from alpha_results_client import (
     UnexpectedAnswer,
     collect,
 )
+from alpha_results_client.cache import DiskCache
 
 from pipeline.snapshot_builder import build_seal
 from tests.client.conftest import Service
@@ -256,6 +258,26 @@ def test_cached_answers_stay_within_their_bound(service: Service, tmp_path: Path
     sizes = [path.stat().st_size for path in tmp_path.iterdir()]
     assert sizes
     assert sum(sizes) <= max(bound, *sizes)
+
+
+def test_the_draft_of_a_killed_process_is_removed_from_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise SystemExit
+
+    cache = DiskCache(tmp_path)
+    with monkeypatch.context() as during:
+        during.setattr(Path, "replace", killed)
+        with pytest.raises(SystemExit):
+            cache.write("first", '"1"', b"body")
+    (draft,) = tmp_path.iterdir()
+    cache.write("second", '"2"', b"body")
+    assert draft.exists(), "another process may be writing it"
+    os.utime(draft, (0, 0))
+    cache.write("third", '"3"', b"body")
+    assert not draft.exists()
+    assert [cache.read(name) is not None for name in ("first", "second", "third")] == [False, True, True]
 
 
 def test_the_key_appears_in_no_repr_error_or_log(service: Service, caplog: pytest.LogCaptureFixture) -> None:

@@ -7,11 +7,15 @@ import hashlib
 import json
 import os
 import tempfile
+import time
 from pathlib import Path
 from typing import NamedTuple
 
 DEFAULT_BYTES = 1 << 30
 _SUFFIX = ".answer"
+_DRAFT = f"{_SUFFIX}.draft"
+_DRAFT_SECONDS = 3600
+"""Age at which an unfinished entry is of a process that was killed."""
 
 
 class Stored(NamedTuple):
@@ -64,7 +68,7 @@ class DiskCache:
             return
         head = json.dumps({"etag": etag, "sha256": hashlib.sha256(body).hexdigest()}).encode()
         with contextlib.suppress(OSError):
-            descriptor, draft = tempfile.mkstemp(dir=self._folder, prefix=".")
+            descriptor, draft = tempfile.mkstemp(_DRAFT, ".", self._folder)
             try:
                 with os.fdopen(descriptor, "wb") as stream:
                     stream.writelines((head, b"\n", body))
@@ -78,6 +82,10 @@ class DiskCache:
         return self._folder / f"{hashlib.sha256(name.encode()).hexdigest()}{_SUFFIX}"
 
     def _evict(self) -> None:
+        for draft in self._folder.glob(f".*{_DRAFT}"):
+            with contextlib.suppress(FileNotFoundError):  # another process has finished or removed it
+                if time.time() - draft.stat().st_mtime > _DRAFT_SECONDS:
+                    draft.unlink()
         with contextlib.suppress(FileNotFoundError):  # another process has evicted the entry
             stats = [(path, path.stat()) for path in self._folder.glob(f"*{_SUFFIX}")]
             entries = sorted((stat.st_mtime, stat.st_size, path) for path, stat in stats)
