@@ -244,7 +244,9 @@ def _(mo, pl, run):
 
 @app.cell
 def _(mo, pl, run):
-    mo.stop(not run.has_rows("pnl", "long_short"), mo.md("The run has no P&L by name of the book long_short."))
+    mo.stop(
+        not run.has_rows("pnl", "long_short"), mo.md("The run has no P&L by name of the book long_short.")
+    )
     by_name = (
         run.scan("pnl", "long_short")
         .group_by("symbol")

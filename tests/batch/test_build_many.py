@@ -205,7 +205,9 @@ def test_a_message_that_names_an_undecodable_path_is_printed_as_json(
     folder = os.fsdecode(b"/odd\xff")
 
     def call(_: WorkerProcess, __: Any, seal: str, *___: Any, **____: Any) -> Any:
-        return failed(seal, errors.DiskUnavailable(f"{folder} cannot be written: no space is left on its disk"))
+        return failed(
+            seal, errors.DiskUnavailable(f"{folder} cannot be written: no space is left on its disk")
+        )
 
     monkeypatch.setattr(WorkerProcess, "call", call)
     result = build(tmp_path / "root", str(seal("Test_a")), "--json")

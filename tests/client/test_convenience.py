@@ -57,7 +57,8 @@ def test_an_invalid_argument_is_named_with_its_rule(argument: dict[str, Any], ru
 
 
 @pytest.mark.parametrize(
-    "address", ["http://127.0.0.1:port", "http://127.0.0.1:99999", "http://[::1", "http://a\n", "127.0.0.1:8000"]
+    "address",
+    ["http://127.0.0.1:port", "http://127.0.0.1:99999", "http://[::1", "http://a\n", "127.0.0.1:8000"],
 )
 @pytest.mark.parametrize("client", [Client, AsyncClient])
 def test_an_invalid_address_is_refused_with_an_example(client: type[Any], address: str) -> None:
