@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import os
 import shutil
 import stat
@@ -161,7 +162,9 @@ class RowFolder:
 
     def drop_unread(self, is_read: Callable[[SnapshotKey], bool]) -> None:
         """Remove the files of every snapshot that nobody reads any more."""
-        for snapshot in self._root.glob("alphas/alpha_id=*/snapshot=*"):
+        pattern = "alphas/alpha_id=*/snapshot=*"
+        names = glob.iglob(pattern, root_dir=self._root)  # noqa: PTH207 - it skips folders that another process removes meanwhile
+        for snapshot in map(Path, names):
             owner = snapshot.parent.name.partition("=")[2], snapshot.name.partition("=")[2]
             if not is_read(owner):
                 self.drop(owner)
@@ -178,7 +181,7 @@ class RowFolder:
             except BlockingIOError:
                 yield False
                 return
-            for part in self._folder.rglob(f"*{_PART}"):  # its writer has died
+            for part in self._named(_PART):  # its writer has died
                 part.unlink(missing_ok=True)
             yield True
 
@@ -204,10 +207,15 @@ class RowFolder:
 
     def _files(self) -> Iterator[tuple[float, int, Path]]:
         """Yield the last use, the bytes and the path of every table, of any root and format."""
-        for path in self._folder.rglob(f"*{_ROWS}"):
+        for path in self._named(_ROWS):
             with contextlib.suppress(OSError):
                 status = path.lstat()
                 yield status.st_atime, status.st_size, path
+
+    def _named(self, suffix: str) -> Iterator[Path]:
+        """Yield the files of any root with a suffix, without folders that another process removes meanwhile."""
+        for folder, _, names in os.walk(self._folder):  # `Path.rglob` fails on such a folder in Python 3.11
+            yield from (Path(folder, name) for name in names if name.endswith(suffix))
 
 
 def open_folder(folder: Path, limit: int, identity: str) -> RowFolder | None:

@@ -321,6 +321,37 @@ def test_a_snapshots_files_are_removed_with_it(tmp_path: Path, place: Path) -> N
         eventually(lambda: not any(old in str(file) for file in files(place)))
 
 
+def test_folders_that_another_process_removes_meanwhile_are_skipped(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = RowFolder(place, ENOUGH, "root")
+    for number in range(3):
+        assert folder.write(owner(number), "digest", 1, batch)
+    asked: list[tuple[str, str]] = []
+
+    def removed_by_another(snapshot: tuple[str, str]) -> bool:
+        asked.append(snapshot)
+        for alpha in (place / "root" / "alphas").iterdir():
+            if alpha.name != f"alpha_id={snapshot[0]}":
+                shutil.rmtree(alpha)
+        return True
+
+    folder.drop_unread(removed_by_another)
+    ((alpha, _),) = asked
+    assert left_in(place) == {alpha}
+
+    scan = os.scandir
+
+    def removed_before(path: Any = ".") -> Any:
+        if Path(str(path)).name.startswith("snapshot="):  # not the descriptor of a folder being removed
+            shutil.rmtree(path, ignore_errors=True)
+        return scan(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", removed_before)
+        assert RowFolder(place, ENOUGH, "root").bytes == 0, "a process that starts meanwhile uses the folder"
+
+
 @pytest.fixture
 def replaced(tmp_path: Path) -> Path:
     """Return a separate root whose snapshot may be replaced."""
