@@ -17,6 +17,7 @@ from pipeline.__main__ import cli as pipeline
 from schemas.settings import SETTINGS
 from serve.cli.group import serve
 from serve.server import CLOSING_SECONDS
+from tests.support.ports import free_port
 from tests.support.processes import REPOSITORY
 from tests.support.server import served
 
@@ -123,15 +124,15 @@ def test_the_probes_use_existing_endpoints() -> None:
     assert ports == {"http": 8000, "metrics": int(settings()["ALPHA_RESULTS_METRICS_PORT"])}
 
 
-def healthy(tmp_path: Path, command: str, port: str) -> bool:
-    """Run the image's health check for a container with this command line."""
+def healthy(tmp_path: Path, command: str, port: str, **variables: str) -> bool:
+    """Run the image's health check for a container with this command line and these variables."""
     first = tmp_path / "cmdline"
     first.write_bytes(command.replace(" ", "\0").encode())
     check = (REPOSITORY / "deploy" / "healthcheck").read_text().replace("/proc/1/cmdline", str(first))
     assert str(first) in check
     done = subprocess.run(
-        ["/bin/sh", "-c", check], env={"PATH": "/usr/bin:/bin", "ALPHA_RESULTS_PORT": port}, check=False,
-        capture_output=True,
+        ["/bin/sh", "-c", check], env={"PATH": "/usr/bin:/bin", "ALPHA_RESULTS_PORT": port, **variables},
+        check=False, capture_output=True,
     )  # fmt: skip
     return done.returncode == 0
 
@@ -140,5 +141,7 @@ def test_the_health_check_covers_servers_and_batch_jobs(server_root: Path, tmp_p
     with served(server_root) as (_, base):
         port = base.rpartition(":")[2]
         assert healthy(tmp_path, "python -m serve run", port)
+        proxy = f"http://127.0.0.1:{free_port()}"  # nothing listens there
+        assert healthy(tmp_path, "python -m serve run", port, http_proxy=proxy, HTTP_PROXY=proxy)
     assert not healthy(tmp_path, "python -m serve run", port)
     assert healthy(tmp_path, "python -m pipeline build --watch", port)
