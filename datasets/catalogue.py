@@ -177,7 +177,8 @@ class Catalogue:
         if self._file is None or not self._unsaved or time.monotonic() - self._saved_at < _SAVE_SECONDS:
             return
         pointers = {
-            alpha: (self._signatures[alpha], snapshot.pointer.encode())
+            # Of a pointer that cannot be read, the previous one is saved without a signature, so that a restart reads it again.
+            alpha: (() if alpha in self.broken else self._signatures[alpha], snapshot.pointer.encode())
             for alpha, snapshot in self._snapshots.items()
             if alpha in self._signatures
         }

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from datasets import catalogue as catalogues
 from datasets.cache import Cache
 from datasets.catalogue import Catalogue
 from datasets.layout import alpha_path
@@ -168,6 +169,32 @@ def test_a_hanging_store_is_waited_for_once(
             catalogue.refresh()
     assert not catalogue.refresh()
     assert Path(snapshot.file("weekly_signal")).is_file()
+
+
+def test_a_damaged_pointer_is_still_reported_after_a_restart(
+    bucket: Bucket, small_seal: Seals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalogues, "_SAVE_SECONDS", 0.0)
+    root = bucket.url("root")
+    build_seal(str(small_seal()), root)
+
+    def started() -> Catalogue:
+        catalogue = Catalogue(open_storage(root, cache=Cache(tmp_path / "cache", 100_000_000)))
+        catalogue.refresh()
+        return catalogue
+
+    first = started()
+    (key,) = (key for key in bucket.objects() if key.endswith("catalog/Test_small.json"))
+    intact = bucket.client.get_object(Bucket=bucket.name, Key=key)["Body"].read()
+    bucket.client.put_object(Bucket=bucket.name, Key=key, Body=b"damaged")
+    first.refresh()
+    second = started()
+    for catalogue in (first, second):
+        assert list(catalogue.broken) == ["Test_small"]
+        assert catalogue.resolve("Test_small") is not None, "the previous snapshot is still served"
+    bucket.client.put_object(Bucket=bucket.name, Key=key, Body=intact)
+    second.refresh()
+    assert not second.broken
 
 
 def test_a_file_damaged_in_the_bucket_is_never_served(
