@@ -320,7 +320,7 @@ def test_without_a_ledger_no_chart_is_in_parts_of_the_equity(tmp_path: Path) -> 
     (sheet,) = json.loads(page.data)["sheets"]
     assert sheet["names"]["columns"]["symbol"]
     assert sheet["equity"] == {"withheld": "the run sealed no daily ledger of this book"}
-    drawn = re.findall(r'data-chart="(\w+)"', (tmp_path / "sheet.html").read_text())
+    drawn = re.findall(r'<figure class="chart" data-chart="(\w+)"', (tmp_path / "sheet.html").read_text())
     assert "weeklyIc" in drawn
     assert not {"equity", "turnover", "exposures", "distribution", "bestAndWorst"} & set(drawn)
 
