@@ -120,7 +120,9 @@ def _by_week(names: pl.DataFrame) -> pl.DataFrame:
 def _crossed(names: pl.DataFrame, weeks: pl.DataFrame) -> pl.DataFrame:
     """Return the judged long names that score below a short name, except in weeks whose ranks order the sides."""
     highest = pl.col("highest_judged_short")
-    ordered = (pl.col("last_rank") <= pl.col("first_rank_short")).fill_null(value=False)
+    last = pl.col("last_rank")
+    # A long name without a rank is last, so nothing orders it before the short side, even one without ranks.
+    ordered = ((last <= pl.col("first_rank_short")) & last.is_finite()).fill_null(value=False)
     doubtful = weeks.filter(_is_below(pl.col("lowest_judged"), highest) & ~ordered)
     return names.join(doubtful, on="date").filter(_JUDGED & _LONG & _is_below(_SCORE, highest))
 

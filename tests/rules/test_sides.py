@@ -86,6 +86,12 @@ def test_a_sealed_rank_that_orders_the_sides_excuses_scores_that_do_not() -> Non
     assert findings(CROSSED, average_rank=[1.0, 4.0, 3.0, 2.0, 5.0]) is not None
 
 
+def test_a_rank_that_is_null_on_both_sides_excuses_nothing() -> None:
+    assert findings(CROSSED, average_rank=[None, None, 3.0, None, None]) is not None
+    assert findings(CROSSED, average_rank=[1.0, None, 3.0, None, None]) is not None
+    assert findings(CROSSED, average_rank=[1.0, 2.0, 3.0, None, None]) is None
+
+
 def test_advisory_targets_excuse_names_but_not_an_inverted_book() -> None:
     assert findings(CROSSED, ORDERED, ORDERED, ORDERED, declared=ADVISORY) is None
     assert findings(TURNED, ORDERED, ORDERED, ORDERED, declared=ADVISORY) is None
