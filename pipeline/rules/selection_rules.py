@@ -63,7 +63,7 @@ def decisions_sides(tables: Tables) -> Finding | None:
         weeks = _by_week(names)
         reversed_weeks = int((weeks["mean"] < weeks["mean_short"]).sum())
         # If no part of a run is reversed, the run is not, so the weeks of a part suffice.
-        min_weeks = _MIN_WEEKS if tables.part.moments is None else 1
+        min_weeks = _MIN_WEEKS if tables.part.days is None else 1
         if weeks.height >= min_weeks and 2 * reversed_weeks > weeks.height:
             reasons.append(
                 f"the long names of the {name} book score lower than its short names, on average, in {reversed_weeks} of "

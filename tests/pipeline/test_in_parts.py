@@ -147,6 +147,20 @@ def test_violations_in_any_chunk_are_reported_as_in_memory(
         (made / "seal.json").write_bytes(original[1])
 
 
+@pytest.mark.parametrize("trades", [False, True])
+def test_a_book_against_its_scores_is_reported_in_parts_of_less_than_four_weeks(
+    tmp_path: Path, cut: Cut, trades: bool
+) -> None:
+    made = make_seal(tmp_path, weeks=14, raw=False, trades=trades)
+    rewrite(made, "decisions", lambda frame: frame.with_columns(score=-pl.col("score")))
+    rewrite(made, "seal", lambda seal: seal | {"reconciliation": {"targets": "advisory"}})
+    cut(0)
+    full = reported(made)
+    assert "decisions.sides" in [violation["rule"] for violation in full["violations"]]
+    cut(150)
+    assert reported(made) == full
+
+
 @pytest.mark.parametrize("kind", ["decisions", "positions", "pnl"])
 def test_duplicate_rows_are_reported_across_chunks(tmp_path: Path, cut: Cut, kind: str) -> None:
     made = make_seal(tmp_path, weeks=14)
