@@ -64,19 +64,24 @@ def apply_in_parts(
         raise Undecided
     large = [kind for kind in LARGE_KINDS if seal.has(kind)]
     table_rules, run_rules, warnings = [], [], []
+    coverage: dict[str, Coverage] = {}
     for rule in rules:
         if rule.level is Level.TABLE:
             table_rules.append(rule)
         elif set(rule.kinds) & set(LARGE_KINDS):
             run_rules.append(rule)
-        elif (violation := rule(Tables(small, seal.equity_basis, seal.declared))) is not None:
-            _require(rule.warns)
-            warnings.append(violation)
-    warned, coverage = _by_days(_Days(seal, small, large), large, table_rules, run_rules)
+        else:
+            violation, share = rule.apply(Tables(small, seal.equity_basis, seal.declared))
+            if violation is not None:
+                _require(rule.warns)
+                warnings.append(violation)
+            if share is not None:
+                coverage[rule.id] = share
+    warned, by_days = _by_days(_Days(seal, small, large), large, table_rules, run_rules)
     return [
         *warnings,
         *(violation for rule in warned for violation in _apply_to_columns(seal, rule)),
-    ], coverage
+    ], coverage | by_days
 
 
 def _by_days(

@@ -7,7 +7,7 @@ from typing import Final
 import polars as pl
 
 from pipeline.reconciliation.tables import SESSION, Tables
-from pipeline.rule import Finding, rule
+from pipeline.rule import Coverage, Finding, rule
 from pipeline.rules.findings import broken_rows
 from pipeline.rules.tolerance import differ
 from schemas.plurals import counted
@@ -43,12 +43,14 @@ def trials_days(tables: Tables) -> Finding | None:
     },
     unique=("trials", "portfolio"),
 )
-def trials_own(tables: Tables) -> Finding | None:
+def trials_own(tables: Tables) -> Finding | Coverage | None:
     """Report a run that is not among its own trials, with the most similar trial."""
     ledger = tables["portfolio"].filter(pl.col("book") == _BOOK)
     rows = tables["trials"]
-    if not ledger.height or not rows.height:
+    if not rows.height:
         return None
+    if not ledger.height:
+        return Coverage(0, rows.height, 0, reason=f"the run sealed no ledger of {_BOOK}")
     own = ledger.select(
         "date",
         own=pl.when(pl.col("starting_equity") > 0).then(

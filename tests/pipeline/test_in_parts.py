@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import orjson
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
@@ -212,6 +213,24 @@ def test_the_coverage_of_forward_returns_is_the_same_in_chunks(
     for rows in (100, 1000):
         cut(rows)
         assert reported(made) == full
+
+
+@pytest.mark.parametrize("rows", [0, 300])
+def test_trials_of_a_run_without_their_book_are_not_checked(tmp_path: Path, cut: Cut, rows: int) -> None:
+    made = make_seal(tmp_path, weeks=14, raw=False, tried=(1.0,), metrics=False)
+    books = pl.col("book").str.replace("^long_short", "flagship")
+    for kind in ("portfolio", "positions", "pnl", "trades"):
+        rewrite(made, kind, lambda frame: frame.with_columns(books))
+    cut(rows)
+    report = reported(made)
+    assert not report["refused"]
+    assert {"rule": "trials.own", "reason": "the run sealed no ledger of long_short"} in report["not_checked"]
+    days = pl.read_parquet(made / "trials.parquet")["date"].n_unique()
+    assert report["coverage"]["trials.own"] == {"checked": 0, "of": 2 * days}
+    build_seal(str(made), tmp_path / "root")
+    (manifest,) = (tmp_path / "root").rglob("manifest.json")
+    (own,) = (x for x in orjson.loads(manifest.read_bytes())["checks"] if x["rule"] == "trials.own")
+    assert own["outcome"] == "not_checked"
 
 
 @pytest.mark.usefixtures("no_complete_decoding")
