@@ -12,7 +12,7 @@ from datasets.benchmark_prices import read_benchmark
 from datasets.figures.price import Benchmark
 from datasets.figures.series import FULL_HISTORY, Window
 from datasets.market_data import is_configured, read_symbols
-from datasets.operator_files import read_files
+from datasets.operator_files import read_all
 from datasets.snapshot import Snapshot
 from datasets.units import units
 from schemas.errors import KindNotPublished, SettingsError
@@ -293,7 +293,7 @@ class Alpha(Snapshot):
         if address is None:
             table, withheld["factors"] = None, "no file of factors was named"
         else:
-            table = read_factors(read_files(address))
+            table = read_factors(read_all(address))
         ledger = read_ledger(self, book)
         return {"book": book, **explain(ledger, window, series, table, rolling=rolling, withheld=withheld)}
 

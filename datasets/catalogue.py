@@ -47,7 +47,7 @@ class Catalogue:
         self._signatures: dict[str, Signature] = {}
         self._snapshots: dict[str, Snapshot] = {}
         self.resolve: Final = self._snapshots.get
-        """Return the served snapshot of an alpha; None if there is none."""
+        """Return the served snapshot of an alpha; None if the alpha is not published."""
         self.listing = Listing(())
         """All pointers at the last refresh."""
         self._lock = threading.Lock()

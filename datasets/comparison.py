@@ -6,7 +6,7 @@ Shared by the Python package and the service.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -281,6 +281,11 @@ def neighbours(
             ranked.append(Neighbour(other.alpha_id, figure, days))
     ranked.sort(key=lambda x: (-ORDERS[order](x.figure), x.alpha_id))
     return Neighbours(ranked, excluded, matrix.span)
+
+
+def others_in(listed: Iterable[str], alpha: str) -> list[str]:
+    """Return the listed alphas other than a given one, each once, in their order."""
+    return [name for name in dict.fromkeys(listed) if name != alpha]
 
 
 def measure_contribution(

@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from datasets.figures.price import Benchmark
-from datasets.operator_files import read_columns, read_files, refused
+from datasets.operator_files import read_all, read_columns, refused
 from schemas.errors import SettingsError
 from schemas.market_data import DEFAULT_NAMES, MARKET_DATA, SIMULATED_KEY, SIMULATED_SYMBOLS, USUAL_BENCHMARK
 from schemas.settings import SETTINGS
@@ -100,7 +100,7 @@ def read_symbols(
     place = os.environ.get(_SETTING) if market_data is None else os.fspath(market_data)
     if not place:
         raise SettingsError(f"no market data: give a Parquet file or a folder of them, or set {_SETTING}")
-    benchmarks = read_benchmarks(read_files(place))
+    benchmarks = read_benchmarks(read_all(place))
     return [_pick(benchmarks, symbol, place) for symbol in symbols]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 import polars as pl
@@ -42,10 +42,16 @@ def find_files(storage: Storage) -> dict[str, Signature]:
     return files
 
 
-def read_files(address: str) -> dict[str, bytes]:
-    """Read every Parquet file at an address: name -> bytes; errors as in :func:`find_files`."""
+def read_files(storage: Storage, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    """Yield the address and the bytes of each of the files that :func:`find_files` names."""
+    for name in names:
+        yield f"{storage.address}/{name}".rstrip("/"), storage.read(name, MAX_BYTES)
+
+
+def read_all(address: str) -> dict[str, bytes]:
+    """Read every Parquet file at an address: address of the file -> bytes; errors as in :func:`find_files`."""
     storage = open_storage(address)
-    return {f"{address}/{name}".rstrip("/"): storage.read(name, MAX_BYTES) for name in find_files(storage)}
+    return dict(read_files(storage, find_files(storage)))
 
 
 class Columns(NamedTuple):

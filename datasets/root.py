@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -13,7 +13,14 @@ import polars as pl
 from datasets.analysis import Alpha
 from datasets.cache import DEFAULT_BYTES, Cache
 from datasets.catalogue import Catalogue
-from datasets.comparison import ComparisonQuery, correlate, measure_contribution, neighbours, read_returns
+from datasets.comparison import (
+    ComparisonQuery,
+    correlate,
+    measure_contribution,
+    neighbours,
+    others_in,
+    read_returns,
+)
 from datasets.disk import reading
 from datasets.figures.ratios import NAMED_WEIGHTS
 from datasets.figures.series import FULL_HISTORY, Window
@@ -163,7 +170,8 @@ class Root:
         AlphaNotPublished, SettingsError
             As in :meth:`correlations`; SettingsError also when `order` is unknown.
         """
-        others = [self[other] for other in _others(alpha, self if among is None else among)]
+        listed = self if among is None else among
+        others = [self[name] for name in others_in(listed, alpha)]
         ranked = neighbours(
             read_returns, self[alpha], others, ComparisonQuery(by, book, window), order
         ).ranked
@@ -206,7 +214,7 @@ class Root:
         SettingsError
             When `weights` has another name, another number of weights than of alphas, or weights that break the rule.
         """
-        names = _others(alpha, others)
+        names = others_in(others, alpha)
         if isinstance(weights, str):
             if weights not in NAMED_WEIGHTS:
                 raise SettingsError(
@@ -220,11 +228,6 @@ class Root:
         return measure_contribution(
             read_returns, self[alpha], runs, weights, ComparisonQuery("returns", book, window)
         )
-
-
-def _others(alpha: str, listed: Iterable[str]) -> list[str]:
-    """Return the listed alphas except one, each once, as the service reads a list of others."""
-    return [name for name in dict.fromkeys(listed) if name != alpha]
 
 
 def is_root(storage: Storage) -> bool:

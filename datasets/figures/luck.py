@@ -23,14 +23,7 @@ from datasets.figures.overfitting import (
     overfitting,
 )
 from datasets.figures.run_figures import Ledger
-from datasets.figures.series import (
-    SESSIONS_PER_YEAR,
-    Floats,
-    Matrix,
-    cut,
-    measured,
-    sessions_per_year,
-)
+from datasets.figures.series import SESSIONS_PER_YEAR, Floats, Matrix, cut, measured, sessions_per_year
 from datasets.figures.sharpe import (
     SharpeMoments,
     minimum_track_record,
@@ -52,8 +45,6 @@ MAX_TESTED: Final = 1000
 TOO_MANY_TRIALS: Final = Unavailable(
     "insufficient_data", f"the run sealed more than {MAX_TESTED} trials, too many to be compared here"
 )
-
-
 LUCK: Final = "luck"
 """Name of the snapshot's document with the luck figures of the complete run, by book."""
 SEALED_BOOKS: Final = CONDITIONED_BOOKS

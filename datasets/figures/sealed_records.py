@@ -24,7 +24,7 @@ class SealedRecord:
         Whether a convention reproduces the value from the sealed tables, one of
         :data:`schemas.tables.sealed_metrics.RECONCILIATIONS`.
     convention : str or None
-        The convention that reproduces the value; None if there is none.
+        The convention that reproduces the value; None if no convention does.
     """
 
     name: str

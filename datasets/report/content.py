@@ -11,9 +11,10 @@ import polars.selectors as cs
 from datasets.analysis import Alpha
 from datasets.audit import Reader, audit_entries, verdict
 from datasets.benchmark_prices import read_benchmark
+from datasets.figure_data import floats_of
 from datasets.figures.equity import equity_curve, equity_summary
 from datasets.figures.price import price_summary
-from datasets.figures.series import FULL_HISTORY, Floats, Window
+from datasets.figures.series import FULL_HISTORY, Window
 from datasets.snapshot import Snapshot, in_window
 from schemas.errors import SettingsError
 from schemas.warning_codes import CODES
@@ -143,7 +144,7 @@ def equity(run: Snapshot, book: str, window: Window) -> Content:
     rows = run.scan("equity_curve", book).filter(in_window(window)).collect()
     if rows.is_empty():
         return withheld(NO_SESSION)
-    starting, ending = _floats(rows, "starting_equity"), _floats(rows, "ending_equity")
+    starting, ending = floats_of(rows, "starting_equity"), floats_of(rows, "ending_equity")
     curve = equity_curve(starting, ending)
     if window != FULL_HISTORY:
         # The stored curve is compounded from the start of the run, and its peak may lie before the window.
@@ -316,7 +317,3 @@ def json_ready(figures: Content) -> Content:
     return {
         key: value.isoformat() if hasattr(value, "isoformat") else value for key, value in figures.items()
     }
-
-
-def _floats(rows: pl.DataFrame, column: str) -> Floats:
-    return rows[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()

@@ -54,8 +54,9 @@ class Search:
         )
         self._seen: list[DiscoveredSeal] = []
         self._published: set[str] = set()
+        """Digests of seals that this command has published."""
         self._forced: frozenset[str] = frozenset()
-        """Digests of seals that were published before the last scan; `force` publishes each only once."""
+        """Those that were published before the last scan; `force` publishes each only once."""
 
     def scan(self) -> list[DiscoveredSeal]:
         """Find the finished seals, and read the served catalogue.

@@ -76,6 +76,12 @@ class Fills:
     later: Flags
     following: Floats
 
+    @property
+    def base_books(self) -> tuple[list[str], Codes]:
+        """Names of the books, without variants, and the index of each fill's book among them."""
+        names, base = np.unique([base_book(name) for name in self.books], return_inverse=True)
+        return names.tolist(), base[self.book]
+
     def has_suffix(self, *suffixes: str) -> Flags:
         """Return whether each fill belongs to a variant with one of these suffixes."""
         return np.array([name.endswith(suffixes) for name in self.books], np.bool_)[self.book]
@@ -97,16 +103,15 @@ def _judge_turnover(fills: Fills, outside: Collection[str]) -> NoticeOutcome:
     notice = "fills.outside_turnover"
     if fills.notional.size < MIN_FILLS:
         return not_checked(notice, f"{counted(fills.notional.size, 'fill')} sampled; {MIN_FILLS} are needed")
-    names, base = np.unique([base_book(name) for name in fills.books], return_inverse=True)
-    book = base[fills.book]
+    names, book = fills.base_books
     left_out = fills.notional * fills.has_suffix(*(f"_{variant}" for variant in outside))
     total, outside_total = (
-        np.bincount(book, weights=x, minlength=names.size) for x in (fills.notional, left_out)
+        np.bincount(book, weights=x, minlength=len(names)) for x in (fills.notional, left_out)
     )
     shares = outside_total / np.maximum(total, np.finfo(np.float64).tiny)
     worst = int(shares.argmax())
     message = f"{names[worst]} leaves {shares[worst]:.0%} of what it traded out of its turnover."
-    return judged(notice, float(shares[worst]), message, book=str(names[worst]))
+    return judged(notice, float(shares[worst]), message, book=names[worst])
 
 
 def _judge_against_marks(fills: Fills) -> Iterator[NoticeOutcome]:
@@ -186,10 +191,9 @@ def _staleness(fills: Fills) -> NoticeOutcome:
 def _judge_free_fills(fills: Fills) -> NoticeOutcome:
     notice = "fills.without_cost"
     traded = ~fills.has_suffix(SETTLEMENTS)
-    names, base = np.unique([base_book(name) for name in fills.books], return_inverse=True)
-    book = base[fills.book[traded]]
-    number = np.bincount(book, minlength=names.size)
-    free = np.bincount(book, weights=fills.cost[traded] < NEARLY_FREE, minlength=names.size)
+    names, book = fills.base_books
+    number = np.bincount(book[traded], minlength=len(names))
+    free = np.bincount(book[traded], weights=fills.cost[traded] < NEARLY_FREE, minlength=len(names))
     many = np.flatnonzero((number >= MIN_FILLS) & (free < number))
     if not many.size:
         return not_checked(notice, f"no book has {MIN_FILLS} fills of which at least one has a cost")
@@ -198,7 +202,7 @@ def _judge_free_fills(fills: Fills) -> NoticeOutcome:
         notice,
         float(free[worst] / number[worst]),
         f"{free[worst]:.0f} of {number[worst]} fills of {names[worst]} cost next to nothing.",
-        book=str(names[worst]),
+        book=names[worst],
         fills=int(number[worst]),
     )
 
@@ -266,11 +270,11 @@ def _judge_uneven_cost(fills: Fills) -> NoticeOutcome:
 
 def _cost_groups(fills: Fills, traded: Integers) -> dict[str, Flags]:
     """Return the groups whose costs are compared, by description."""
-    names, base = np.unique([base_book(name) for name in fills.books], return_inverse=True)
-    book, side = base[fills.book[traded]], fills.side[traded]
+    names, book = fills.base_books
+    book, side = book[traded], fills.side[traded]
     long = side * fills.growth[traded]
     groups = {"Purchases": side > 0, "Sales": side < 0}
-    for place, name in enumerate(names.tolist()):
+    for place, name in enumerate(names):
         own = book == place
         groups |= {
             f"Fills of {name}": own,

@@ -14,8 +14,8 @@ import polars as pl
 
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Floats
-from datasets.operator_files import MAX_BYTES, find_files, read_columns, refused
-from datasets.storage import Signature, Storage, open_storage
+from datasets.operator_files import find_files, read_columns, read_files, refused
+from datasets.storage import Signature, open_storage
 from pipeline.notices.rows import place_in, to_days
 from schemas.errors import DiskUnavailable, SettingsError, SnapshotCorrupt
 from schemas.market_data import PRICES
@@ -89,7 +89,7 @@ def require_prices(address: str) -> None:
     """
     with _readable():
         storage = open_storage(address)
-        for file, data in _files(storage, tuple(find_files(storage))):
+        for file, data in read_files(storage, find_files(storage)):
             read_columns(PRICES, _KIND, file, data, types_only=True)
 
 
@@ -115,7 +115,7 @@ def read_prices(address: str) -> MarketPrices:
 @lru_cache(maxsize=1)
 def _read(address: str, signatures: tuple[tuple[str, Signature], ...]) -> MarketPrices:
     digest, files, parts = hashlib.sha256(), [], []
-    for file, data in _files(open_storage(address), tuple(name for name, _ in signatures)):
+    for file, data in read_files(open_storage(address), (name for name, _ in signatures)):
         digest.update(data)
         files.append(file)
         parts.append(read_columns(PRICES, _KIND, file, data).rows)
@@ -136,11 +136,6 @@ def _read(address: str, signatures: tuple[tuple[str, Signature], ...]) -> Market
         raise refused(_KIND, ", ".join(files), "a symbol has one row a day", f"{symbol} has several on {day}")
     adjustments = tables["adj_close"] / tables["close"]
     return MarketPrices(names, days, tables["close"], tables["open"], adjustments, digest.hexdigest())
-
-
-def _files(storage: Storage, names: tuple[str, ...]) -> Iterator[tuple[str, bytes]]:
-    for name in names:
-        yield f"{storage.address}/{name}".rstrip("/"), storage.read(name, MAX_BYTES)
 
 
 @contextmanager

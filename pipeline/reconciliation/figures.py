@@ -40,7 +40,7 @@ class Figure:
     recomputed : float or None
         Value under `convention`, or else under the interface's definition; None when the tables do not determine it.
     convention : str or None
-        Convention that reproduces the sealed value; None if there is none.
+        Convention that reproduces the sealed value; None if no convention does.
     reason : str or None
         Reason why the figure was not checked.
     """

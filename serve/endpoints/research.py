@@ -12,7 +12,14 @@ from typing import Final
 import numpy as np
 
 from datasets.alpha_columns import Allowed
-from datasets.comparison import ComparisonQuery, ReadReturns, correlate, measure_contribution, read_returns
+from datasets.comparison import (
+    ComparisonQuery,
+    ReadReturns,
+    correlate,
+    measure_contribution,
+    others_in,
+    read_returns,
+)
 from datasets.figure_data import BOOK
 from datasets.figures.contribution import shortened
 from datasets.figures.false_discoveries import minimum_backtest_length
@@ -224,7 +231,7 @@ def _name(service: ServerState, request: Request, alpha_id: str) -> str | None:
 def contribution(service: ServerState, request: Request) -> Single:
     """Return the contribution of an alpha to a book of others."""
     snapshot, weights = request.snapshot, request.values["weights"]
-    names = [name for name in dict.fromkeys(request.values["alphas"]) if name != snapshot.alpha_id]
+    names = others_in(request.values["alphas"], snapshot.alpha_id)
     if not isinstance(weights, str) and (len(weights) != len(names) + 1 or not any(weights[1:])):
         rule = f"{len(names) + 1} numbers, that of this alpha first; those of the others not all 0"
         raise refusal([{"name": WEIGHTS.name, "constraint": rule}])

@@ -10,7 +10,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple, TypeAlias, cast
-from urllib.parse import parse_qsl
 
 import orjson
 from litestar import HttpMethod, route
@@ -27,7 +26,7 @@ from schemas.warning_codes import by_member
 from serve.auth.allow_list import Mode
 from serve.compute import CURRENT_REQUEST
 from serve.http.errors import failure_response
-from serve.http.params import parse, refusal
+from serve.http.params import parse, query_texts, refusal
 from serve.http.request import ParsedQuery, Request
 from serve.http.responses import (
     IDENTITY,
@@ -206,8 +205,8 @@ class EndpointHandler:
             return error
         request.snapshot = served
         # Parsing failed, so there are no values.
-        wanted = dict(parse_qsl(request.query_string.decode("latin-1"))).get(SNAPSHOT.name)
-        if wanted is not None:
+        wanted = query_texts(request.query_string).get(SNAPSHOT.name, [""])[-1]
+        if wanted:
             with suppress(SnapshotNotKept):
                 await self._pin(request, wanted)
         books = await self._service.compute(partial(visible_books, request.snapshot, raw=request.raw))

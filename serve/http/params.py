@@ -70,9 +70,7 @@ def parse(endpoint: Endpoint, path: Mapping[str, str], query_string: bytes) -> V
         ``bad_request`` whose details list every parameter that breaks a rule, with the rule, and every unknown name, with
         the nearest known one.
     """
-    given: dict[str, list[str]] = {}
-    for name, text in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True, errors="replace"):
-        given.setdefault(name, []).append(text)
+    given = query_texts(query_string)
     values: dict[str, Any] = {}
     broken: list[dict[str, str]] = []
     for parameter in endpoint.parameters:
@@ -91,6 +89,14 @@ def parse(endpoint: Endpoint, path: Mapping[str, str], query_string: bytes) -> V
     if broken:
         raise refusal(broken)
     return values
+
+
+def query_texts(query_string: bytes) -> dict[str, list[str]]:
+    """Return the texts of each parameter in a query string, in the order given."""
+    given: dict[str, list[str]] = {}
+    for name, text in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True, errors="replace"):
+        given.setdefault(name, []).append(text)
+    return given
 
 
 @cache

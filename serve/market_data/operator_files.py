@@ -15,7 +15,7 @@ from datasets.factors import read_factors
 from datasets.figures.exposures import Factors
 from datasets.figures.price import Benchmark
 from datasets.market_data import read_benchmarks
-from datasets.operator_files import MAX_BYTES, find_files
+from datasets.operator_files import find_files, read_files
 from datasets.storage import Signature, open_storage
 from datasets.storage.failures import is_refusal, names_missing_bucket
 from schemas.errors import ApiError, SettingsError, StorageUnavailable
@@ -127,12 +127,10 @@ class OperatorFiles(Generic[T]):
         if signatures == self._signatures:
             return
         try:
-            content = {name: self._storage.read(name, MAX_BYTES) for name in signatures}
+            content = dict(read_files(self._storage, signatures))
         except FileNotFoundError as error:
             raise StorageUnavailable(f"{self._storage.address} changed while it was read") from error
-        self.result = self._decode(
-            {f"{self._storage.address}/{name}".rstrip("/"): data for name, data in content.items()}
-        )
+        self.result = self._decode(content)
         self._signatures = signatures
         _log.info(f"{self._name}_read", files=len(signatures))
 

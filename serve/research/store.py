@@ -350,23 +350,26 @@ class ReturnsStore:
     def _refresh(self) -> Searchable:
         # One at a time: a slower thread would otherwise replace newer returns by those it began with.
         with self._refreshing:
-            listing = self._listing()
-            pending = dict(self._pending)
-            matrices = list(self._saved.values())
-            if pending:
-                matrices.append(ReturnsMatrix.of(pending))
-            rows = {key: row for row, key in enumerate(key for matrix in matrices for key in matrix.keys)}
-            place = np.full(len(listing.pointers), LACKING[NOT_READ])
-            for number, pointer in enumerate(listing.pointers):
-                key = _key(pointer)
-                if key in rows:
-                    place[number] = rows[key]
-                elif key in self._without_data:
-                    place[number] = LACKING[NO_DATA]
-                elif key in self._failed:
-                    place[number] = LACKING[UNREADABLE]
-            self._searchable = Searchable(listing, matrices, place, sum(len(x.keys) for x in matrices))
+            self._searchable = self._current()
             return self._searchable
+
+    def _current(self) -> Searchable:
+        listing = self._listing()
+        pending = dict(self._pending)
+        matrices = list(self._saved.values())
+        if pending:
+            matrices.append(ReturnsMatrix.of(pending))
+        rows = {key: row for row, key in enumerate(key for matrix in matrices for key in matrix.keys)}
+        place = np.full(len(listing.pointers), LACKING[NOT_READ])
+        for number, pointer in enumerate(listing.pointers):
+            key = _key(pointer)
+            if key in rows:
+                place[number] = rows[key]
+            elif key in self._without_data:
+                place[number] = LACKING[NO_DATA]
+            elif key in self._failed:
+                place[number] = LACKING[UNREADABLE]
+        return Searchable(listing, matrices, place, sum(len(x.keys) for x in matrices))
 
 
 def _key(pointer: Pointer) -> Key:

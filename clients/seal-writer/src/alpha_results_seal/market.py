@@ -30,7 +30,7 @@ class Market:
     symbols
         The N names, sorted.
     closes, opens
-        Prices, shape (observed, N); NaN for missing bars. `opens` is None if there are no open prices.
+        Prices, shape (observed, N); NaN for missing bars. `opens` is None without open prices.
     open_at, close_at
         Instants of each session's open and close, in UTC.
     """
