@@ -144,13 +144,15 @@ def returns_between(days: Dates, returns: Matrix, sessions: Dates) -> Matrix:
     -------
     Matrix, shape (n_sessions, n_factors)
         Fractions: the return of the day on the first session, later the return compounded over the days since the previous
-        session. NaN if a session is not among `days`, or if any of the compounded returns is NaN.
+        session. NaN if a session or the one before it is not among `days`, or if any of the compounded returns is NaN.
     """
     aligned = np.full((sessions.size, returns.shape[1]), np.nan)
     if not days.size or not sessions.size:
         return aligned
     end = np.searchsorted(days, sessions, side="right")
-    has_return = (end > 0) & (days[end - 1] == sessions)
+    among_days = (end > 0) & (days[end - 1] == sessions)
+    # After a session that is not among the days, the return would begin before the book's.
+    has_return = among_days & np.concatenate([[True], among_days[:-1]])
     aligned[has_return] = returns[end[has_return] - 1]
     begin = np.concatenate([end[:1] - 1, end[:-1]])
     for session in np.flatnonzero(has_return & (end - begin > 1)):

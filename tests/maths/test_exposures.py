@@ -149,3 +149,9 @@ def test_factor_returns_between_two_sessions_are_compounded() -> None:
     ), "a day that the factors do not have"
     wide = returns_between(days(5)[[0, 1, 3, 4]], returns[[0, 1, 3, 4]], days(5)[[0, 4]])
     assert wide[:, 0].tolist() == pytest.approx([0.01, 1.02 * 1.04 * 1.05 - 1])
+
+
+def test_a_return_that_begins_before_the_books_previous_session_is_not_measured() -> None:
+    returns = np.array([[0.01], [0.02], [0.03], [0.04]])
+    result = returns_between(days(6)[[0, 1, 4, 5]], returns, days(6))
+    assert result[:, 0].tolist() == pytest.approx([0.01, 0.02, *[math.nan] * 3, 0.04], nan_ok=True)

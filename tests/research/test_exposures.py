@@ -121,6 +121,15 @@ def test_a_windows_first_return_starts_at_the_previous_close(explained: ApiClien
     assert {x["measured"] for x in result["models"]} == {len(SESSIONS) - 40}
 
 
+def test_a_benchmarks_return_over_more_days_than_the_books_is_not_measured(explained: ApiClient) -> None:
+    result = fetch(explained, explained.key(), "Test_weekends")
+    saturdays = 12
+    assert result["observations"] == len(SESSIONS) + saturdays
+    assert {x["measured"] for x in result["models"]} == {len(SESSIONS) - saturdays}, (
+        "nor are the Mondays after"
+    )
+
+
 def test_a_short_record_is_withheld_with_its_reason(explained: ApiClient) -> None:
     result = fetch(explained, explained.key(), "Test_few")
     for model in result["models"]:
