@@ -314,7 +314,10 @@ def explain(
     models = []
     ends = Window(day(sessions.date, 0), day(sessions.date, -1)) if sessions.date.size else window
     for benchmark in benchmarks:
-        days, returns, adjusted = benchmark.returns(ends.rows(benchmark.dates), before=1)
+        quoted = ends.rows(benchmark.dates)
+        # Days that the book lacks before the window's first session belong to its return.
+        before = quoted.start - Window(day(ledger.date, begin)).rows(benchmark.dates).start
+        days, returns, adjusted = benchmark.returns(quoted, before=max(1, before))
         regressor = Factors((benchmark.symbol,), days, returns[:, None])
         models.append(model(benchmark.symbol, BENCHMARK, RETURN_BASES[0 if adjusted else 1], regressor))
     if factors is not None:

@@ -121,6 +121,16 @@ def test_a_windows_first_return_starts_at_the_previous_close(explained: ApiClien
     assert {x["measured"] for x in result["models"]} == {len(SESSIONS) - 40}
 
 
+def test_a_windows_first_return_includes_days_that_the_book_lacks(
+    explained: ApiClient, market: Published
+) -> None:
+    first = SESSIONS[11]
+    assert SESSIONS[10] not in market.returns["Test_holes"], "the benchmark has a close on it"
+    result = fetch(explained, explained.key(), "Test_holes", f"from={first}")
+    assert result["first_date"] == str(first)
+    assert {x["measured"] for x in result["models"]} == {result["observations"]}
+
+
 def test_a_benchmarks_return_over_more_days_than_the_books_is_not_measured(explained: ApiClient) -> None:
     result = fetch(explained, explained.key(), "Test_weekends")
     saturdays = 12
