@@ -22,6 +22,7 @@ from datasets.figures.overfitting import (
     effective_trials,
     overfitting,
 )
+from datasets.figures.ratios import NO_RATE
 from datasets.figures.run_figures import Ledger
 from datasets.figures.series import SESSIONS_PER_YEAR, Floats, Matrix, cut, measured, sessions_per_year
 from datasets.figures.sharpe import (
@@ -155,7 +156,7 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
     groups = None if isinstance(trials, Unavailable) else _trial_groups(trials.returns)
     plain, excess = _measure_returns(ledger, trials, groups)
     daily, weekly = _daily_bands(ledger, seed), _weekly_bands(ic, seed)
-    snooping = or_null(_data_snooping(ledger, trials, daily.mean_block, seed), "data_snooping", withheld)
+    snooping = or_null(_data_snooping(ledger, trials, daily, seed), "data_snooping", withheld)
     data = {
         "book": query.book,
         "observations": plain.observations,
@@ -295,20 +296,22 @@ def _overfitting(trials: Matrix) -> Overfitting | Unavailable:
 
 
 def _data_snooping(
-    ledger: Ledger | Unavailable, trials: TrialReturns | Unavailable, mean_block: float | None, seed: int
+    ledger: Ledger | Unavailable, trials: TrialReturns | Unavailable, daily: Bands, seed: int
 ) -> DataSnooping | Unavailable:
-    """Test the excess returns of the best trial, with the ledger's block length."""
+    """Test the excess returns of the best trial, with the block length of the ledger's bands."""
     if isinstance(trials, Unavailable):
         return trials
     if isinstance(ledger, Unavailable):
         return ledger
     if trials.returns.shape[1] > MAX_TESTED:
         return TOO_MANY_TRIALS
-    if mean_block is None:
-        return Unavailable("insufficient_data", "the ledger is too short to choose blocks of days")
+    if daily.mean_block is None:
+        return next(reason for reason in daily.figures.values() if isinstance(reason, Unavailable))
+    if np.isnan(ledger.risk_free).all():
+        return NO_RATE
     draw = np.random.Generator(np.random.PCG64([seed, 2]))
     returns = _excess(trials, ledger)
-    return data_snooping(returns, resample(draw, len(returns), mean_block), mean_block)
+    return data_snooping(returns, resample(draw, len(returns), daily.mean_block), daily.mean_block)
 
 
 def _closed(source: Source, query: LuckQuery) -> Unavailable | None:

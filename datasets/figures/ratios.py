@@ -24,6 +24,8 @@ from datasets.figures.unavailable import Figure, Unavailable, no_variation, too_
 
 NAMED_WEIGHTS: Final = ("equal", "volatility")
 """Weightings of a book that need no numbers."""
+NO_RATE: Final = Unavailable("insufficient_data", "no rate at which cash earns is stated")
+"""Reason for excess returns of a ledger without a risk-free return."""
 
 
 def information_ratio(starting: Floats, ending: Floats) -> float | Unavailable:
@@ -73,7 +75,7 @@ def excess_sharpe(starting: Floats, ending: Floats, risk_free: Floats) -> float 
     if isinstance(returns, Unavailable):
         return returns
     if risk_free.size and np.isnan(risk_free).all():
-        return Unavailable("insufficient_data", "no rate at which cash earns is stated")
+        return NO_RATE
     return annualised_sharpe(measured(returns - risk_free), "daily excess returns")
 
 

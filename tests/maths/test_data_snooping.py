@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from arch.bootstrap import SPA, StationaryBootstrap
@@ -10,6 +12,9 @@ from hypothesis import strategies as st
 
 from datasets.figures.bootstrap import Places, resample
 from datasets.figures.data_snooping import DataSnooping, _variances, data_snooping
+from datasets.figures.luck import measure
+from datasets.figures.luck_evidence import EVERYTHING, Evidence, LuckQuery, TrialReturns
+from datasets.figures.run_figures import Ledger
 from datasets.figures.series import Matrix
 from datasets.figures.unavailable import Unavailable
 from tests.maths.panels import check
@@ -102,3 +107,34 @@ def test_uninformative_returns_are_withheld(returns: Matrix, code: str) -> None:
     result = data_snooping(returns, [places], 1.0)
     assert isinstance(result, Unavailable)
     assert result.code == code
+
+
+@pytest.mark.parametrize(
+    ("ledger", "said"),
+    [
+        ("in debt", "equity is not above 0 at the open of 1 of 100 sessions"),
+        ("flat", "the daily returns of the window do not vary"),
+        ("without a rate", "no rate at which cash earns is stated"),
+    ],
+)
+def test_trials_that_the_ledger_leaves_untested_have_its_reason(ledger: str, said: str) -> None:
+    returns = trials(4, 100, 3, 0.0)
+    equity: Any = np.cumprod([1.0, *(1 + returns[:, 0])])
+    starting, ending, rate = equity[:-1].copy(), equity[1:].copy(), np.zeros(100)
+    if ledger == "in debt":
+        starting[50] = -1.0
+    elif ledger == "flat":
+        starting[:] = ending[:] = 1.0
+    else:
+        rate[:] = np.nan
+    date = np.datetime64("2020-01-01", "D") + np.arange(100)
+    evidence = Evidence(
+        "Test_searched",
+        Ledger(date, starting, ending, rate, np.zeros(100)),
+        Unavailable("missing_kind", "the run holds no decisions"),
+        None,
+        TrialReturns(date, returns),
+    )
+    result = measure(evidence, LuckQuery("long_short", EVERYTHING)).data
+    assert result["data_snooping"] is None
+    assert result["withheld"]["data_snooping"].startswith(said)
