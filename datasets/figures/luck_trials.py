@@ -72,6 +72,8 @@ class Trials:
         The trials that count, for the Sharpe ratio of returns and of excess returns.
     passed_over : Mapping[str, str]
         Sealed evidence that was not used -> reason why it does not show a search.
+    without_deviation : str
+        Reason for a deviation that is not known.
     """
 
     nominal: int | None
@@ -79,6 +81,7 @@ class Trials:
     plain: Counted
     excess: Counted
     passed_over: Mapping[str, str] = field(default_factory=dict)
+    without_deviation: str = "the run sealed no returns of them"
 
 
 def known_trials(
@@ -187,7 +190,13 @@ def _sealed(luck: Luck, stated: float | None) -> Trials:
         deviation = trials.deviation * ANNUAL if stated is None else stated
         return Counted(trials.count, trials.counted_by, deviation)
 
-    return Trials(luck.sealed, "seal", counted(luck.plain), counted(luck.excess))
+    return Trials(
+        luck.sealed,
+        "seal",
+        counted(luck.plain),
+        counted(luck.excess),
+        without_deviation="the returns of a sealed trial do not vary in the window, or are of fewer than ten days",
+    )
 
 
 def _of_catalogue(
@@ -221,7 +230,7 @@ def _with_block(figures: Mapping[str, Any], block: Mapping[str, Any]) -> dict[st
 def _block(
     returns: Returns, trials: Trials, counted: Counted, path: str, withheld: dict[str, str]
 ) -> dict[str, Any]:
-    probability, expected = _deflated(returns, counted)
+    probability, expected = _deflated(returns, counted, trials.without_deviation)
     return {
         "probability": or_null(probability, f"{path}deflated_sharpe", withheld),
         "expected_maximum_sharpe": expected,
@@ -234,7 +243,9 @@ def _block(
     }
 
 
-def _deflated(returns: Returns, counted: Counted) -> tuple[float | Unavailable, float | None]:
+def _deflated(
+    returns: Returns, counted: Counted, without_deviation: str
+) -> tuple[float | Unavailable, float | None]:
     """Return the probability and the annualised benchmark Sharpe ratio."""
     if isinstance(counted.count, Unavailable):
         return counted.count, None
@@ -243,7 +254,7 @@ def _deflated(returns: Returns, counted: Counted) -> tuple[float | Unavailable, 
             return returns.moments, None
         return Unavailable(
             "insufficient_data",
-            "the spread of the Sharpe ratios of the trials is unknown: the run sealed no returns of them, and no trial_deviation was given",
+            f"the spread of the Sharpe ratios of the trials is unknown: {without_deviation}, and no trial_deviation was given",
         ), None
     deviation = counted.deviation or 0.0
     expected = expected_maximum_sharpe(counted.count, deviation)

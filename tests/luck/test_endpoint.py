@@ -256,6 +256,20 @@ def test_duplicate_sealed_trials_count_once(tmp_path: Path) -> None:
         assert said in data[alpha]["passed_over"]["trials"]
 
 
+def test_a_sealed_trial_that_holds_nothing_is_named_as_the_reason(tmp_path: Path) -> None:
+    def idle(rows: pl.DataFrame) -> pl.DataFrame:
+        held = pl.col("trial") != "half_life_weeks=8.0"
+        return rows.with_columns(period_return=pl.when(held).then("period_return").otherwise(0.0))
+
+    seal = seals.make_seal(tmp_path / "seals", alpha_id="Test_idle", tried=(1.0, 4.0, 8.0))
+    build_seal(str(seals.rewrite(seal, "trials", idle)), tmp_path / "root")
+    with running(tmp_path / "root", counts=tmp_path / "counts.sqlite3") as api:
+        data = fetch(api, api.key(), "Test_idle")
+    assert data["deflated_sharpe"]["trials"] == 4
+    for name in ("deflated_sharpe", "excess.deflated_sharpe"):
+        assert "the returns of a sealed trial do not vary" in data["withheld"][name]
+
+
 def run_itself(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the trial with the run's own returns."""
     return rows.filter(pl.col("trial") == "half_life_weeks=2.0")
