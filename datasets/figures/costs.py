@@ -39,7 +39,7 @@ class Flows:
     market_pnl, execution_cost, borrow : Floats, shape (n_sessions,)
         In equity units; costs are negative.
     risk_free : Floats, shape (n_sessions,)
-        Return of cash in the session, a fraction; NaN if the ledger has none.
+        Return of cash in the session, a fraction; NaN if the ledger states none.
     traded : Floats, shape (n_sessions,)
         Sum of absolute traded notional, in equity units.
     turnover : Floats, shape (n_sessions,)
@@ -143,9 +143,11 @@ def at_fixed_quantities(flows: Flows, multiple: float) -> Floats | Unavailable:
     -------
     Floats, shape (n_sessions,), or Unavailable
         Fractions of opening equity. Closing equity is the ledger's plus D, where D of a session is
-        D of the previous session x (1 + risk_free) + (multiple - 1) (execution_cost + borrow). ``nonpositive_equity`` if
-        the resulting equity is not above 0 at an open.
+        D of the previous session x (1 + risk_free) + (multiple - 1) (execution_cost + borrow). ``insufficient_data`` if a
+        session has no risk-free return, ``nonpositive_equity`` if the resulting equity is not above 0 at an open.
     """
+    if np.isnan(flows.risk_free).any():
+        return Unavailable("insufficient_data", "the ledger does not state the rate of every session")
     growth = np.cumprod(1.0 + flows.risk_free)
     difference = growth * np.cumsum((multiple - 1.0) * (flows.execution_cost + flows.borrow) / growth)
     at_open = np.concatenate([np.zeros(1), difference])[:-1]

@@ -160,5 +160,16 @@ def test_equity_at_or_below_zero_withholds_ratios_of_equity_only() -> None:
     assert result["cost_bp"] > 0
 
 
+@pytest.mark.parametrize("stated", [0, 100, 299])
+def test_unchanged_quantities_are_withheld_unless_every_session_has_a_rate(stated: int) -> None:
+    flows = ledger(3)
+    rates = flows.risk_free.copy()
+    rates[stated:] = np.nan
+    result, full = costs(replace(flows, risk_free=rates)), costs(flows)
+    for entry, complete in zip(result["at_multiples"], full["at_multiples"], strict=True):
+        assert entry["fixed_quantities"] == {"annualised_return": None, "sharpe": None}
+        assert entry["fixed_weights"] == complete["fixed_weights"], "which need no rate"
+
+
 def test_without_sessions_figures_are_withheld() -> None:
     assert all(isinstance(value, Unavailable) for value in costs(ledger(1, 0)).values())
