@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -19,7 +20,7 @@ from datasets.figures.bootstrap import (
     sample_moments,
 )
 from datasets.figures.equity import solvent_returns
-from datasets.figures.series import SESSIONS_PER_YEAR, WEEKS_PER_YEAR, Floats, Matrix, measured
+from datasets.figures.series import SESSIONS_PER_YEAR, WEEKS_PER_YEAR, Flags, Floats, Matrix, measured
 from datasets.figures.unavailable import Figure, Unavailable
 
 Sampled: TypeAlias = Mapping[str, Floats]
@@ -70,7 +71,8 @@ def ledger_bands(
         Risk-free return of each session, a fraction; NaN stands for null. If no session has one, ``excess_sharpe`` is
         withheld.
     turnover : Floats, shape (n_sessions,)
-        One-sided turnover, a fraction of equity; NaN stands for null. Sessions with a NaN in any column are not resampled.
+        One-sided turnover, a fraction of equity; NaN stands for null. Sessions without a return or turnover are not
+        resampled, and those without a risk-free return not for ``excess_sharpe``.
     draw : numpy.random.Generator
         Source of random numbers.
 
@@ -91,19 +93,28 @@ def ledger_bands(
     estimates = {
         name: measure(starting, ending, risk_free, turnover) for name, measure in LEDGER_FIGURES.items()
     }
-    if np.isnan(risk_free).all():
-        risk_free = np.zeros_like(risk_free)  # excess_sharpe, the only figure that needs it, is withheld
-    known = ~np.isnan(returns + risk_free + turnover)
-    series = np.stack([returns, returns - risk_free, turnover])[:, known]
     opening = float(starting[0]) if starting.size else 0.0
-    mean_block = block_length(series[0], "sessions", "daily returns")
-    return _bands(
-        estimates,
-        series.shape[1],
-        mean_block,
-        lambda places: _ledger_samples(places, series, opening),
-        draw,
-    )
+    rates = np.nan_to_num(risk_free)
+    known = ~np.isnan(returns + turnover)
+    rated = known & ~np.isnan(risk_free)
+
+    def resampled(sessions: Flags) -> Bands:
+        series = np.stack([returns, returns - rates, turnover])[:, sessions]
+        mean_block = block_length(series[0], "sessions", "daily returns")
+        return _bands(
+            estimates,
+            series.shape[1],
+            mean_block,
+            lambda places: _ledger_samples(places, series, opening),
+            draw,
+        )
+
+    bands = resampled(known)
+    # Without any rate, excess_sharpe is withheld already.
+    if rated.any() and not np.array_equal(rated, known):
+        excess = resampled(rated).figures["excess_sharpe"]
+        return replace(bands, figures={**bands.figures, "excess_sharpe": excess})
+    return bands
 
 
 def weekly_bands(ic: Floats, draw: np.random.Generator) -> Bands:

@@ -175,6 +175,19 @@ def test_scaling_equity_changes_only_amounts(seed: int, scale: float) -> None:
         )
 
 
+def test_bands_that_need_no_rate_use_the_sessions_without_one() -> None:
+    columns = ledger(4, 200)
+    partly = columns | {"risk_free": np.where(np.arange(200) < 100, np.nan, columns["risk_free"])}
+    result, full = banded(partly, generator()), banded(columns, generator())
+    for name in LEDGER_FIGURES:
+        if name != "excess_sharpe":
+            assert _band(result, name) == _band(full, name), name
+    later = {name: values[100:] for name, values in columns.items()}
+    excess = _band(result, "excess_sharpe")
+    assert excess.estimate == pytest.approx(_band(banded(later, generator()), "excess_sharpe").estimate)
+    assert excess.lower < excess.estimate < excess.upper
+
+
 def test_undetermined_bands_are_withheld() -> None:
     def reasons(estimated: Bands) -> set[str]:
         assert estimated.mean_block is None
