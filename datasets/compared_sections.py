@@ -51,8 +51,8 @@ class SectionComparison:
 
 
 SECTION_COMPARISONS: Final[Mapping[str, SectionComparison]] = {
-    "scores": SectionComparison("decisions", "score", np.nan, rank_correlations, "common weeks"),
-    "holdings": SectionComparison("positions", "weight", 0.0, overlaps, "common sessions"),
+    "scores": SectionComparison("decisions", "score", np.nan, rank_correlations, "comparable weeks"),
+    "holdings": SectionComparison("positions", "weight", 0.0, overlaps, "comparable sessions"),
 }
 """By name, as `by` selects them."""
 

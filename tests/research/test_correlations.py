@@ -130,6 +130,20 @@ def test_a_window_between_the_histories_of_two_runs_is_withheld(tmp_path: Path, 
     assert len(result["withheld"]) == 3
 
 
+def test_scores_of_different_names_in_the_same_weeks_are_not_called_of_no_common_week(tmp_path: Path) -> None:
+    root = tmp_path / "published"
+    root.mkdir()
+    scored = catalogue.decisions(0, 1.0)
+    abroad = scored.with_columns(symbol=pl.col("symbol") + ".L")
+    for alpha, rows in (("Test_home", scored), ("Test_abroad", abroad)):
+        published.publish(root, {"rebalances": published.rebalances(), "decisions": rows}, alpha_id=alpha)
+    with running(root) as api:
+        result = matrix(api, api.key(), ["Test_home", "Test_abroad"], by="scores")
+    assert result["withheld"] == {
+        "Test_home,Test_abroad": "comparable weeks in the window: 0; the figure needs at least 1"
+    }
+
+
 def test_a_forbidden_alpha_in_a_list_is_refused_like_a_missing_one(
     api: ApiClient,
 ) -> None:
