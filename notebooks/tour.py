@@ -323,10 +323,11 @@ def _(benchmark, by_name, deciles, equity, interval, ledger, metrics, mo, np, ru
         )
     )
 
-    top_share = float(by_name["net_pnl"].head(5).sum() / by_name["net_pnl"].sum())
+    _best, _all = float(by_name["net_pnl"].head(5).sum()), float(by_name["net_pnl"].sum())
+    top_share = _best / _all if _all > 0 else None
     conclusions["concentration"] = (
         f"Of {by_name.height} names, {by_name.filter(by_name['net_pnl'] > 0).height} earned a profit; the best five made "
-        f"{by_name['net_pnl'].head(5).sum():.4f} of a total of {by_name['net_pnl'].sum():.4f}."
+        f"{_best:.4f} of a total of {_all:.4f}."
     )
     mo.md("\n".join(f"- {sentence}" for sentence in conclusions.values()))
     return beta_correlation, conclusions, costs, gross, top_share

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from examples.reference_engine.run import simulate
@@ -51,8 +52,8 @@ def api(demo: Path) -> Iterator[ApiClient]:
         yield result
 
 
-def run(name: str, folder: Path) -> dict[str, Any]:
-    """Run a notebook in a folder, and return its variables."""
+def run(name: str, folder: Path, **given: Any) -> dict[str, Any]:
+    """Run a notebook in a folder, and return its variables; `given` replace those of a cell."""
     result = importlib.util.spec_from_file_location(f"notebook_{name}", NOTEBOOKS / f"{name}.py")
     assert result is not None
     assert result.loader is not None
@@ -61,7 +62,7 @@ def run(name: str, folder: Path) -> dict[str, Any]:
     os.chdir(folder)
     try:
         result.loader.exec_module(module)
-        _, defined = module.app.run()
+        _, defined = module.app.run(defs=given)
     finally:
         os.chdir(before)
     return dict(defined)
@@ -109,6 +110,16 @@ def test_the_tours_figures_match_the_service(demo: Path, api: ApiClient) -> None
     assert result["costs"] == pytest.approx(
         -sum(row["execution_cost"] + row["borrow_cashflow"] for row in ledger), rel=1e-9
     )
+
+
+@pytest.mark.parametrize("net", [0.0, -0.5])
+def test_a_tour_of_a_book_without_a_total_profit_withholds_the_share_of_the_best_names(
+    demo: Path, net: float
+) -> None:
+    names = pl.DataFrame({"symbol": ["A", "B"], "net_pnl": [1.0, net - 1.0], "sessions": [5, 5]})
+    result = run("tour", demo, by_name=names)
+    assert result["top_share"] is None
+    assert f"the best five made {net:.4f} of a total of {net:.4f}" in result["conclusions"]["concentration"]
 
 
 def test_the_comparisons_figures_match_the_service(demo: Path, api: ApiClient) -> None:
