@@ -201,14 +201,15 @@ def _(mo):
 
 
 @app.cell
-def _(metrics, mo, plt):
+def _(metrics, mo, np, plt):
     deciles, panel = metrics["ic_deciles"], metrics["panel"]
     if deciles is None or panel is None:
         _shown = mo.md("Withheld: " + "; ".join(x["message"] for x in metrics["warnings"]))
     else:
         _shown, (_left, _right) = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
         _buckets = deciles["buckets"]
-        _left.bar([x["bucket"] for x in _buckets], [1e4 * (x["mean_forward_return"] or 0) for x in _buckets])
+        _means = np.array([x["mean_forward_return"] for x in _buckets], dtype=float)  # no bar for a null
+        _left.bar([x["bucket"] for x in _buckets], 1e4 * _means)
         _left.set_xlabel("decile by raw signal, Q1 the lowest")
         _left.set_ylabel("mean forward return, basis points")
         _horizons = panel["ic_term_structure"]
@@ -307,8 +308,12 @@ def _(benchmark, by_name, deciles, equity, interval, ledger, metrics, mo, np, ru
     if deciles is not None and (spread := deciles["monotonicity"]["top_minus_bottom"]) is not None:
         _order = deciles["monotonicity"]["spearman_bucket_vs_mean_forward_return"]
         conclusions["deciles"] = (
-            f"The top decile earned {1e4 * spread:.1f} basis points a week more than the bottom one; deciles and their mean "
-            f"returns rank-correlate at {_order:.2f}."
+            f"The top decile earned {1e4 * spread:.1f} basis points a week more than the bottom one; "
+            + (
+                "all deciles have the same mean return."
+                if _order is None
+                else f"deciles and their mean returns rank-correlate at {_order:.2f}."
+            )
         )
 
     _basis = run.manifest.equity_basis

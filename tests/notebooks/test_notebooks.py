@@ -122,6 +122,17 @@ def test_a_tour_of_a_book_without_a_total_profit_withholds_the_share_of_the_best
     assert f"the best five made {net:.4f} of a total of {net:.4f}" in result["conclusions"]["concentration"]
 
 
+def test_a_tour_of_deciles_with_equal_returns_gives_no_rank_correlation(demo: Path) -> None:
+    before = run("tour", demo)
+    metrics = before["metrics"]
+    metrics["ic_deciles"]["monotonicity"] = {
+        "spearman_bucket_vs_mean_forward_return": None,
+        "top_minus_bottom": 0.0,
+    }
+    result = run("tour", demo, metrics=metrics, headline=before["headline"])
+    assert result["conclusions"]["deciles"].endswith("all deciles have the same mean return.")
+
+
 def test_the_comparisons_figures_match_the_service(demo: Path, api: ApiClient) -> None:
     result = run("compare", demo)
     assert tuple(result["runs"]) == tuple(sorted(ALPHAS))
