@@ -270,7 +270,9 @@ def _(mo):
 
 
 @app.cell
-def _(benchmark, by_name, deciles, equity, interval, ledger, metrics, mo, np, run, test):
+def _(benchmark, by_name, deciles, equity, interval, ledger, metrics, mo, run, test):
+    from alpha_results_datasets.figures.daily_returns import correlation
+
     conclusions = {}
 
     if test is None:
@@ -291,19 +293,32 @@ def _(benchmark, by_name, deciles, equity, interval, ledger, metrics, mo, np, ru
     conclusions["return"] = f"The long_short book returned {_total:.2%} over {equity.height} sessions" + (
         "." if _worst is None else f"; its deepest drawdown was {_worst:.2f} %."
     )
-    if benchmark is not None:
+    beta_correlation = None
+    if benchmark is not None and benchmark.is_empty():
+        conclusions["benchmark"] = "The market data have no price of the benchmark on the days of the book."
+    elif benchmark is not None:
         _both = equity.select("date", "period_return").join(
             benchmark.select("date", other="period_return"), on="date"
         )
         _both = _both.drop_nulls()
-        beta_correlation = float(np.corrcoef(_both["period_return"], _both["other"])[0, 1])
-        conclusions["benchmark"] = (
-            f"The benchmark returned {benchmark['cumulative_return'][-1]:.2%} over the same sessions; daily returns of the two correlate at "
-            f"{beta_correlation:.2f}, so the book is "
-            f"{'**not** neutral to it' if abs(beta_correlation) > 0.2 else 'close to neutral to it'}."
+        _related = correlation(_both["period_return"].to_numpy(), _both["other"].to_numpy())
+        _first, _last = benchmark["date"][0], benchmark["date"][-1]
+        _days = (
+            "over the same sessions"
+            if (_first, _last) == (equity["date"][0], equity["date"][-1])
+            else f"from {_first} to {_last}, the days of the book that the market data have"
         )
-    else:
-        beta_correlation = None
+        conclusions["benchmark"] = (
+            f"The benchmark returned {benchmark['cumulative_return'][-1]:.2%} {_days}; "
+        )
+        if isinstance(_related, float):
+            beta_correlation = _related
+            conclusions["benchmark"] += (
+                f"daily returns of the two correlate at {beta_correlation:.2f}, so the book is "
+                f"{'**not** neutral to it' if abs(beta_correlation) > 0.2 else 'close to neutral to it'}."
+            )
+        else:
+            conclusions["benchmark"] += f"the correlation with it is withheld: {_related.text}."
 
     if deciles is not None and (spread := deciles["monotonicity"]["top_minus_bottom"]) is not None:
         _order = deciles["monotonicity"]["spearman_bucket_vs_mean_forward_return"]

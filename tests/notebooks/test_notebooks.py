@@ -133,6 +133,19 @@ def test_a_tour_of_deciles_with_equal_returns_gives_no_rank_correlation(demo: Pa
     assert result["conclusions"]["deciles"].endswith("all deciles have the same mean return.")
 
 
+def test_a_tour_does_not_call_a_book_neutral_to_prices_that_are_missing(demo: Path) -> None:
+    before = run("tour", demo)
+    equity, benchmark = before["equity"], before["benchmark"]
+    short = run("tour", demo, equity=equity, benchmark=benchmark.tail(5))
+    assert short["beta_correlation"] is None
+    text = short["conclusions"]["benchmark"]
+    assert f"from {benchmark['date'][-5]} to {benchmark['date'][-1]}, the days of the book" in text
+    assert text.endswith("withheld: common sessions in the window: 5; the figure needs at least 10.")
+    absent = run("tour", demo, equity=equity, benchmark=benchmark.clear())
+    assert absent["beta_correlation"] is None
+    assert "no price of the benchmark" in absent["conclusions"]["benchmark"]
+
+
 def test_the_comparisons_figures_match_the_service(demo: Path, api: ApiClient) -> None:
     result = run("compare", demo)
     assert tuple(result["runs"]) == tuple(sorted(ALPHAS))
