@@ -192,7 +192,6 @@ def _(mo):
 @app.cell
 def _(
     contribution,
-    daily,
     mo,
     np,
     overlaps,
@@ -210,9 +209,10 @@ def _(
         _i, _j = np.unravel_index(int(np.argmax(_pairs)), _pairs.shape)
         _scores, _overlap = score_correlations[_i, _j], overlaps[_i, _j]
         if _known.any():
+            _one, _other = (runs[name].returns().drop_nulls() for name in (_names[_i], _names[_j]))
             conclusions.append(
-                f"Closest by returns are `{_names[_i]}` and `{_names[_j]}`: {return_correlations[_i, _j]:.2f} over {daily.height} "
-                "common sessions; their scores "
+                f"Closest by returns are `{_names[_i]}` and `{_names[_j]}`: {return_correlations[_i, _j]:.2f} over "
+                f"{_one.join(_other, on='date').height} common sessions; their scores "
                 + ("cannot be compared" if np.isnan(_scores) else f"correlate at {_scores:.2f}")
                 + ", and their holdings "
                 + ("cannot be compared." if np.isnan(_overlap) else f"overlap by {_overlap:.0%}.")

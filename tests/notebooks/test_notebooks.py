@@ -215,6 +215,16 @@ def test_a_notebook_ends_without_an_error_if_runs_are_incomplete_or_withdrawn(
     assert done.returncode == 0, done.stderr
 
 
+def test_the_closest_pair_is_compared_over_its_own_sessions(tmp_path: Path) -> None:
+    for alpha, seed, weeks in (("Test_brief", 2, 12), ("Test_one", 1, 30), ("Test_twin", 1, 30)):
+        seal = make_seal(tmp_path, alpha_id=alpha, seed=seed, weeks=weeks, skipped=False, pending=False)
+        build_seal(str(seal), tmp_path / ".demo" / "published")
+    result = run("compare", tmp_path)
+    sessions = result["runs"]["Test_one"].returns().height
+    assert result["daily"].height < sessions, "the sessions of all three"
+    assert f"`Test_twin` and `Test_one`: 1.00 over {sessions} common sessions" in result["conclusions"][0]
+
+
 def test_plain_sql_matches_the_services_figures(demo: Path, api: ApiClient) -> None:
     result = run("sql", demo)
     key = api.key()
