@@ -101,7 +101,8 @@ def _(connection, cs, ready):
     assert ready
     signal = connection.sql(
         """SELECT alpha_id, count(ic) AS weeks, avg(ic) AS mean_ic,
-                  avg(ic) / stddev_samp(ic) * sqrt(52) AS icir, avg((ic > 0)::INTEGER) AS hit_rate
+                  -- weekly ICs that do not vary have no ratio
+                  avg(ic) / nullif(stddev_samp(ic), 0) * sqrt(52) AS icir, avg((ic > 0)::INTEGER) AS hit_rate
            FROM weekly_signal GROUP BY alpha_id ORDER BY alpha_id"""
     ).pl()
     signal.with_columns(cs.float().round(4))
@@ -143,7 +144,7 @@ def _(connection, cs, ready):
                   last(ending_equity ORDER BY date) / first(starting_equity ORDER BY date) - 1 AS total_return,
                   -- a session that opens with equity not above 0 has no return, and such a book no ratio
                   CASE WHEN min(starting_equity) > 0
-                       THEN avg(period_return) / stddev_samp(period_return) * sqrt(252) END AS information_ratio,
+                       THEN avg(period_return) / nullif(stddev_samp(period_return), 0) * sqrt(252) END AS information_ratio,
                   max(drawdown_pct) AS max_drawdown_pct, avg(turnover) * 252 AS turnover_per_year
            FROM equity_curve WHERE book IN ('long_short', 'long_only')
            GROUP BY alpha_id, book ORDER BY alpha_id, book DESC"""
@@ -214,8 +215,12 @@ def _(books, costs, mo, overlap, signal):
     _long_short = books.filter(books["book"] == "long_short")
     _best = signal.sort("icir", descending=True, nulls_last=True).row(0, named=True)
     conclusions = [
-        f"{len(signal)} alphas are served. `{_best['alpha_id']}` ranks names best: ICIR {_best['icir']:.2f} over "
-        f"{_best['weeks']} weeks."
+        f"{len(signal)} alphas are served. "
+        + (
+            "None has weekly ICs that vary, which an ICIR needs."
+            if _best["icir"] is None
+            else f"`{_best['alpha_id']}` ranks names best: ICIR {_best['icir']:.2f} over {_best['weeks']} weeks."
+        )
     ]
     for _row in _long_short.join(costs, on="alpha_id").iter_rows(named=True):
         _paid, _gross = -(_row["execution"] + _row["borrowing"]), _row["gross"]

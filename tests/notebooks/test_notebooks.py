@@ -243,6 +243,19 @@ def test_plain_sql_matches_the_services_figures(demo: Path, api: ApiClient) -> N
         assert row["max_drawdown_pct"] == pytest.approx(summary["max_drawdown_pct"], rel=1e-9)
 
 
+def test_plain_sql_gives_no_ratio_of_values_that_do_not_vary(demo: Path, tmp_path: Path) -> None:
+    root = shutil.copytree(demo / ".demo" / "published", tmp_path / ".demo" / "published")
+    for table, column, value in (("weekly_signal", "ic", 0.5), ("equity_curve", "period_return", 0.0)):
+        for file in root.glob(f"alphas/*/*/{table}/**/*.parquet"):
+            rows = pl.read_parquet(file, hive_partitioning=False)
+            rows.with_columns(pl.lit(value).alias(column)).write_parquet(file)
+    result = run("sql", tmp_path)
+    assert set(result["signal"]["icir"]) == set(result["books"]["information_ratio"]) == {None}
+    assert (
+        result["conclusions"][0] == "3 alphas are served. None has weekly ICs that vary, which an ICIR needs."
+    )
+
+
 def test_the_notebook_of_plain_sql_uses_no_package_of_the_project() -> None:
     text = (NOTEBOOKS / "sql.py").read_text("utf-8")
     assert not [name for name in ("datasets", "schemas", "pipeline", "serve") if f"import {name}" in text]
