@@ -229,8 +229,8 @@ class Alpha(Snapshot):
         Returns
         -------
         polars.DataFrame
-            One row per session: ``date``, ``close``, ``period_return`` and ``cumulative_return`` (fractions), and
-            ``drawdown_pct`` (percentage points of the peak).
+            One row per day of the benchmark from the first to the last session: ``date``, ``close``, ``period_return`` and
+            ``cumulative_return`` (fractions), and ``drawdown_pct`` (percentage points of the peak).
 
         Raises
         ------

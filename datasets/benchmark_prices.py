@@ -27,12 +27,12 @@ class BenchmarkPrices:
     symbol : str
         In upper case.
     rows : polars.DataFrame
-        ``date``, ``close`` and ``price`` by session. The price is the adjusted close if every session has one, else the
-        close.
+        ``date``, ``close`` and ``price`` by day of the benchmark. The price is the adjusted close if every day has one, else
+        the close.
     previous_date : datetime.date or None
-        Last day of the benchmark before the first session of the book; None when the market data have no earlier day.
+        Last day of the benchmark before the first of `rows`; None when the market data have no price of it.
     previous : float
-        Price of that day, adjusted or not as in `rows`; NaN when the market data have no earlier day.
+        Price of that day, adjusted or not as in `rows`; NaN when the market data have none.
     """
 
     symbol: str
@@ -42,7 +42,7 @@ class BenchmarkPrices:
 
     @property
     def curve(self) -> pl.DataFrame:
-        """Close, return, compounded return and drawdown by session, starting at the close before the first session."""
+        """Close, return, compounded return and drawdown by day, starting at the close before the first."""
         curve = price_curve(self.rows["price"].to_numpy(), self.previous)
         names = ("period_return", "cumulative_return", "drawdown_pct")
         computed = [pl.Series(name, getattr(curve, name), nan_to_null=True) for name in names]
