@@ -162,6 +162,8 @@ def _ledger_samples(places: Places, series: Matrix, opening: float) -> Sampled:
     mean, deviation = sample_moments(times, series)
     sharpe, excess_sharpe, _ = ratio(mean, deviation) * year**0.5
     equity = np.cumprod((1.0 + returns)[places], axis=1)
+    # No return of the window says what a book in debt earns.
+    equity[times @ (returns < -1.0) > 0] = np.nan
     peak = np.maximum(np.maximum.accumulate(equity, axis=1), 1.0)
     growth = np.where(times @ (returns <= -1.0) > 0, np.nan, equity[:, -1])
     fall = peak - equity

@@ -226,3 +226,13 @@ def test_a_figure_undefined_in_some_samples_has_no_band() -> None:
     band = result.figures["annualised_return"]
     assert isinstance(band, Unavailable)
     assert "equity" in band.text
+
+
+def test_a_book_that_ends_in_debt_has_no_bands_of_its_equity() -> None:
+    equity: Any = np.array([1.0, *np.linspace(1.01, 0.5, 40) + 0.01 * np.sin(np.arange(40)), -0.2])
+    n = equity.size - 1
+    result = ledger_bands(equity[:-1], equity[1:], np.zeros(n), np.full(n, 0.1), generator())
+    for name in ("pnl", "max_drawdown", "max_drawdown_pct", "annualised_return"):
+        assert isinstance(result.figures[name], Unavailable), name
+    for name in ("sharpe", "volatility", "turnover"):
+        assert isinstance(result.figures[name], Band), name
