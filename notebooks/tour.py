@@ -204,7 +204,8 @@ def _(mo):
 def _(metrics, mo, np, plt):
     deciles, panel = metrics["ic_deciles"], metrics["panel"]
     if deciles is None or panel is None:
-        _shown = mo.md("Withheld: " + "; ".join(x["message"] for x in metrics["warnings"]))
+        _reasons = [x["message"] for x in metrics["warnings"] if x.get("block") in {"ic_deciles", "panel"}]
+        _shown = mo.md("Withheld: " + " ".join(_reasons))
     else:
         _shown, (_left, _right) = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
         _buckets = deciles["buckets"]

@@ -53,7 +53,7 @@ def api(demo: Path) -> Iterator[ApiClient]:
 
 
 def run(name: str, folder: Path, **given: Any) -> dict[str, Any]:
-    """Run a notebook in a folder, and return its variables; `given` replace those of a cell."""
+    """Run a notebook in a folder, and return its variables and `outputs`; `given` replace variables of a cell."""
     result = importlib.util.spec_from_file_location(f"notebook_{name}", NOTEBOOKS / f"{name}.py")
     assert result is not None
     assert result.loader is not None
@@ -62,10 +62,10 @@ def run(name: str, folder: Path, **given: Any) -> dict[str, Any]:
     os.chdir(folder)
     try:
         result.loader.exec_module(module)
-        _, defined = module.app.run(defs=given)
+        outputs, defined = module.app.run(defs=given)
     finally:
         os.chdir(before)
-    return dict(defined)
+    return {**defined, "outputs": outputs}
 
 
 @pytest.mark.parametrize("name", ["tour", "compare", "sql"])
@@ -131,6 +131,17 @@ def test_a_tour_of_deciles_with_equal_returns_gives_no_rank_correlation(demo: Pa
     }
     result = run("tour", demo, metrics=metrics, headline=before["headline"])
     assert result["conclusions"]["deciles"].endswith("all deciles have the same mean return.")
+
+
+def test_a_tour_withholds_deciles_with_their_own_reason_only(demo: Path) -> None:
+    before = run("tour", demo)
+    reason = {"block": "ic_deciles", "message": "ic_deciles is null: no week has enough names."}
+    other = {"block": "core", "message": "The run sealed no value of some core statistics."}
+    metrics = {**before["metrics"], "ic_deciles": None, "warnings": [other, reason]}
+    outputs = run("tour", demo, metrics=metrics, headline=before["headline"])["outputs"]
+    text = " ".join(str(getattr(output, "text", "")) for output in outputs)
+    assert f"Withheld: {reason['message']}" in text
+    assert other["message"] not in text
 
 
 def test_a_tour_does_not_call_a_book_neutral_to_prices_that_are_missing(demo: Path) -> None:
