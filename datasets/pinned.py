@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from datasets.catalogue import Catalogue
+from datasets.history import empty_snapshot_ids
 from datasets.layout import is_snapshot_id
 from datasets.pointer import Pointer, make_pointer
 from datasets.publication.pointers import not_published, served
@@ -145,9 +146,11 @@ def _key(current: Pointer, snapshot: str) -> tuple[str, str, str]:
 
 
 def is_kept(pointer: Pointer, snapshot: str) -> bool:
-    """Whether a snapshot is served, or a kept earlier one."""
+    """Whether a snapshot is served, or a kept earlier one; an empty one, which marks a withdrawal, is neither."""
+    if snapshot == pointer.snapshot:
+        return True
     replaced = snapshot in pointer.earlier and snapshot not in pointer.removing
-    return snapshot == pointer.snapshot or (is_snapshot_id(snapshot) and replaced)
+    return is_snapshot_id(snapshot) and replaced and snapshot not in empty_snapshot_ids(pointer)
 
 
 def _require_kept(pointer: Pointer, snapshot: str) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from datasets.history import empty_snapshot_ids
 from datasets.manifest import Manifest
 from datasets.pinned import is_kept
 from datasets.pointer import Pointer
@@ -40,8 +39,7 @@ def _meta(served: Snapshot) -> dict[str, Any]:
 
 def _kept(pointer: Pointer) -> list[str]:
     """Return the ids that `snapshot=` accepts, newest first."""
-    empty = empty_snapshot_ids(pointer)
-    kept = [x for x in {pointer.snapshot, *pointer.earlier} if is_kept(pointer, x) and x not in empty]
+    kept = [x for x in {pointer.snapshot, *pointer.earlier} if is_kept(pointer, x)]
     return sorted(kept, key=lambda snapshot: (_published_at(pointer, snapshot), snapshot), reverse=True)
 
 

@@ -9,6 +9,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from datasets.publication.pointers import served
+from datasets.storage import open_storage
 from pipeline.snapshot_builder import build_seal
 from schemas.metrics.headline import IN_METRICS
 from tests.support.application import running
@@ -167,6 +169,21 @@ def test_a_forbidden_run_is_refused(api: ApiClient) -> None:
         assert api.json(f"/v1/alphas/{ALPHA}/{path}", token, 403)["error"]["code"] == "run_not_allowed"
         missing = api.json(f"/v1/alphas/Test_nowhere/{path}", api.key(), 404)["error"]
         assert missing["code"] == "run_not_found"
+
+
+def test_the_empty_snapshot_of_a_withdrawal_is_neither_listed_nor_read(tmp_path: Path) -> None:
+    build_seal(str(make_seal(tmp_path / "seal", weeks=14)), tmp_path / "root")
+    for command in ("withdraw", "restore"):
+        assert run_pipeline(command, tmp_path / "root", ALPHA).exit_code == 0
+    pointer = served(open_storage(tmp_path / "root"), ALPHA)
+    assert pointer is not None
+    (empty,) = pointer.earlier
+    with running(tmp_path / "root") as api:
+        rows = api.json(f"/v1/alphas/{ALPHA}/snapshots", api.key())["data"]
+        assert [row["snapshot"] for row in rows] == [pointer.snapshot]
+        for path in (f"rebalances?snapshot={empty}", f"snapshots/compare?from_snapshot={empty}"):
+            error = api.json(f"/v1/alphas/{ALPHA}/{path}", api.key(), 404)["error"]
+            assert (error["code"], error["details"]) == ("snapshot_not_found", {"current": pointer.snapshot})
 
 
 def test_snapshots_removed_by_gc_are_not_listed(tmp_path: Path) -> None:
