@@ -98,6 +98,26 @@ def _decided(
     return last.act if fits else ""
 
 
+def served_at(pointer: Pointer, moment: datetime) -> str | None:
+    """Return the snapshot that was served at a moment, by the times that a pointer records. Pure.
+
+    Returns
+    -------
+    str or None
+        The empty snapshot if the alpha was withdrawn then; None if nothing was served, or gc removed its record.
+    """
+    begun = {
+        snapshot: _moment(earlier.published_at)
+        for snapshot, earlier in pointer.earlier.items()
+        if _moment(earlier.published_at) <= moment < _moment(earlier.replaced_at)
+    }
+    first = _moment(pointer.first_published_at)
+    if first <= moment:
+        begun[pointer.snapshot] = first
+    # A snapshot that was served again has one span around those of the snapshots served meanwhile.
+    return max(begun, key=begun.__getitem__, default=None)
+
+
 def empty_snapshot_ids(pointer: Pointer) -> frozenset[str]:
     """Return the ids of the empty snapshots of a withdrawn alpha."""
     if pointer.is_withdrawn or pointer.decisions:

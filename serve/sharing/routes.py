@@ -16,6 +16,7 @@ import orjson
 from litestar import Request, Response, Router, get, post
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
 
+from datasets.history import empty_snapshot_ids, served_at
 from datasets.pinned import is_kept
 from datasets.snapshot import Snapshot
 from schemas.endpoint import Endpoint
@@ -203,20 +204,22 @@ class Sharing:
         return snapshot
 
     async def _snapshot_at(self, served: Snapshot, version: int | None, moment: datetime | None) -> Snapshot:
-        """Return the snapshot of a version, or the one last published before a moment.
+        """Return the snapshot of a version, or the one served at a moment.
 
         Raises
         ------
         ApiError
-            ``snapshot_not_found`` if there is no such snapshot or gc has removed it.
+            ``snapshot_not_found`` if there is no such snapshot, gc has removed it, or the alpha was withdrawn at that moment.
         """
-        if version is None and moment is None:
-            return served
-        known = _versions(served)
+        pointer = served.pointer
         if moment is not None:
-            until = protocol.snapshot_version(moment.isoformat())
-            version = max((number for number in known if number <= until), default=None)
-        snapshot = None if version is None else known.get(version)
+            snapshot = served_at(pointer, moment)
+            if snapshot in empty_snapshot_ids(pointer):
+                raise ApiError("snapshot_not_found", "The alpha was withdrawn at this time.")
+        elif version is not None:
+            snapshot = _versions(served).get(version)
+        else:
+            return served
         missing = ApiError("snapshot_not_found", "This version was never published, or gc removed it.")
         if snapshot is None:
             raise missing

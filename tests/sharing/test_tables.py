@@ -12,11 +12,15 @@ from urllib.parse import urlsplit
 import polars as pl
 import pytest
 
+from datasets.layout import pointer_path
+from datasets.pointer import Pointer
 from pipeline.snapshot_builder import build_seal
+from serve.sharing.protocol import snapshot_version
 from tests.sharing.protocol_requests import files, lines, operation, send
-from tests.support import contract_app
+from tests.support import contract_app, published
 from tests.support.application import running
 from tests.support.contract_app import FULL, HIDDEN, PLAIN, ContractApp
+from tests.support.pipeline_command import run_pipeline
 from tests.support.seals import make_seal
 from tests.support.waiting import eventually
 
@@ -168,6 +172,40 @@ def test_a_version_names_the_same_rows_while_kept(tmp_path: Path) -> None:
         for absent in ({"version": number - 1}, {"timestamp": "2001-01-01T00:00:00Z"}):
             answer = operation(api, "query", share=FULL, table="portfolio", body=absent)
             assert (answer.status_code, answer.json()["errorCode"]) == (404, "SNAPSHOT_NOT_FOUND")
+
+
+def test_a_timestamp_reads_what_was_served_then(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    week = {"rebalances": published.rebalances()}
+    days = ("2026-01-05T07:30:00Z", "2026-01-06T07:30:00Z")
+    _, second = (published.publish(root, week, alpha_id=FULL, sealed_at=day).snapshot for day in days)
+    for command in ("rollback", "withdraw", "restore"):
+        assert run_pipeline(command, root, FULL).exit_code == 0
+    pointer = Pointer.decode((root / pointer_path(FULL)).read_bytes(), "the pointer")
+    rolled_back = pointer.earlier[second]
+    (withdrawn,) = (x for snapshot, x in pointer.earlier.items() if snapshot != second)
+    with running(root) as client:
+        api = ContractApp(client, contract_app.Keys({"reader": client.key()}), root)
+
+        def version_at(timestamp: str) -> int:
+            body = {"timestamp": timestamp}
+            answer = operation(api, "query", share=FULL, table="rebalances", body=body)
+            assert len(files(answer)) == 1
+            return int(answer.headers["delta-table-version"])
+
+        served = snapshot_version(pointer.first_published_at)
+        assert version_at(pointer.first_published_at) == served
+        assert version_at(rolled_back.published_at) == snapshot_version(rolled_back.published_at)
+        for again in (rolled_back.replaced_at, withdrawn.replaced_at, "9999-12-31T23:59:59Z"):
+            assert version_at(again) == served
+        for at in (withdrawn.published_at, "2001-01-01T00:00:00Z"):
+            body = {"timestamp": at}
+            answer = operation(api, "query", share=FULL, table="rebalances", body=body)
+            assert (answer.status_code, answer.json()["errorCode"]) == (404, "SNAPSHOT_NOT_FOUND")
+            assert ("withdrawn" in answer.json()["message"]) is (at == withdrawn.published_at)
+        path = f"/shares/{FULL}/schemas/run/tables/rebalances/version?startingTimestamp="
+        assert send(api, path + withdrawn.published_at).status_code == 400, "no version began since"
 
 
 def test_damage_found_by_a_client_degrades_the_health(tmp_path: Path) -> None:
