@@ -53,8 +53,10 @@ from serve.pages.books import visible_books
 from serve.pages.query import PageResult
 from serve.state import ServerState
 
-_LISTS: Final = frozenset({"catalog.alphas.list", "research.screen"})
-"""Endpoints whose pages are determined by the catalogue, not by a snapshot."""
+_LISTS: Final = frozenset(
+    {"catalog.alphas.list", "research.screen", "research.luck.catalogue", "admin.alphas.list"}
+)
+"""Endpoints about all alphas, which cannot be answered before the catalogue was read."""
 _MAX_REQUESTS: Final = 4096
 """Maximum number of requests whose parsed parameters are cached: the same page is often requested again."""
 _MAX_REQUEST_BYTES: Final = 512

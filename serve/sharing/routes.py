@@ -103,10 +103,12 @@ class Sharing:
 
     async def shares(self, request: Request[Any, Any, Any]) -> Response[bytes]:
         """List the alphas that the key may list and read."""
-        caller = await self._caller(LIST)
+        caller, pointers = await self._caller(LIST), self._service.snapshots.pointers()
+        if not pointers:
+            self._service.snapshots.require_known()
         names = sorted(
             x.alpha_id
-            for x in self._service.snapshots.pointers()
+            for x in pointers
             if caller.may_read_alpha(x.alpha_id) and caller.may_read_run(x.alpha_id)
         )
         return _list(request, names, lambda name: {"name": name})

@@ -5,6 +5,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support import published
 from tests.support.application import running
 from tests.support.client import ApiClient
@@ -117,6 +119,16 @@ def test_an_unavailable_root_is_degraded_and_alphas_stay_listed(tmp_path: Path) 
         (tmp_path / "away").rename(root)
         eventually_is(lambda: health(api), "ok")
         assert api.get(f"{RUN}/scores?offset=1", token).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/alphas", "/v1/screen", "/v1/luck", "/v1/admin/alphas", "/delta-sharing/shares"]
+)
+def test_a_node_that_has_not_read_the_catalogue_lists_nothing(tmp_path: Path, path: str) -> None:
+    with running(tmp_path / "away" / "root", counts=tmp_path / "counts", store=str(tmp_path / "keys")) as api:
+        result = api.get(path, api.key(admin=True))
+    assert result.status_code == 503, result.text
+    assert "upstream_unavailable" in result.text.lower()
 
 
 def test_a_broken_pointer_is_degraded_and_leaves_the_served_snapshot(tmp_path: Path) -> None:
