@@ -664,6 +664,28 @@ def test_decimals_are_aligned_and_columns_sort(visit: Visit) -> None:
     assert names.all_inner_texts() == sorted(names.all_inner_texts(), reverse=True)
 
 
+def test_the_sides_of_a_week_follow_the_weights_whatever_the_sign_of_the_scores(visit: Visit) -> None:
+    index = visit.site.send(f"alphas/{FULL}/rebalances?limit=5000")["data"]
+    week = [row["date"] for row in index if row["week_status"] == "traded"][-1]
+    answer = visit.site.send(f"alphas/{FULL}/rebalances/{week}?sort=weight&min_abs_weight=0.000000001")
+    for row in answer["data"]:
+        row["direction"] = 1
+
+    def with_positive_scores(route: Route) -> None:
+        rows = [] if "direction=short" in route.request.url else answer["data"]
+        page = {**answer["pagination"], "returned": len(rows), "total": len(rows)}
+        route.fulfill(json={**answer, "data": rows, "pagination": page})
+
+    visit.page.route(f"**/rebalances/{week}?*", with_positive_scores)
+    page = visit.open(f"/alphas/{FULL}")
+    for side, sign in (("long", 1), ("short", -1)):
+        page.locator(f"#week [data-value={side}]").click()
+        visit.settle()
+        names = page.locator("#week tbody td:nth-child(1)").all_inner_texts()
+        held = [x["symbol"] for x in answer["data"] if x["long_short_target_weight"] * sign > 0]
+        assert names == held != []
+
+
 def test_an_unavailable_service_is_reported_once_and_retried_on_request(visit: Visit) -> None:
     visit.refusals = (503,)
     away = {"error": {"code": "not_ready", "message": "The service is starting.", "request_id": "r1"}}

@@ -9,13 +9,9 @@ import { panel } from "./panel.js";
 const NAME_WINDOWS = [["31", "month"], ["92", "quarter"], ["366", "year"], ["all", "window"]];
 const PAGES_OF_NAMES = 12;
 const SIDES = [["held", "Held"], ["long", "Long"], ["short", "Short"], ["all", "All scored"]];
-const HELD = "0.000000001";
-const FILTERS = {
-  held: { min_abs_weight: HELD },
-  long: { min_abs_weight: HELD, direction: "long" },
-  short: { min_abs_weight: HELD, direction: "short" },
-  all: {},
-};
+const HELD = { min_abs_weight: "0.000000001" };
+/** Sign of the target weights of a side; `direction` of the interface is that of the score, which may differ. */
+const SIGNS = { long: 1, short: -1 };
 
 export function book({ path, id, state, pick, fold, curve, some }) {
   const names = panel("Best and worst names", {
@@ -51,7 +47,8 @@ export function book({ path, id, state, pick, fold, curve, some }) {
       const { date } = index[at];
       const side = state.book.endsWith("long_only") ? "long_only" : "long_short";
       const column = `${side}_target_weight`;
-      const { rows, meta } = await all(`${path}/rebalances/${date}`, { book: side, sort: state.side === "all" ? "score" : "weight", ...FILTERS[state.side] });
+      const { rows: listed, meta } = await all(`${path}/rebalances/${date}`, { book: side, ...(state.side === "all" ? { sort: "score" } : { sort: "weight", ...HELD }) });
+      const rows = listed.filter((row) => SIGNS[state.side] === undefined || Math.sign(row[column]) === SIGNS[state.side]);
       const to = (step) => pick({ week: index[at + step].date }, "week");
       const steps = el("div", { class: "steps" },
         el("button", { type: "button", class: "quiet", disabled: at === 0, "aria-label": "The week before", onclick: () => to(-1) }, "‹"),
