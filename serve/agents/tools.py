@@ -9,6 +9,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
 from schemas.metrics.headline import HEADLINE
+from schemas.parameters import MAX_PAGE
 from serve.agents.answer import find_units, fit
 from serve.agents.inner_calls import Call
 
@@ -154,7 +155,7 @@ class Tools:
         return await self._answer(
             {
                 "ledger": Call("portfolio.ledger", {"alpha": alpha}, day),
-                "positions": Call("portfolio.positions", {"alpha": alpha}, {**day, "limit": 200}),
+                "positions": Call("portfolio.positions", {"alpha": alpha}, {**day, "limit": MAX_PAGE}),
             }
         )
 

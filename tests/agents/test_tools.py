@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import polars as pl
 import pytest
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from pipeline.snapshot_builder import build_seal
 from serve.agents.answer import MAX_BYTES
-from tests.support import application, contract_app, plain_http
+from tests.support import application, contract_app, plain_http, published
+from tests.support.client import ApiClient
 from tests.support.contract_app import FULL, HIDDEN, PLAIN
 from tests.support.seals import make_seal
 from tests.support.server import served, token_for
@@ -62,6 +64,16 @@ def call(running: tuple[str, str], tool: str, **arguments: Any) -> dict[str, Any
     assert not result.is_error, text
     assert len(text.encode()) <= MAX_BYTES
     actual: dict[str, Any] = json.loads(text)
+    return actual
+
+
+def call_within(api: ApiClient, key: str, tool: str, **arguments: str) -> dict[str, Any]:
+    """Call a tool of an application in this process and return its answer."""
+    headers = {"authorization": f"Bearer {key}", "accept": "application/json, text/event-stream"}
+    params = {"name": tool, "arguments": arguments}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    answer = api.wait(api.client.post("/mcp", headers=headers, json=message))
+    actual: dict[str, Any] = json.loads(answer.json()["result"]["content"][0]["text"])
     return actual
 
 
@@ -127,15 +139,7 @@ def test_explain_week_shows_the_extremes_of_a_cross_section_of_several_pages(tmp
         rows = api.json(f"/v1/alphas/{alpha}/rebalances/{week}?limit=5000", key)["data"]
         assert len(rows) > 100, "more than a page has by default"
         scores = [row["score"] for row in rows if row["score"] is not None]
-        arguments = {"name": "explain_week", "arguments": {"alpha": alpha, "date": week}}
-        answer = api.wait(
-            api.client.post(
-                "/mcp",
-                headers={"authorization": f"Bearer {key}", "accept": "application/json, text/event-stream"},
-                json={"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": arguments},
-            )
-        )
-    result = json.loads(answer.json()["result"]["content"][0]["text"])
+        result = call_within(api, key, "explain_week", alpha=alpha, date=week)
     assert result["week"]["data"][0]["date"] == week
     for part, extremes in (("highest", scores), ("lowest", scores[::-1])):
         shown = [row["score"] for row in result[part]["data"]]
@@ -149,6 +153,21 @@ def test_positions_shows_a_days_holdings_and_ledger(running: tuple[str, str]) ->
     assert result["ledger"]["data"][0]["date"] == "2022-01-14"
     assert result["positions"]["total"] == len(result["positions"]["data"]) > 0
     assert result["positions"]["units"]["weight"] == "ratio"
+
+
+def test_positions_cut_to_the_answer_are_counted_in_full(tmp_path: Path) -> None:
+    day, names = published.SESSIONS[0], [f"N{number:03d}" for number in range(250)]
+    row = published.positions("long_short").filter(pl.col("date") == day).head(1)
+    rows = pl.concat([row.with_columns(symbol=pl.lit(name)) for name in names])
+    kinds = {"portfolio": {"long_short": published.ledger("long_short")}, "positions": {"long_short": rows}}
+    published.publish(tmp_path, kinds)
+    with application.running(tmp_path, agents=True) as api:
+        key = api.key()
+        result = call_within(api, key, "positions", alpha=published.ALPHA, date=day.isoformat())
+        shown = result["cut"]["positions.data"]
+        assert (shown["of"], shown["shown"]) == (len(names), len(result["positions"]["data"]))
+        everything = api.json(result["positions"]["call"].removeprefix("GET "), key)["data"]
+    assert [held["symbol"] for held in everything] == names
 
 
 def test_performance_shows_the_equity_of_a_window(running: tuple[str, str]) -> None:
