@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from datasets.storage import open_storage, require_supported
+from datasets.operator_files import find_files
+from datasets.storage import Signature, open_storage, require_supported
 from pipeline.archive.exclusions import exclusions
 from pipeline.folder import require_folder
 from pipeline.notices.market_file import require_prices
 from pipeline.seal.signature import read_keys
-from schemas.errors import SettingsError
+from schemas.errors import AlphaResultsError, SettingsError
 
 Address: TypeAlias = "str | os.PathLike[str]"
 """A folder, or the URL of a supported store."""
@@ -95,3 +96,24 @@ class Batch:
             "exclude": exclusions(self.exclude),
             "single_writer": self.single_writer,
         }
+
+    def operator_files(self) -> tuple[tuple[tuple[str, Signature, bool], ...], ...]:
+        """Return name, signature and readability of the files of keys and of market prices; empty for files that cannot be listed.
+
+        The value changes when an operator corrects a file that builds could not use.
+        """
+        addresses = (self.build_options["seal_keys"], self.build_options["prices"])
+        return tuple(_files_at(address) for address in addresses if address is not None)
+
+
+def _files_at(address: str) -> tuple[tuple[str, Signature, bool], ...]:
+    try:
+        storage = open_storage(address)
+        files = find_files(storage)
+    except (AlphaResultsError, OSError):
+        return ()
+    # A changed permission leaves the signature as it is.
+    return tuple(
+        (name, signature, storage.folder is None or os.access(storage.full(name), os.R_OK))
+        for name, signature in files.items()
+    )

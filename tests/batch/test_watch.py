@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import signal
 import subprocess
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
+
+import polars as pl
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import datasets
 from datasets.layout import CATALOG
+from pipeline.seal.signature import signed_envelope
 from tests.support.seals import rewrite
 from tests.support.waiting import eventually
 
@@ -90,3 +97,41 @@ def test_no_earlier_seal_is_built_in_place_of_one_whose_pointer_is_damaged(
     watch.send_signal(signal.SIGTERM)
     watch.communicate(timeout=60)
     assert (Path(later["seal"]).name, later["outcome"]) == ("Test_b", "built")
+
+
+@pytest.mark.parametrize("option", ["--seal-keys", "--prices"])
+def test_a_seal_waits_for_the_correction_of_the_keys_or_prices_that_could_not_be_used(
+    tmp_path: Path, seal: Seal, program: Program, option: str
+) -> None:
+    key, file, good = Ed25519PrivateKey.generate(), tmp_path / "file", tmp_path / "good"
+    public = base64.b64encode(key.public_key().public_bytes_raw()).decode()
+    good.write_text(json.dumps({"desk": [public]}))
+    if option == "--prices":
+        pl.DataFrame({"date": [date(2026, 1, 2)], "symbol": ["AAA"], "close": [1.0]}).write_parquet(good)
+
+    def signed(alpha: str) -> None:
+        made = seal(alpha)
+        (made / "seal.dsse.json").write_bytes(signed_envelope((made / "seal.json").read_bytes(), key))
+
+    def place(content: bytes) -> None:
+        (tmp_path / "draft").write_bytes(content)
+        (tmp_path / "draft").replace(file)
+
+    place(good.read_bytes())
+    signed("Test_a")
+    watch = program(
+        "--from", str(tmp_path / "seals"), "--watch", "--interval", "0.2", "--json", option, str(file)
+    )
+    assert watch.stdout is not None
+    assert json.loads(watch.stdout.readline())["outcome"] == "built"
+    place(b"neither keys nor prices")
+    signed("Test_b")
+    failed = json.loads(watch.stdout.readline())
+    assert (failed["outcome"], failed["error"]) == ("failed", "SettingsError")
+    assert str(file) in failed["message"]
+    place(good.read_bytes())
+    later = json.loads(watch.stdout.readline())
+    watch.send_signal(signal.SIGTERM)
+    watch.communicate(timeout=60)
+    assert (Path(later["seal"]).name, later["outcome"]) == ("Test_b", "built")
+    assert _served(tmp_path / "root") == {"Test_a", "Test_b"}
