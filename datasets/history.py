@@ -36,6 +36,8 @@ class Change:
         Snapshot served after the change; None after a withdrawal.
     previous
         Snapshot served before the change; None if there was none, or if it is no longer recorded.
+    by_operator
+        Whether a command of an operator made the change (rollback, withdrawal, restoration), and not a build.
     """
 
     at: datetime
@@ -43,6 +45,7 @@ class Change:
     alpha_id: str
     snapshot: str | None
     previous: str | None
+    by_operator: bool = False
 
 
 def recorded_changes(pointer: Pointer) -> tuple[Change, ...]:
@@ -69,7 +72,8 @@ def recorded_changes(pointer: Pointer) -> tuple[Change, ...]:
         shown = None if snapshot in empty or decided == "withdraw" else snapshot
         before = None if previous in empty or decided == "restore" else previous
         kind = _kind(pointer, shown, before, decided, known=place > 0)
-        changes.append(Change(at, kind, pointer.alpha_id, shown, before))
+        by_operator = decided != "" or kind in {ROLLED_BACK, WITHDRAWN}
+        changes.append(Change(at, kind, pointer.alpha_id, shown, before, by_operator))
     return tuple(changes)
 
 

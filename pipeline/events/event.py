@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from datasets.history import WITHDRAWN, recorded_changes
+from datasets.history import recorded_changes
 from datasets.pointer import Pointer
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ class Event:
         The snapshot served after the event, and the one served before it; None if none was.
     seal
         Digest of the seal; for a refusal, the digest of its ``seal.json``.
+    by_operator
+        Whether a command of an operator made the change, and not a build.
     violations
         The broken rules of a refusal, each with ``rule`` and ``message``.
     """
@@ -54,6 +56,7 @@ class Event:
     snapshot: str | None = None
     previous: str | None = None
     seal: str | None = None
+    by_operator: bool = False
     violations: Sequence[Mapping[str, Any]] = field(default=(), compare=False)
 
     @property
@@ -86,6 +89,7 @@ def derive(pointers: Iterable[Pointer], refusals: Mapping[str, Refusal]) -> list
             snapshot=change.snapshot,
             previous=change.previous,
             seal=pointer.seal_digest if change.snapshot == pointer.snapshot else None,
+            by_operator=change.by_operator,
         )
         for pointer in pointers
         for change in recorded_changes(pointer)
@@ -132,7 +136,7 @@ def lineage_event(event: Event, root: str, checks: Sequence[Mapping[str, Any]] =
     checks
         Rule outcomes from the manifest of the snapshot; unchecked rules are left out.
     """
-    if event.change == WITHDRAWN or event.seal is None:
+    if event.by_operator or event.seal is None:
         return None
     failed = event.change == REFUSED
     if failed:

@@ -173,6 +173,25 @@ def test_a_build_that_was_replaced_before_the_run_is_sent_with_its_seal(
     assert [event["data"]["seal_digest"] for event in receiver.bodies] == seals
 
 
+def test_decisions_of_operators_are_no_runs_of_the_build_job(
+    notify: Notify, receiver: Receiver, history: History
+) -> None:
+    assert notify("--lineage", receiver.url).exit_code == 0
+    for command in ("rollback", "withdraw", "restore"):
+        assert history.run(command, ALPHA).exit_code == 0
+    assert notify("--lineage", receiver.url).exit_code == 0
+    assert receiver.got == []
+    other = ("--state", f"{history.root}.webhook")
+    assert notify("--webhook", receiver.url, *other, "--from-start").exit_code == 0
+    kinds = [event["type"].rpartition(".")[2] for event in receiver.bodies]
+    assert kinds[len(history.snapshots) :] == ["rolled_back", "withdrawn", "published"]
+    receiver.got.clear()
+    assert history.run("build", str(history.seals[-1]), "--force").exit_code == 0
+    assert notify("--lineage", receiver.url).exit_code == 0
+    (run,) = receiver.bodies
+    assert run["outputs"][0]["facets"]["version"]["datasetVersion"] == history.snapshots[-1]
+
+
 def test_an_events_signature_can_be_verified(
     notify: Notify, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
