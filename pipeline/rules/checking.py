@@ -189,8 +189,9 @@ def judge(
 def _applicable_tables(state: CheckState, rule: Rule[Any]) -> Iterator[str]:
     """Yield the tables of a rule; record the columns that it cannot check."""
     for kind in (*TABLE_KINDS, METRICS.name):
-        if kind in state.unusable:
-            state.skip(rule, f"{kind} {state.unusable[kind]}")
+        sealed = "metrics" if kind == METRICS.name else kind
+        if sealed in state.unusable:
+            state.skip(rule, f"{sealed} {state.unusable[sealed]}")
         if kind not in state.frames:
             continue
         absent = {column: id_ for column, id_ in state.void.get(kind, {}).items() if id_ == "table.columns"}

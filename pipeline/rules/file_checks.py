@@ -44,6 +44,11 @@ _READERS: Final = 8
 """Threads that read and hash: hashing releases the GIL, and object stores have high latency."""
 _SEQUENTIAL_BYTES: Final = 4 * 2**20
 """Total bytes up to which the files of a local folder are read sequentially."""
+_DOCUMENT_RULES: Final[dict[str, tuple[Rule[Any], ...]]] = {
+    "metrics": (metrics_record,),
+    "description": (description_object, description_shape, description_extra, *DESCRIPTION_CROSS_CHECKS),
+}
+"""Kind -> rules on its document."""
 
 
 @dataclass(slots=True)
@@ -104,6 +109,12 @@ class CheckState:
         """Record that a rule was not checked, and why."""
         self.not_checked.append(NotChecked(rule.id, reason))
 
+    def leave_out(self, kind: str, broken: str) -> None:
+        """Record that a kind is not read because its file broke a rule, and that the rules on its document are not checked."""
+        self.unusable[kind] = f"failed {broken}"
+        for rule in _DOCUMENT_RULES.get(kind, ()):
+            self.skip(rule, f"{kind} failed {broken}")
+
 
 def check_files(
     seal: Seal, on_step: Callable[[str], None], keys: TeamKeys | None, *, in_parts: bool = False
@@ -129,7 +140,7 @@ def _read_files(state: CheckState) -> None:
     safe = []
     for kind in seal.kinds:
         if state.record(seal_path(kind, seal.path_faults(kind))):
-            state.unusable[kind] = "failed seal.path"
+            state.leave_out(kind, "seal.path")
         else:
             safe.append(kind)
     few = seal.local and sum(seal.kinds[kind].bytes or 0 for kind in safe) <= _SEQUENTIAL_BYTES
@@ -149,7 +160,7 @@ def _read_files(state: CheckState) -> None:
                 too_large = state.record(seal_size(kind, facts))
                 if not too_large:
                     state.record(seal_digest(kind, facts))
-                state.unusable[kind] = f"failed {'seal.size' if too_large else 'seal.digest'}"
+                state.leave_out(kind, "seal.size" if too_large else "seal.digest")
             if kind not in KINDS:
                 seal.drop(kind)
 

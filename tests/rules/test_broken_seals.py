@@ -138,6 +138,32 @@ def test_rules_unchecked_because_of_a_bad_file_are_reported(seal: Path) -> None:
     assert "positions.notional" not in skipped
 
 
+@pytest.mark.parametrize("broken", ["seal.path", "seal.size", "seal.digest"])
+@pytest.mark.parametrize(
+    ("kind", "unchecked"),
+    [
+        ("metrics", {"metrics.record", "table.finite", "table.vocabulary"}),
+        (
+            "description",
+            {f"description.{part}" for part in ("object", "shape", "extra", "seed", "history")},
+        ),
+    ],
+)
+def test_rules_unchecked_because_of_a_bad_document_are_reported(
+    seal: Path, kind: str, unchecked: set[str], broken: str
+) -> None:
+    changes: dict[str, dict[str, Any]] = {
+        "seal.path": {"path": f"../{kind}.json"},
+        "seal.size": {"bytes": 2**40},
+        "seal.digest": {"sha256": "0" * 64},
+    }
+    entry(kind, **changes[broken])(seal)
+    report = outcome(seal)[1]
+    assert [violation["rule"] for violation in report["violations"]] == [broken]
+    reason = f"{kind} failed {broken}"
+    assert unchecked <= {entry["rule"] for entry in report["not_checked"] if entry["reason"] == reason}
+
+
 @pytest.mark.parametrize(
     ("absent", "unchecked"),
     [
