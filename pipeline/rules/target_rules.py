@@ -12,7 +12,7 @@ from pipeline.reconciliation.fills import FILLS
 from pipeline.reconciliation.gaps import Gaps, gaps_on, joined
 from pipeline.reconciliation.grid import Cells, Codes, Flags, Floats, reduced_by_session, totals
 from pipeline.reconciliation.tables import SESSION, Tables
-from pipeline.rule import Finding, rule
+from pipeline.rule import Coverage, Finding, rule
 from pipeline.rules.findings import joined_findings, pick_examples
 from schemas.objects.seal import BINDING
 from schemas.plurals import counted
@@ -52,10 +52,14 @@ _FILL_COLUMNS: Final = ("book", "timestamp", "decision_at", "symbol", "phase", "
     uses={"decisions": tuple(_WEIGHT_COLUMN.values())},
     unique=("decisions", "positions", "portfolio", "rebalances"),
 )
-def decisions_target(tables: Tables) -> Finding | None:
+def decisions_target(tables: Tables) -> Finding | Coverage | None:
     """Report names whose holdings do not follow their target weights."""
+    if tables.declared.targets != BINDING:
+        return Coverage(
+            0, tables["decisions"].height, 0, reason="the seal declares reconciliation.targets advisory"
+        )
     weeks = _rebalances(tables)
-    if tables.declared.targets != BINDING or not weeks.height:
+    if not weeks.height:
         return None
     target_grid = _TargetGrid(tables)
     by_fault: dict[str, list[Gaps]] = {}

@@ -233,6 +233,22 @@ def test_trials_of_a_run_without_their_book_are_not_checked(tmp_path: Path, cut:
     assert own["outcome"] == "not_checked"
 
 
+@pytest.mark.parametrize("rows", [0, 300])
+def test_advisory_targets_are_not_checked(tmp_path: Path, cut: Cut, rows: int) -> None:
+    made = make_seal(tmp_path, weeks=14, raw=False)
+    rewrite(made, "seal", lambda seal: seal | {"reconciliation": {"targets": "advisory"}})
+    cut(rows)
+    report = reported(made)
+    reason = "the seal declares reconciliation.targets advisory"
+    assert report["not_checked"] == [{"rule": "decisions.target", "reason": reason}]
+    decisions = pl.read_parquet(made / "decisions.parquet").height
+    assert report["coverage"]["decisions.target"] == {"checked": 0, "of": decisions}
+    build_seal(str(made), tmp_path / "root")
+    (manifest,) = (tmp_path / "root").rglob("manifest.json")
+    (own,) = (x for x in orjson.loads(manifest.read_bytes())["checks"] if x["rule"] == "decisions.target")
+    assert (own["outcome"], own["reason"]) == ("not_checked", reason)
+
+
 @pytest.mark.usefixtures("no_complete_decoding")
 def test_a_warning_does_not_load_a_large_table_into_memory(tmp_path: Path, cut: Cut) -> None:
     made = make_seal(tmp_path, weeks=14, ranks=True)
