@@ -48,7 +48,7 @@ def trials_own(tables: Tables) -> Finding | Coverage | None:
     ledger = tables["portfolio"].filter(pl.col("book") == _BOOK)
     rows = tables["trials"]
     if not rows.height:
-        return None
+        return Coverage(0, 0, 0, reason="trials has no rows")
     if not ledger.height:
         return Coverage(0, rows.height, 0, reason=f"the run sealed no ledger of {_BOOK}")
     own = ledger.select(

@@ -239,6 +239,13 @@ def test_tables_without_rows_are_accepted(seal: Path) -> None:
     assert set(report["rows"].values()) == {0}
 
 
+def test_a_run_without_rows_of_trials_is_not_said_to_be_among_them(seal: Path) -> None:
+    rewrite(seal, "trials", lambda frame: frame.clear())
+    report = outcome(seal)[1]
+    assert not report["refused"]
+    assert report["not_checked"] == [{"rule": "trials.own", "reason": "trials has no rows"}]
+
+
 def test_the_order_of_the_rows_changes_nothing(seal: Path) -> None:
     rewrite(seal, "positions", put("weight", 17.0, 3))
     rewrite(seal, "pnl", put("market_pnl", 1.0, 2))
