@@ -11,7 +11,7 @@ import msgspec
 from schemas.objects.seal import BINDING
 
 ROUNDING: Final = 1e-6
-"""Default limit of the rounding adjustment of a session, as a fraction of its starting equity."""
+"""Default limit of the rounding adjustment of a session, as a fraction of equity (``portfolio.rounding``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class DeclaredDifferences:
     targets
         ``advisory`` when the books need not follow the target weights; else ``binding``.
     rounding
-        Limit of the rounding adjustment of a session, as a fraction of its starting equity.
+        Limit of the rounding adjustment of a session, as a fraction of equity (``portfolio.rounding``).
     """
 
     outside_ledger: tuple[str, ...] = ()

@@ -83,7 +83,7 @@ _RECONCILIATION: Final = record(
     number(
         "rounding",
         Unit.NONE,
-        "Largest rounding adjustment of a session, as a fraction of its starting equity.",
+        "Largest rounding adjustment of a session, as a fraction of starting_equity, or of equity_basis where that is larger.",
         minimum=0,
         maximum=MOST_ROUNDING,
         expected=f"a number from 0 to {MOST_ROUNDING}",
