@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -56,6 +57,26 @@ def test_a_finished_file_is_moved_to_its_place(storage: Storage, tmp_path: Path)
     storage.put("deep/er/table.parquet", draft)
     assert storage.read("deep/er/table.parquet") == b"table"
     assert not draft.exists()
+
+
+@pytest.mark.parametrize("finished", [True, False], ids=["a finished file", "bytes"])
+def test_a_written_file_is_not_lost_when_the_power_is_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, finished: bool
+) -> None:
+    """A file is durable once it, the folder with its entry, and the folder with the entry of each new folder are flushed."""
+    root, draft = tmp_path / "root", tmp_path / "draft"
+    draft.write_bytes(b"table")
+    target = root / "deep" / "er" / "table"
+    flushed: dict[str, bool] = {}
+
+    def record(descriptor: int) -> None:
+        flushed[str(Path(f"/proc/self/fd/{descriptor}").readlink())] = target.exists()
+
+    monkeypatch.setattr(os, "fsync", record)
+    open_storage(root).put("deep/er/table", draft if finished else b"table")
+    durable = {path for path, placed in flushed.items() if placed}
+    assert {str(path) for path in (root / "deep" / "er", root / "deep", root)} <= durable
+    assert next(iter(flushed.values())) is False, "the bytes are flushed before they get their name"
 
 
 @pytest.mark.parametrize("path", ["../x", "a/../../x", "/etc/passwd"])

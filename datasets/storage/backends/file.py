@@ -9,6 +9,7 @@ import os
 import uuid
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import takewhile
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import Any, Final
@@ -173,7 +174,6 @@ class LocalStorage(Storage):
                 _place(draft, target)
             finally:
                 draft.unlink(missing_ok=True)
-            _flush(target.parent)
 
     def put_if(self, relative: str, data: bytes, tag: str | None) -> bool:
         """Compare and write while holding the file's lock."""
@@ -250,13 +250,19 @@ def _files_below(base: str, closed: list[str] | None = None) -> Iterator[str]:
 
 
 def _place(draft: Path, target: Path) -> None:
+    """Rename a draft into place, flushed with its entry and with every folder that is made for it."""
     _flush(draft)
+    made = list(takewhile(lambda folder: not folder.exists(), target.parents))
     target.parent.mkdir(parents=True, exist_ok=True)
     draft.replace(target)
+    for folder in (target.parent, *(folder.parent for folder in made)):
+        # gc may have removed the snapshot meanwhile, which its publication notices.
+        with contextlib.suppress(FileNotFoundError):
+            _flush(folder)
 
 
 def _flush(path: Path) -> None:
-    """Flush a file or a folder to disk, so that after a power cut no renamed file lacks its bytes."""
+    """Flush a file or the entries of a folder to disk, so that after a power cut no renamed file lacks its bytes or its name."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
