@@ -21,6 +21,10 @@ _LOST: Final = {
     errno.ENOTCONN: "its file system is no longer connected; mount it again",
     errno.ETIMEDOUT: "its file system does not answer",
 }
+_NO_LOCKS: Final = (
+    "its file system gives no locks (flock), without which two processes could write there at once; start the lock service of "
+    "the network file system, or choose a folder on a local disk"
+)
 _FULL: Final = {
     errno.ENOSPC: "no space is left on its disk; free some",
     errno.EDQUOT: "the quota of its disk is used up; free some space",
@@ -28,6 +32,9 @@ _FULL: Final = {
     errno.EROFS: "its file system is mounted read-only; mount it for writing",
     errno.EACCES: "this user may not write there; permit it",
     errno.EPERM: "this user may not write there; permit it",
+    errno.ENOLCK: _NO_LOCKS,
+    errno.ENOSYS: _NO_LOCKS,
+    errno.EOPNOTSUPP: _NO_LOCKS,
 }
 _CLOSED: Final = {
     errno.EACCES: "this user may not read it; permit it",
@@ -41,7 +48,7 @@ _PART_BYTES: Final = 1 << 24
 
 @contextlib.contextmanager
 def writing(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Convert errors of a full, read-only or failing disk while writing, and name the file.
+    """Convert errors of a full, read-only or failing disk, or of one without locks, while writing, and name the file.
 
     Raises
     ------

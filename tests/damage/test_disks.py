@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -323,6 +325,28 @@ def test_a_lost_disk_is_reported_with_the_recovery(number: int, said: str) -> No
             raise OSError(number, os.strerror(number))
         with pytest.raises(FileNotFoundError), guard("/mnt/a/b"):
             raise FileNotFoundError(errno.ENOENT, "no such file")
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_root_without_locks_is_reported_and_unchanged(
+    built: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """A network file system whose lock service does not run refuses every lock."""
+    history = replace(built, root=tmp_path / "root")
+    shutil.copytree(built.root, history.root)
+
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    said = f"^(error: )?{history.root}/.staging.* cannot be written: its file system gives no locks .flock.*lock service"
+    for command in (["rollback", ALPHA], ["withdraw", ALPHA], ["gc"]):
+        result = history.run(*command)
+        assert (result.exit_code, bool(re.search(said, result.output))) == (5, True), result.output
+    with pytest.raises(StorageUnavailable, match=said):
+        build_seal(str(history.seals[-1]), history.root, force=True)
+    assert history.pointer.snapshot == history.snapshots[-1]
+    assert history.there() >= set(history.snapshots)
 
 
 def test_a_held_lock_is_not_waited_for_with_wait_false(tmp_path: Path) -> None:

@@ -177,17 +177,19 @@ class LocalStorage(Storage):
 
     def put_if(self, relative: str, data: bytes, tag: str | None) -> bool:
         """Compare and write while holding the file's lock."""
-        with locked(self._lock_file(relative.replace("/", "."))):
+        with self._locked(relative.replace("/", ".")):
             if self.read_version(relative).tag != tag:
                 return False
             self.put(relative, data)
             return True
 
-    def _lock_file(self, name: str) -> Path:
+    @contextlib.contextmanager
+    def _locked(self, name: str, *, wait: bool = True) -> Iterator[None]:
         path = self._path(STAGING) / f"{name}.lock"
-        with writing(path):
-            os.close(os.open(self._staged(path.name), os.O_CREAT | os.O_RDWR, 0o666))
-        return path
+        with contextlib.ExitStack() as stack:
+            with writing(path):
+                stack.enter_context(locked(self._staged(path.name), wait=wait))
+            yield
 
     def _staged(self, name: str) -> Path:
         folder = self._path(STAGING)
@@ -203,10 +205,9 @@ class LocalStorage(Storage):
     @contextlib.contextmanager
     def lock(self, name: str, holder: str) -> Iterator[Renew]:  # noqa: ARG002 - the kernel releases a dead holder's lock
         """Acquire a lock that ends with this process; raises StorageUnavailable if it is held."""
-        path = self._lock_file(name)
         with contextlib.ExitStack() as stack:
             try:
-                stack.enter_context(locked(path, wait=False))
+                stack.enter_context(self._locked(name, wait=False))
             except BlockingIOError:
                 raise StorageUnavailable(
                     f"another {name} is at work on {self.address}; wait for it"
