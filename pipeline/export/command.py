@@ -59,8 +59,7 @@ def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
         from pipeline.export.iceberg import CATALOGUE, write_catalogue
 
     folder = folder.absolute()
-    if folder.exists() and any(folder.iterdir()):
-        raise SettingsError(f"--to: {folder} is not empty; name a new folder")
+    _require_empty(folder)
     storage = opened(root)
     now = datetime.now(UTC)
     # The lease is written first, so that it protects every snapshot that is served from now on.
@@ -89,6 +88,18 @@ def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
     echo(
         f"{folder / CATALOGUE}: {counted(len(rows), 'table')} over {counted(len(served), 'alpha')}, for {counted(days, 'day')}"
     )
+
+
+def _require_empty(folder: Path) -> None:
+    """Refuse a path that is no folder, or a folder that is not empty; a missing one is created later."""
+    from datasets.disk import reading
+    from datasets.storage import open_storage
+    from pipeline.folder import require_folder
+
+    require_folder(open_storage(folder), "--to", "name a new folder", allow_missing=True)
+    with reading(folder):
+        if folder.exists() and any(folder.iterdir()):
+            raise SettingsError(f"--to: {folder} is not empty; name a new folder")
 
 
 def _files(storage: Storage, snapshots: list[Snapshot]) -> Iterator[PublishedFile]:

@@ -106,6 +106,15 @@ def test_a_folder_in_use_is_refused_unchanged(root: Path, tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
+def test_a_folder_below_a_file_is_refused(root: Path, tmp_path: Path) -> None:
+    before = set((root / "leases").glob("*.json"))
+    (tmp_path / "file").write_text("mine")
+    result = export(root, tmp_path / "file" / "new")
+    assert result.exit_code == 2
+    assert f"--to: '{tmp_path}/file/new' cannot be a folder: '{tmp_path}/file' is a file" in result.stderr
+    assert set((root / "leases").glob("*.json")) == before
+
+
 def test_a_failed_export_leaves_no_partial_catalogue_and_no_lease(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
