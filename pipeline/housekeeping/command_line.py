@@ -74,9 +74,23 @@ def decision(name: str) -> Callable[[Callable[..., None]], click.Command]:
 
 
 def print_json(document: Any) -> None:
-    """Print one JSON document."""
-    sys.stdout.buffer.write(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
+    """Print one JSON document; the bytes of a path that are not UTF-8, which JSON cannot hold, are escaped."""
+    try:
+        encoded = orjson.dumps(document, option=orjson.OPT_INDENT_2)
+    except orjson.JSONEncodeError:
+        encoded = orjson.dumps(_escaped(document), option=orjson.OPT_INDENT_2)
+    sys.stdout.buffer.write(encoded + b"\n")
     sys.stdout.buffer.flush()
+
+
+def _escaped(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, dict):
+        return {name: _escaped(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_escaped(each) for each in value]
+    return value
 
 
 def size_text(size: int) -> str:

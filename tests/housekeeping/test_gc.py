@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import os
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -111,6 +112,19 @@ def test_a_broken_pointer_keeps_every_snapshot(history: History) -> None:
     (history.root / "catalog" / f"{ALPHA}.json").write_text("{")
     assert history.run("gc", *ALL).exit_code == 4
     assert history.there() == set(history.snapshots)
+
+
+def test_a_damaged_pointer_below_a_folder_whose_name_is_not_utf8_is_reported_as_json(
+    history: History, tmp_path: Path
+) -> None:
+    root = history.root.rename(tmp_path / os.fsdecode(b"odd\xff"))
+    (tmp_path / "link").symlink_to(root)
+    pointer = root / "catalog" / f"{ALPHA}.json"
+    pointer.unlink()
+    os.mkfifo(pointer)
+    result = replace(history, root=tmp_path / "link").run("gc", *ALL, "--json")
+    assert result.exit_code == 4
+    assert f"{tmp_path}/odd\\udcff/catalog/{ALPHA}.json is not read" in result.json["unreadable"][ALPHA]
 
 
 def test_a_running_first_build_is_left_alone(history: History) -> None:
