@@ -89,7 +89,8 @@ def write_catalogue(folder: Path, files: Iterable[PublishedFile]) -> dict[str, i
         by_table.setdefault(file.entry.dataset, []).append(file)
     unfinished = folder / f"{CATALOGUE}.unfinished"
     try:
-        catalogue = SqlCatalog(NAMESPACE, uri=f"sqlite:///{unfinished}", warehouse=folder.as_uri())
+        # Unescaped, unlike a URI: pyiceberg takes the path of a file's address as it is.
+        catalogue = SqlCatalog(NAMESPACE, uri=f"sqlite:///{unfinished}", warehouse=f"file://{folder}")
         with catalogue:
             catalogue.create_namespace(NAMESPACE)
             rows = {

@@ -98,6 +98,18 @@ def test_a_replaced_snapshot_stays_readable_until_the_lease_ends(tmp_path: Path)
         opened(folder, "portfolio").scan().to_arrow()
 
 
+def test_folders_may_have_names_that_a_url_escapes(tmp_path: Path) -> None:
+    root, folder = tmp_path / "published é=1", tmp_path / "my catalogues" / "50% é=1"
+    build_seal(str(make_seal(tmp_path / "seals", weeks=14)), root)
+    result = export(root, folder)
+    assert result.exit_code == 0, result.output
+    assert {path.name for path in folder.iterdir()} == {"catalog.db", "alphas"}
+    assert {path.name for path in tmp_path.iterdir()} == {"seals", root.name, "my catalogues"}
+    table = opened(folder, "portfolio")
+    assert Path(table.metadata_location.removeprefix("file://")).is_file()
+    assert table.scan().to_arrow().num_rows > 0
+
+
 def test_a_folder_in_use_is_refused_unchanged(root: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     result = export(root, tmp_path)
