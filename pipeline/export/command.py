@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
@@ -59,8 +60,11 @@ def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
         from pipeline.export.iceberg import CATALOGUE, write_catalogue
 
     folder = folder.absolute()
+    _require_addressable("--to", folder)
     _require_empty(folder)
     storage = opened(root)
+    if storage.folder is not None:
+        _require_addressable("--datasets", storage.folder)
     now = datetime.now(UTC)
     # The lease is written first, so that it protects every snapshot that is served from now on.
     lease = write_lease(storage, f"export-{now:%Y%m%dT%H%M%SZ}", now, now, seconds=days * _DAY_SECONDS)
@@ -100,6 +104,15 @@ def _require_empty(folder: Path) -> None:
     with reading(folder):
         if folder.exists() and any(folder.iterdir()):
             raise SettingsError(f"--to: {folder} is not empty; name a new folder")
+
+
+def _require_addressable(option: str, path: Path) -> None:
+    """Refuse a path that the addresses of Iceberg cannot hold: readers would look for its files elsewhere."""
+    if not {"?", "#"}.isdisjoint(str(path)) or "\ufffd" in os.fsencode(path).decode("utf-8", "replace"):
+        raise SettingsError(
+            f"{option}: {path} cannot be an address in a catalogue, since its name holds '?', '#' or bytes that are not UTF-8; "
+            "name another folder"
+        )
 
 
 def _files(storage: Storage, snapshots: list[Snapshot]) -> Iterator[PublishedFile]:

@@ -110,6 +110,22 @@ def test_folders_may_have_names_that_a_url_escapes(tmp_path: Path) -> None:
     assert table.scan().to_arrow().num_rows > 0
 
 
+@pytest.mark.parametrize("name", ["what?", "number#1", os.fsdecode(b"odd\xff")])
+def test_a_folder_whose_name_no_address_can_hold_is_refused(tmp_path: Path, name: str) -> None:
+    odd, plain = tmp_path / f"{name} root", tmp_path / "root"
+    for root in (odd, plain):
+        (root / "catalog").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(odd)
+    for result, option in (
+        (export(plain, tmp_path / name), "--to"),
+        (export(tmp_path / "link", tmp_path / "new"), "--datasets"),
+    ):
+        assert result.exit_code == 2, result.output
+        assert f"{option}: {tmp_path}/" in result.stderr
+        assert "cannot be an address in a catalogue" in result.stderr
+    assert {path.name for path in tmp_path.rglob("*")} == {odd.name, "catalog", "root", "link"}
+
+
 def test_a_folder_in_use_is_refused_unchanged(root: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     result = export(root, tmp_path)
