@@ -57,7 +57,7 @@ def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
     from datasets.publication.leases import remove_lease, write_lease
 
     with extra("export", "export"):
-        from pipeline.export.iceberg import CATALOGUE, write_catalogue
+        from pipeline.export.iceberg import CATALOGUE, reserve, write_catalogue
 
     folder = folder.absolute()
     _require_addressable("--to", folder)
@@ -76,7 +76,10 @@ def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
             try:
+                reserve(folder)
                 rows = write_catalogue(folder, _files(storage, served))
+            except SettingsError:  # the folder of another export
+                raise
             except BaseException:
                 shutil.rmtree(folder, ignore_errors=True)
                 raise

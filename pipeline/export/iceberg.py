@@ -33,13 +33,14 @@ from pyiceberg.types import (
 from sqlalchemy.exc import OperationalError
 
 from datasets.manifest import FileEntry
-from schemas.errors import DiskUnavailable
+from schemas.errors import DiskUnavailable, SettingsError
 from schemas.table import Table
 from schemas.tables import PUBLISHED_TABLES
 from schemas.units import Type
 
 NAMESPACE: Final = "alphas"
 CATALOGUE: Final = "catalog.db"
+_UNFINISHED: Final = f"{CATALOGUE}.unfinished"
 _PARTITION_IDS: Final = 1000
 """First id of partition fields, by the specification."""
 _TYPES: Final[dict[Type, PrimitiveType]] = {
@@ -71,8 +72,29 @@ class PublishedFile:
     entry: FileEntry
 
 
+def reserve(folder: Path) -> None:
+    """Reserve an empty folder for this process, by the file of the unfinished database.
+
+    Raises
+    ------
+    SettingsError
+        When another process has written to the folder.
+    """
+    mark = folder / _UNFINISHED
+    try:
+        mark.touch(exist_ok=False)
+    except FileExistsError:
+        taken = True
+    else:
+        taken = any(path != mark for path in folder.iterdir())
+        if taken:
+            mark.unlink()
+    if taken:
+        raise SettingsError(f"--to: another export wrote to {folder} at this moment; name a new folder")
+
+
 def write_catalogue(folder: Path, files: Iterable[PublishedFile]) -> dict[str, int]:
-    """Write a catalogue into an empty folder; its database is created after all tables.
+    """Write a catalogue into a reserved folder; its database gets its name after all tables.
 
     Returns
     -------
@@ -87,7 +109,7 @@ def write_catalogue(folder: Path, files: Iterable[PublishedFile]) -> dict[str, i
     by_table: dict[str, list[PublishedFile]] = {}
     for file in files:
         by_table.setdefault(file.entry.dataset, []).append(file)
-    unfinished = folder / f"{CATALOGUE}.unfinished"
+    unfinished = folder / _UNFINISHED
     try:
         # Unescaped, unlike a URI: pyiceberg takes the path of a file's address as it is.
         catalogue = SqlCatalog(NAMESPACE, uri=f"sqlite:///{unfinished}", warehouse=f"file://{folder}")

@@ -14,6 +14,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 import datasets
+from datasets.catalogue import Catalogue
 from pipeline.__main__ import cli
 from pipeline.snapshot_builder import build_seal
 from tests.support import contract_app
@@ -141,6 +142,26 @@ def test_a_folder_below_a_file_is_refused(root: Path, tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert f"--to: '{tmp_path}/file/new' cannot be a folder: '{tmp_path}/file' is a file" in result.stderr
     assert set((root / "leases").glob("*.json")) == before
+
+
+def test_of_two_exports_into_one_folder_the_later_is_refused_and_the_other_kept(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both find the folder empty; the other writes to it while the later one reads the root."""
+    folder, refresh = tmp_path / "new", Catalogue.refresh
+    results: list[Result] = []
+
+    def overtaken(catalogue: Catalogue) -> bool:
+        monkeypatch.setattr(Catalogue, "refresh", refresh)
+        results.append(export(root, folder))
+        return refresh(catalogue)
+
+    monkeypatch.setattr(Catalogue, "refresh", overtaken)
+    later = export(root, folder)
+    assert (later.exit_code, results[0].exit_code) == (2, 0), later.output
+    assert f"another export wrote to {folder}" in later.stderr
+    assert opened(folder, "portfolio").scan().to_arrow().num_rows > 0
+    assert {path.name for path in folder.iterdir()} == {"catalog.db", "alphas"}
 
 
 def test_a_failed_export_leaves_no_partial_catalogue_and_no_lease(
