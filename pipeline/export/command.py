@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import uuid
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -66,8 +67,9 @@ def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
     if storage.folder is not None:
         _require_addressable("--datasets", storage.folder)
     now = datetime.now(UTC)
+    reader = f"export-{now:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"  # two exports may begin in the same second
     # The lease is written first, so that it protects every snapshot that is served from now on.
-    lease = write_lease(storage, f"export-{now:%Y%m%dT%H%M%SZ}", now, now, seconds=days * _DAY_SECONDS)
+    lease = write_lease(storage, reader, now, now, seconds=days * _DAY_SECONDS)
     try:
         catalogue = Catalogue(storage)
         catalogue.refresh()

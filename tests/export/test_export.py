@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
+from datetime import datetime, tzinfo
 from pathlib import Path
+from typing import Self
 
 import polars as pl
 import pytest
@@ -162,6 +164,21 @@ def test_of_two_exports_into_one_folder_the_later_is_refused_and_the_other_kept(
     assert f"another export wrote to {folder}" in later.stderr
     assert opened(folder, "portfolio").scan().to_arrow().num_rows > 0
     assert {path.name for path in folder.iterdir()} == {"catalog.db", "alphas"}
+
+
+def test_exports_of_one_second_have_a_lease_each(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Self:
+            return cls(2026, 6, 1, tzinfo=tz)
+
+    monkeypatch.setattr("pipeline.export.command.datetime", Clock)
+    for name, days in (("long", "30"), ("short", "1")):
+        assert export(root, tmp_path / name, "--days", days).exit_code == 0
+    leases = [json.loads(path.read_bytes()) for path in (root / "leases").glob("export-20260601T*.json")]
+    assert sorted(lease["seconds"] for lease in leases) == [86_400, 30 * 86_400]
 
 
 def test_a_failed_export_leaves_no_partial_catalogue_and_no_lease(
