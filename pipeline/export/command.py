@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option
-from schemas.errors import SettingsError, StorageUnavailable
+from schemas.errors import SettingsError, SnapshotCorrupt, StorageUnavailable
 from schemas.extras import extra
 from schemas.plurals import counted
 from schemas.terminal import echo
@@ -51,9 +51,8 @@ def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
     One query then reads all alphas: `alpha_id` and `book` are columns. No file is copied: the catalogue points to the files of
     the root, including raw columns and books, so readers need access to the root.
 
-    Exit code: 0, 2 for a folder that cannot be used, 4 when a manifest is damaged, 5 when the store is unavailable or the folder cannot be written.
+    Exit code: 0, 2 for a folder that cannot be used, 4 when a pointer or a manifest is damaged, 5 when the store is unavailable or the folder cannot be written.
     """
-    from datasets.catalogue import Catalogue
     from datasets.disk import writing
     from datasets.publication.leases import remove_lease, write_lease
 
@@ -71,10 +70,7 @@ def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
     # The lease is written first, so that it protects every snapshot that is served from now on.
     lease = write_lease(storage, reader, now, now, seconds=days * _DAY_SECONDS)
     try:
-        catalogue = Catalogue(storage)
-        catalogue.refresh()
-        resolved = (catalogue.resolve(pointer.alpha_id) for pointer in catalogue.pointers())
-        served = [snapshot for snapshot in resolved if snapshot is not None]
+        served = _served(storage)
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
             try:
@@ -97,6 +93,21 @@ def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
     echo(
         f"{folder / CATALOGUE}: {counted(len(rows), 'table')} over {counted(len(served), 'alpha')}, for {counted(days, 'day')}"
     )
+
+
+def _served(storage: Storage) -> list[Snapshot]:
+    """Return the served snapshot of every alpha; raises SnapshotCorrupt when a pointer cannot be read."""
+    from datasets.catalogue import Catalogue
+
+    catalogue = Catalogue(storage)
+    catalogue.refresh()
+    if catalogue.broken:
+        alpha, reason = min(catalogue.broken.items())
+        raise SnapshotCorrupt(
+            f"{reason}; the catalogue would lack {alpha}: restore its pointer from a backup, or remove it and build the latest seal"
+        )
+    resolved = (catalogue.resolve(pointer.alpha_id) for pointer in catalogue.pointers())
+    return [snapshot for snapshot in resolved if snapshot is not None]
 
 
 def _require_empty(folder: Path) -> None:

@@ -181,6 +181,20 @@ def test_exports_of_one_second_have_a_lease_each(
     assert sorted(lease["seconds"] for lease in leases) == [86_400, 30 * 86_400]
 
 
+def test_an_alpha_whose_pointer_cannot_be_read_is_not_left_out_silently(tmp_path: Path) -> None:
+    root, pointer = tmp_path / "root", tmp_path / "root" / "catalog" / "Test_damaged.json"
+    build_seal(str(make_seal(tmp_path / "seals", weeks=14)), root)
+    pointer.write_text("{")
+    result = export(root, tmp_path / "new")
+    assert result.exit_code == 4, result.output
+    assert "catalog/Test_damaged.json is not a pointer" in result.stderr
+    assert "the catalogue would lack Test_damaged" in result.stderr
+    assert not (tmp_path / "new").exists()
+    assert list((root / "leases").iterdir()) == []
+    pointer.unlink()
+    assert export(root, tmp_path / "new").exit_code == 0
+
+
 def test_a_failed_export_leaves_no_partial_catalogue_and_no_lease(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
