@@ -62,6 +62,7 @@ def recorded_changes(pointer: Pointer) -> tuple[Change, ...]:
     incoming = {at: snapshot for snapshot, at in first.items()} | {now: pointer.snapshot}
     order = sorted(replaced_at, key=lambda snapshot: replaced_at[snapshot])
     empty = empty_snapshot_ids(pointer)
+    begun = _moment(pointer.begun_at) if pointer.begun_at else times[0]
     changes = []
     for place, at in enumerate(times):
         # If no snapshot was first served now, an earlier one was served again: the next of them to be replaced.
@@ -71,17 +72,17 @@ def recorded_changes(pointer: Pointer) -> tuple[Change, ...]:
         decided = _decided(pointer, times[place - 1] if place else None, at, snapshot, previous)
         shown = None if snapshot in empty or decided == "withdraw" else snapshot
         before = None if previous in empty or decided == "restore" else previous
-        kind = _kind(pointer, shown, before, decided, known=place > 0)
+        kind = _kind(pointer, shown, before, decided, first=at == begun)
         by_operator = decided != "" or kind in {ROLLED_BACK, WITHDRAWN}
         changes.append(Change(at, kind, pointer.alpha_id, shown, before, by_operator))
     return tuple(changes)
 
 
-def _kind(pointer: Pointer, snapshot: str | None, previous: str | None, decided: str, *, known: bool) -> str:
+def _kind(pointer: Pointer, snapshot: str | None, previous: str | None, decided: str, *, first: bool) -> str:
     if snapshot is None:
         return WITHDRAWN
     if previous is None:
-        return REPLACED if known and decided != "restore" else PUBLISHED
+        return PUBLISHED if first or decided == "restore" else REPLACED
     return ROLLED_BACK if decided == "rollback" or previous in pointer.rolled_back else REPLACED
 
 

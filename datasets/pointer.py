@@ -109,6 +109,8 @@ class Pointer:
         Digest of the seal, and version of the declarations, from which the snapshot was built.
     first_published_at
         When the snapshot was first served; a rollback to it does not change this time.
+    begun_at
+        When the first snapshot of the alpha was served, which gc may have removed since; empty if that was not recorded.
     earlier
         Id -> snapshot served before; the last :data:`MAX_EARLIER_SNAPSHOTS` are kept.
     rolled_back
@@ -137,6 +139,7 @@ class Pointer:
     seal_digest: str = ""
     schema_version: str = ""
     first_published_at: str = ""
+    begun_at: str = ""
     earlier: Mapping[str, Earlier] = field(default_factory=dict)
     rolled_back: Mapping[str, RollbackScope] = field(default_factory=dict)
     removing: tuple[str, ...] = ()

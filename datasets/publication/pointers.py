@@ -97,7 +97,7 @@ def publish_pointer(storage: Storage, pointer: Pointer, manifest: bytes, *, forc
         if current is None:
             require_complete(storage, files, len(manifest))
             now = moment()
-            return replace(final, published_at=now, first_published_at=now)
+            return replace(final, published_at=now, first_published_at=now, begun_at=now)
         if (current.snapshot, current.manifest_sha256) == (final.snapshot, final.manifest_sha256):
             return None if has_headline(current.headline) else replace(current, headline=final.headline)
         if not force and final.snapshot in current.rolled_back:
@@ -179,6 +179,7 @@ def next_pointer(current: Pointer, following: Pointer) -> Pointer:
         following,
         published_at=now,
         first_published_at=before.published_at if before else now,
+        begun_at=current.begun_at,
         earlier={snapshot: earlier[snapshot] for snapshot in sorted(latest[-MAX_EARLIER_SNAPSHOTS:])},
         # Serving a snapshot revokes the rollback from it.
         rolled_back={

@@ -22,7 +22,7 @@ CHANGE: Final = record(
     instant("at", "Time of the change, by the clock of the machine that made it."),
     text(
         "change",
-        "`published` if no snapshot was served before, or none is recorded; `replaced` or `rolled_back` if another one was; "
+        "`published` if no snapshot was served before; `replaced` or `rolled_back` if another one was; "
         "`withdrawn` if none is served any more.",
         vocabulary=CHANGES,
     ),

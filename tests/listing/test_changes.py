@@ -87,6 +87,15 @@ def test_a_build_is_listed_when_gc_forgot_that_the_alpha_was_withdrawn(tmp_path:
     assert remembered(tmp_path)[-1] == (ALPHA, "replaced", second, first)
 
 
+def test_the_oldest_change_that_gc_kept_is_no_first_publication(tmp_path: Path) -> None:
+    publish(tmp_path)
+    second = publish(tmp_path, mark="x")
+    assert run_pipeline("gc", tmp_path, "--keep", "1", "--grace", "0s").exit_code == 0
+    assert remembered(tmp_path) == [(ALPHA, "replaced", second, None)]
+    third = publish(tmp_path, mark="xx")
+    assert remembered(tmp_path) == [(ALPHA, "replaced", second, None), (ALPHA, "replaced", third, second)]
+
+
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     for alpha in (ALPHA, "Test_b", "prod_c"):
