@@ -55,7 +55,7 @@ def notify(
     """
     from datasets.catalogue import Catalogue
     from pipeline.batch.refusals import read_refusals
-    from pipeline.events.delivery import Delivered, require_url, send
+    from pipeline.events.delivery import Delivered, require_token, require_url, send
     from pipeline.events.event import cloud_event, derive, lineage_event
     from pipeline.seal.store import without_secrets
 
@@ -66,13 +66,14 @@ def notify(
         for option, url in (("--webhook", webhook), ("--lineage", lineage))
         if url is not None
     }
+    secret, token = (given(SETTINGS[name], os.environ) for name in ("webhook_secret", "lineage_token"))
+    require_token(SETTINGS["lineage_token"].variable, token)
     storage = opened(root)
     catalogue = Catalogue(storage)
     catalogue.refresh()
     listing = catalogue.listing
     events = derive((*listing.pointers, *listing.unserved), read_refusals(storage))
     source = without_secrets(root)
-    secret, token = (given(SETTINGS[name], os.environ) for name in ("webhook_secret", "lineage_token"))
     sent = 0
     with Delivered(state) as delivered:
         if not delivered.started:

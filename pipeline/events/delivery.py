@@ -33,7 +33,7 @@ _UNWRITABLE: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlit
 """Primary result codes of SQLite for a file that cannot be written."""
 _RETRIED: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
 _PLAIN: Final = re.compile(r"[!-~]+")
-"""The characters of a URL."""
+"""The characters of a URL and of a bearer token."""
 
 
 class Delivered:
@@ -132,6 +132,14 @@ def require_url(option: str, url: str) -> str:
     if not known or not _PLAIN.fullmatch(url):
         raise SettingsError(f"{option}: write https://host/path, other characters percent-encoded")
     return url
+
+
+def require_token(variable: str, token: str | None) -> None:
+    """Raise SettingsError for a bearer token that no header can hold, without showing it."""
+    if token is not None and not _PLAIN.fullmatch(token):
+        raise SettingsError(
+            f"{variable}: a token has visible ASCII characters only, so no space and no line feed at its end; set it without"
+        )
 
 
 def signature(secret: bytes, event_id: str, timestamp: int, body: bytes) -> str:

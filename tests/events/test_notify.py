@@ -321,6 +321,17 @@ def test_no_event_is_sent_whose_delivery_cannot_be_recorded(
         assert len(receiver.got) == 1
 
 
+@pytest.mark.parametrize("token", ["secret-token\n", "secret token", "secret-\u20ac"])
+def test_a_token_that_no_header_can_hold_is_refused_without_showing_it(
+    notify: Notify, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, token: str
+) -> None:
+    monkeypatch.setenv("ALPHA_RESULTS_LINEAGE_TOKEN", token)
+    result = notify("--lineage", receiver.url, "--from-start")
+    assert (result.exit_code, receiver.got) == (2, [])
+    assert "ALPHA_RESULTS_LINEAGE_TOKEN: a token has visible ASCII characters only" in result.output
+    assert "secret" not in result.output
+
+
 def test_invalid_options_are_named(notify: Notify, receiver: Receiver, tmp_path: Path) -> None:
     assert notify().exit_code == 2
     for address in ("ftp://host", "http://host:port", "http://host:99999", "http://[::1", "http://host/ "):
