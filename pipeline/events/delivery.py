@@ -80,6 +80,10 @@ class Delivered:
                     f"--state: {self._path} cannot be written ({error}); free space on its disk and let this user write "
                     "it, then try again"
                 ) from error
+            if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CANTOPEN:
+                raise SettingsError(
+                    f"--state: {self._path} cannot be opened ({error}); create its folder, and let this user write there"
+                ) from error
             raise SettingsError(
                 f"--state: {self._path} cannot be used ({error}); give a file that this command created and no other process is using"
             ) from error
@@ -95,7 +99,7 @@ class Delivered:
     @property
     def started(self) -> bool:
         """Whether a first run has completed."""
-        return self._file.execute("SELECT 1 FROM delivered WHERE id = ?", (_STARTED,)).fetchone() is not None
+        return _STARTED in self._known()
 
     def start(self, ids: Iterable[str]) -> None:
         """Mark events as delivered before the first run, in one transaction."""
@@ -103,11 +107,15 @@ class Delivered:
 
     def missing(self, ids: Collection[str]) -> set[str]:
         """Return the undelivered ids; delete recorded ids that the root no longer has."""
-        known = {row[0] for row in self._file.execute("SELECT id FROM delivered")}
+        known = self._known()
         removed = known - {*ids, _STARTED}
         with self._named(), self._file:
             self._file.executemany("DELETE FROM delivered WHERE id = ?", ((id_,) for id_ in removed))
         return set(ids) - known
+
+    def _known(self) -> set[str]:
+        with self._named():
+            return {row[0] for row in self._file.execute("SELECT id FROM delivered")}
 
     def add(self, ids: Iterable[str]) -> None:
         """Record events as delivered."""

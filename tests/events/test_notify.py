@@ -332,6 +332,23 @@ def test_a_token_that_no_header_can_hold_is_refused_without_showing_it(
     assert "secret" not in result.output
 
 
+def test_a_state_that_cannot_be_opened_or_read_is_named(
+    notify: Notify, receiver: Receiver, tmp_path: Path
+) -> None:
+    missing = tmp_path / "none" / "state.sqlite3"
+    result = notify("--webhook", receiver.url, "--state", str(missing))
+    assert result.exit_code == 2
+    assert f"--state: {missing} cannot be opened" in result.output
+    assert "create its folder" in result.output
+    state = tmp_path / "state.sqlite3"
+    assert notify("--webhook", receiver.url).exit_code == 0
+    content = state.read_bytes()
+    state.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))  # the table after the first page
+    result = notify("--webhook", receiver.url, "--from-start")
+    assert (result.exit_code, receiver.got) == (2, [])
+    assert f"--state: {state} cannot be used" in result.output
+
+
 def test_invalid_options_are_named(notify: Notify, receiver: Receiver, tmp_path: Path) -> None:
     assert notify().exit_code == 2
     for address in ("ftp://host", "http://host:port", "http://host:99999", "http://[::1", "http://host/ "):
