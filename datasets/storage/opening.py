@@ -44,7 +44,7 @@ def open_storage(
     backend = require_supported(address_text)
     try:
         opened: Storage = backend.BACKEND(address_text, cache=cache, single_writer=single_writer)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:  # RuntimeError: links that lead to each other
         raise SettingsError(
             f"{without_secrets(address_text)!r} is not an address of a file system: {error}"
         ) from error

@@ -13,6 +13,7 @@ from datasets.storage import Storage, open_storage
 from datasets.storage.object_store import ObjectStorage
 from schemas.errors import SettingsError, StorageUnavailable
 from tests.support.bucket import Bucket
+from tests.support.pipeline_command import run_pipeline
 
 
 @pytest.fixture(params=["folder", "bucket"])
@@ -165,3 +166,11 @@ def test_a_store_that_is_not_supported_is_refused_in_one_line_without_its_passwo
 def test_an_invalid_path_is_refused_in_one_line() -> None:
     with pytest.raises(SettingsError, match="is not an address of a file system"):
         open_storage("a\0b")
+
+
+def test_links_that_lead_to_each_other_are_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "one").symlink_to(tmp_path / "two")
+    (tmp_path / "two").symlink_to(tmp_path / "one")
+    result = run_pipeline("list", tmp_path / "one")
+    assert (result.exit_code, len(result.output.splitlines())) == (2, 1), result.output
+    assert f"{tmp_path}/one" in result.output
