@@ -63,9 +63,13 @@ def author(reason: str | None) -> Author:
     Raises
     ------
     SettingsError
-        When the reason is too long.
+        When the reason is too long, or is not UTF-8.
     """
     text = " ".join((reason or "").split())
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise SettingsError("--reason: it holds bytes that are not UTF-8; write it in UTF-8") from error
     if len(text) > MAX_REASON_CHARACTERS:
         raise SettingsError(f"--reason: {len(text)} characters are too long; {MAX_REASON_CHARACTERS} at most")
     try:

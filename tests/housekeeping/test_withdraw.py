@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,14 @@ def test_show_lists_who_decided_when_and_why(history: History) -> None:
     assert acts == ["withdraw", "restore", "rollback"]
     assert history.run("list", "--json").json["withdrawn"] == []
     assert history.run("withdraw", ALPHA, "--reason", "x" * 501).exit_code == 2
+
+
+def test_a_reason_that_is_not_utf8_is_refused_and_changes_nothing(history: History) -> None:
+    before = sorted(history.root.rglob("*"))
+    for command in ("rollback", "withdraw"):
+        result = history.run(command, ALPHA, "--reason", os.fsdecode("café prices".encode("latin-1")))
+        assert (result.exit_code, "--reason: it holds bytes" in result.output) == (2, True), result.output
+    assert sorted(history.root.rglob("*")) == before
 
 
 def test_a_repeated_withdrawal_and_one_of_a_missing_alpha_are_reported(history: History) -> None:
