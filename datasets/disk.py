@@ -32,6 +32,7 @@ _FULL: Final = {
     errno.EROFS: "its file system is mounted read-only; mount it for writing",
     errno.EACCES: "this user may not write there; permit it",
     errno.EPERM: "this user may not write there; permit it",
+    errno.EXDEV: "it lies on another disk than .staging, from which files are renamed into place; keep the complete root on one",
     errno.ENOLCK: _NO_LOCKS,
     errno.ENOSYS: _NO_LOCKS,
     errno.EOPNOTSUPP: _NO_LOCKS,

@@ -327,6 +327,18 @@ def test_a_lost_disk_is_reported_with_the_recovery(number: int, said: str) -> No
             raise FileNotFoundError(errno.ENOENT, "no such file")
 
 
+def test_a_root_on_two_disks_is_reported(disk: Disk, built: History, tmp_path: Path, next_seal: Path) -> None:
+    root = tmp_path / "root"
+    shutil.copytree(built.root, root)
+    shutil.move(root / ALPHAS, disk.folder / ALPHAS)
+    (root / ALPHAS).symlink_to(disk.folder / ALPHAS)
+    with pytest.raises(
+        StorageUnavailable, match=f"^{root}/{ALPHAS}/.* lies on another disk than .staging.* keep"
+    ):
+        build_seal(str(next_seal), root)
+    served_whole(root, built.snapshots[-1])
+
+
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])
 def test_a_root_without_locks_is_reported_and_unchanged(
     built: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
