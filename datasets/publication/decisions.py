@@ -79,13 +79,15 @@ def author(reason: str | None) -> Author:
     return Author(f"{user}@{socket.gethostname()}", text)
 
 
-def roll_back(storage: Storage, pointer: Pointer, manifest: bytes, by: Author) -> Published:
+def roll_back(storage: Storage, pointer: Pointer, manifest: bytes, by: Author, before: str) -> Published:
     """Serve an earlier snapshot, and record the rollback from the current one.
 
     Parameters
     ----------
     pointer, manifest
         Pointer and manifest of the earlier snapshot, as in :func:`datasets.publication.pointers.publish_pointer`.
+    before
+        The snapshot that was served when the operator decided.
 
     Returns
     -------
@@ -95,7 +97,8 @@ def roll_back(storage: Storage, pointer: Pointer, manifest: bytes, by: Author) -
     Raises
     ------
     PublicationRefused
-        While gc removes the files of the earlier snapshot, and if the alpha is withdrawn.
+        While gc removes the files of the earlier snapshot, if the alpha is withdrawn, and if another snapshot than `before`
+        is served by now.
     SnapshotCorrupt
         When a file of the earlier snapshot is missing.
     StorageUnavailable
@@ -108,6 +111,11 @@ def roll_back(storage: Storage, pointer: Pointer, manifest: bytes, by: Author) -
         refuse_withdrawn(current)
         if (current.snapshot, current.manifest_sha256) == (final.snapshot, final.manifest_sha256):
             return None
+        if current.snapshot != before:
+            raise PublicationContended(
+                f"{current.alpha_id}: {current.snapshot} was published in place of {before} at this moment, so nothing was rolled "
+                "back; try again if it is to be replaced as well"
+            )
         refuse_removed(current, final)
         require_complete(storage, files, len(manifest))
         # Dated before the move, so that readers can match decision and move.

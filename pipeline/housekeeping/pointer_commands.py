@@ -31,8 +31,8 @@ def rollback(
     recorded as rolled back: no build serves that seal again without --force, while later seals are built and served as
     usual. If both snapshots are builds of the same seal, only the replaced build is recorded.
 
-    Exit code: 0, 9 when there is no such alpha or snapshot, 3 while gc removes the snapshot or the alpha is withdrawn,
-    4 when it is not intact, 5 when the store is unavailable.
+    Exit code: 0, 9 when there is no such alpha or snapshot, 3 while gc removes the snapshot or the alpha is withdrawn, or
+    if another snapshot was published meanwhile, 4 when it is not intact, 5 when the store is unavailable.
     """
     from datasets.publication.decisions import author, roll_back
     from datasets.publication.pointers import refuse_withdrawn, require_served
@@ -51,7 +51,7 @@ def rollback(
             f"{alpha}: snapshot {target} is the empty placeholder of a withdrawal; "
             f"`alpha-results withdraw {alpha}` stops serving the alpha"
         )
-    published = roll_back(storage, pointer, manifest, by)
+    published = roll_back(storage, pointer, manifest, by, current.snapshot)
     if as_json:
         print_json(asdict(published) | {"before": current.snapshot})
     elif published.changed:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import datasets
+from datasets.integrity import Fault, check_files
+from pipeline.housekeeping import pointer_commands
 from pipeline.snapshot_builder import build_seal
 from schemas.errors import PublicationRefused
 from tests.support.history import ALPHA, History
@@ -61,6 +64,23 @@ def test_a_snapshot_can_be_named(history: History) -> None:
     assert history.run("rollback", ALPHA, "--to", "0" * 20).exit_code == 9
     assert history.run("rollback", ALPHA, "--to", "../..").exit_code == 9
     assert history.run("rollback", "Test_none").exit_code == 9
+
+
+def test_a_snapshot_published_during_a_rollback_is_not_rolled_back(
+    history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newer = make_seal(tmp_path / "newer", alpha_id=ALPHA, seed=9, sealed_at="2026-01-09T00:00:00Z", weeks=14)
+
+    def overtaken(*arguments: Any) -> list[Fault]:
+        build_seal(str(newer), history.root)
+        return check_files(*arguments)
+
+    monkeypatch.setattr(pointer_commands, "check_files", overtaken)
+    result = history.run("rollback", ALPHA)
+    assert result.exit_code == 3
+    assert f"was published in place of {history.snapshots[2]} at this moment" in result.output
+    assert history.pointer.snapshot not in history.snapshots
+    assert (history.pointer.rolled_back, history.pointer.decisions) == ({}, ())
 
 
 def test_a_damaged_snapshot_is_not_served(history: History) -> None:
