@@ -143,10 +143,13 @@ def withdraw(storage: Storage, alpha_id: str, by: Author) -> Published:
     ------
     AlphaNotPublished
         When the alpha is not published.
+    SettingsError
+        When the store does not honour conditional writes, and single-writer mode is off.
     StorageUnavailable
         When the store does not answer, or its disk is full; the served snapshot is unchanged.
     """
     require_served(storage, alpha_id)
+    storage.require_safe_writers()  # before the first write
     manifest = _empty_manifest(alpha_id, _END_OF_TIME)
     # The manifest is written before the pointer moves, as for every snapshot.
     storage.put(f"{snapshot_path(alpha_id, manifest.snapshot)}/{MANIFEST}", manifest.encode())
@@ -180,9 +183,12 @@ def restore(
         When the alpha is not published.
     PublicationRefused
         When the alpha was withdrawn again meanwhile, or gc is removing the snapshot's files.
+    SettingsError
+        As in :func:`withdraw`.
     SnapshotCorrupt, StorageUnavailable
         As in :func:`roll_back`.
     """
+    storage.require_safe_writers()  # before the first write
     empty = _empty_manifest(alpha_id, _BEGINNING)
     if pointer is None or manifest is None:
         storage.put(f"{snapshot_path(alpha_id, empty.snapshot)}/{MANIFEST}", empty.encode())

@@ -92,9 +92,15 @@ def test_a_single_writer_may_use_a_store_without_conditional_writes(
     ]
     first = run_command("build", str(seals[0]), *where, "--single-writer")["seals"][0]["snapshot"]
     second = run_command("build", str(seals[1]), *where, "--single-writer")["seals"][0]["snapshot"]
-    for command in (("rollback", "Test_small"), ("gc", "--keep", "1", "--grace", "0s")):
+    before = bucket.objects()
+    for command in (
+        ("rollback", "Test_small"),
+        ("withdraw", "Test_small"),
+        ("gc", "--keep", "1", "--grace", "0s"),
+    ):
         refused = run(*command, *where)
         assert refused.exit_code == SettingsError.exit_code, refused.output
+    assert bucket.objects() == before
     assert datasets.open(bucket.url("root"))["Test_small"].id == second, "readers need nothing"
     run_command("rollback", "Test_small", *where, "--single-writer")
     assert datasets.open(bucket.url("root"))["Test_small"].id == first
