@@ -241,7 +241,7 @@ GROUPS: Final = (
     KEYS_AND_LIMITS,
     Group(
         "Publishing",
-        "Read by `alpha-results build`; `archive` also reads the patterns, and all commands that move a pointer "
+        "Read by `alpha-results build`; `check` also reads `--seal-keys` and `--prices`, and all commands that move a pointer "
         "`--single-writer`.",
         (
             Setting(
