@@ -33,7 +33,26 @@ _NOT_COMPARED: Final = {
     "market": f"no market prices were given: give a file with {_PRICES.flag} or {_PRICES.variable}",
 }
 """Family -> reason why it is not checked unless the run was compared."""
-_ON_MOVES: Final = frozenset(notice.id for notice in MOVE_NOTICES)
+_PORTFOLIO_AND_POSITIONS: Final = "portfolio and positions"
+_NEEDED_BY_FAMILY: Final = {
+    "signal": "decisions and rebalances",
+    "book": "portfolio",
+    "fills": "trades, positions and portfolio",
+    "universe": "decisions",
+    "figures": "metrics",
+    "trials": "trials",
+}
+_NEEDED: Final = {
+    "signal.forward_returns_proven": "decisions and trades",
+    "signal.irregular_weeks": "decisions and portfolio",
+    "book.timing": "decisions, rebalances and portfolio",
+    "book.tilt": "decisions and positions",
+    "book.target_size": "decisions and portfolio",
+    "universe.frozen_marks": _PORTFOLIO_AND_POSITIONS,
+    **{notice.id: _PORTFOLIO_AND_POSITIONS for notice in MOVE_NOTICES},
+}
+"""Notice -> tables that it needs, where these differ from those of its family."""
+_NO_LONG_SHORT: Final = f"the run has no ledger of {CONDITIONED_BOOKS[0]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +115,9 @@ def find_notices(run: Run) -> tuple[NoticeOutcome, ...]:
 
 
 def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
-    required = {
-        "signal": "decisions and rebalances",
-        "book": "portfolio",
-        "fills": "trades, positions and portfolio",
-        "universe": "decisions",
-        "figures": "metrics",
-        "trials": "trials",
-    }
     for notice in NOTICES:
         family = notice.partition(".")[0]
-        needed = "portfolio and positions" if notice in _ON_MOVES else required.get(family)
+        needed = _NEEDED.get(notice) or _NEEDED_BY_FAMILY.get(family)
         yield not_checked(
             notice, _NOT_COMPARED.get(family) or f"it needs {needed}, which the run did not all seal"
         )
@@ -133,9 +144,8 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
     yield from _judge_clipped_returns(sections)
     if ledgers:
         yield signal.judge_weekly_days(sections.panel.dates, sections.panel.entry_days, ledgers[0].dates)
-    book = _long_short(ledgers)
-    if book is not None and sections.targets is not None:
-        yield _judge_target_size(sections.panel.dates, sections.targets, book.dates, book.exposure)
+    if ledgers and sections.targets is not None:
+        yield _judge_target_size(sections.panel.dates, sections.targets, _long_short(ledgers))
 
 
 def _judge_seal_date(sealed_at: datetime, last: np.datetime64) -> NoticeOutcome:
@@ -145,15 +155,17 @@ def _judge_seal_date(sealed_at: datetime, last: np.datetime64) -> NoticeOutcome:
     return judged("book.early_seal", float(max(days, 0)), message)
 
 
-def _judge_target_size(dates: Dates, targets: Floats, sessions: Dates, exposure: Floats) -> NoticeOutcome:
+def _judge_target_size(dates: Dates, targets: Floats, book: ledger.Ledger | None) -> NoticeOutcome:
     """Compare the sum of absolute target weights by week with the gross exposure of their book at the next close.
 
     At later closes the exposure drifts with the prices.
     """
     notice = "book.target_size"
-    after = np.searchsorted(sessions, dates, side="right")
-    dated = after < sessions.size
-    targets, exposure = targets[dated], exposure[after[dated]]
+    if book is None:
+        return not_checked(notice, _NO_LONG_SHORT)
+    after = np.searchsorted(book.dates, dates, side="right")
+    dated = after < book.dates.size
+    targets, exposure = targets[dated], book.exposure[after[dated]]
     known = (targets > 0) & (exposure > 0)
     targets, exposure = targets[known], exposure[known]
     if targets.size < MIN_CORRELATED_WEEKS:
@@ -188,6 +200,9 @@ def _judge_prices(run: Run, ledgers: Sequence[ledger.Ledger]) -> Iterator[Notice
         yield universe.judge_frozen_marks(*evidence.marks)
     if evidence.holdings is not None:
         yield from _judge_moves(evidence.holdings, ledgers)
+    elif evidence.marks is not None and ledgers:
+        for move in MOVE_NOTICES:
+            yield not_checked(move.id, f"{ledgers[0].book} holds no name at a close")
 
 
 def _judge_weeks(run: Run, weeks: pl.DataFrame, ledgers: Sequence[ledger.Ledger]) -> Iterator[NoticeOutcome]:
@@ -205,7 +220,7 @@ def _judge_weeks(run: Run, weeks: pl.DataFrame, ledgers: Sequence[ledger.Ledger]
     book = _long_short(ledgers)
     if book is None:
         for notice in ("signal.book_correlation", "book.timing"):
-            yield not_checked(notice, f"the run has no ledger of {CONDITIONED_BOOKS[0]}")
+            yield not_checked(notice, _NO_LONG_SHORT)
         return
     yield signal.judge_book(dates, ic, book.dates, book.returns)
     yield signal.judge_timing(dates, book.dates, book.exposure, book.returns)

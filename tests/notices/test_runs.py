@@ -23,6 +23,7 @@ from examples.reference_engine import (
     ledger,
     run_alpha,
     simulate_market,
+    strategy,
     write_seal,
 )
 from examples.reference_engine.fills import execution_price
@@ -32,6 +33,7 @@ from pipeline.seal import Seal
 from pipeline.snapshot_builder import build_seal
 from schemas.documents import PARTS, with_parts
 from schemas.notices import NOTICES
+from schemas.notices.moves import MOVE_NOTICES
 from tests.support.processes import REPOSITORY
 from tests.support.seals import make_seal, rewrite
 
@@ -327,6 +329,72 @@ def test_a_partial_seal_is_judged_by_its_tables(tmp_path: Path) -> None:
     outcomes = {notice.notice: notice for notice in report_of(empty).notices}
     assert outcomes["signal.mean_ic"].outcome == "not_checked"
     assert outcomes["book.sharpe"].outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("sealed", "needed"),
+    [
+        (
+            ("rebalances", "decisions"),
+            {
+                "signal.forward_returns_proven": "decisions and trades",
+                "signal.irregular_weeks": "decisions and portfolio",
+                "book.timing": None,
+                "book.target_size": "decisions and portfolio",
+                "universe.frozen_marks": "portfolio and positions",
+                "book.stale_marks": "portfolio and positions",
+            },
+        ),
+        (
+            ("rebalances", "portfolio"),
+            {
+                "signal.irregular_weeks": "decisions and portfolio",
+                "book.timing": "decisions, rebalances and portfolio",
+                "book.tilt": "decisions and positions",
+                "book.target_size": "decisions and portfolio",
+                "universe.exits": "decisions",
+            },
+        ),
+    ],
+    ids=["no ledger", "no decisions"],
+)
+def test_the_reason_names_a_table_that_the_run_lacks(
+    market: Market, tmp_path: Path, sealed: tuple[str, ...], needed: dict[str, str | None]
+) -> None:
+    run = run_alpha(market, SPEC)
+    tables = {kind: run.tables[kind] for kind in sealed}
+    seal = write_seal(tmp_path / "seal", RunRecord(run.manifest, tables, None, None, None))
+    outcomes = {notice.notice: notice.reason for notice in report_of(seal).notices}
+    assert {notice: outcomes[notice] for notice in needed} == {
+        notice: f"it needs {kinds}, which the run did not all seal"
+        if kinds
+        else "the run has no ledger of long_short"
+        for notice, kinds in needed.items()
+    }
+
+
+def test_a_run_of_long_only_has_no_target_size(market: Market, tmp_path: Path) -> None:
+    run = run_alpha(market, SPEC)
+    tables = {kind: run.tables[kind] for kind in ("rebalances", "decisions", "portfolio")}
+    tables["portfolio"] = tables["portfolio"].filter(pl.col("book") == "long_only")
+    seal = write_seal(tmp_path / "seal", RunRecord(run.manifest, tables, None, None, None))
+    outcomes = {notice.notice: notice.reason for notice in report_of(seal).notices}
+    assert outcomes["book.target_size"] == "the run has no ledger of long_short"
+
+
+def test_a_book_that_stays_in_cash_has_no_marks_to_judge(
+    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def decide(*arguments: Any) -> strategy.Decisions:
+        decisions = genuine(*arguments)
+        decisions.weights["long_short"] = np.zeros_like(decisions.weights["long_short"])
+        return decisions
+
+    genuine = strategy.decide
+    monkeypatch.setattr("examples.reference_engine.run.decide", decide)
+    outcomes = {notice.notice: notice for notice in report_of(seal_of(market, tmp_path)).notices}
+    for notice in MOVE_NOTICES:
+        assert outcomes[notice.id].reason == "long_short holds no name at a close"
 
 
 @pytest.mark.parametrize("name", ["Test_sp500_momentum", "Test_sp500_reversal", "sp500_lowvol"])
