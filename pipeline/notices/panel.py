@@ -14,13 +14,16 @@ from pipeline.notices import universe
 from pipeline.notices.copies import judge_copies
 from pipeline.notices.correlations import centred_ranks, judge_mean, rank_correlations
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
-from schemas.notices import MIN_CORRELATED_WEEKS
+from pipeline.notices.probe import MAX_NAMES
+from schemas.notices import MIN_CORRELATED_WEEKS, NOTICES
 from schemas.notices.signal import (
     FLIPPED_CORRELATION,
     MIN_NAME_SPANS,
     MIN_PROVABLE_RETURNS,
+    MIN_PROVEN_NAMES,
     MIN_RANKED_NAMES,
     STEADY_CORRELATION,
+    UNPROVEN_BY_SKIPPING,
 )
 from schemas.plurals import counted
 
@@ -44,7 +47,7 @@ _ON_RETURNS: Final = (
     "signal.unproven_weeks",
 )
 _COMPARED_NAMES: Final = 32
-"""Minimum names for the comparison of two weeks."""
+"""Maximum names for the comparison of two weeks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +145,7 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
             yield not_checked(notice, "the run sealed no fills")
     else:
         yield judge_chained_returns(returns, panel.span, panel.marks)
-        yield judge_unproven_weeks(returns, panel.span)
+        yield judge_unproven_weeks(panel.scores, returns, panel.span)
 
 
 def judge_chained_returns(returns: Floats, span: Span, marks: Floats | None = None) -> NoticeOutcome:
@@ -181,12 +184,16 @@ def judge_chained_returns(returns: Floats, span: Span, marks: Floats | None = No
     )
 
 
-def judge_unproven_weeks(returns: Floats, span: Span) -> NoticeOutcome:
-    """Judge how many weeks have forward returns but no forward return that fills confirm."""
+def judge_unproven_weeks(scores: Floats, returns: Floats, span: Span) -> NoticeOutcome:
+    """Judge how many weeks have forward returns of scored names but no forward return that fills confirm.
+
+    While a signal warms up, names have returns, but no score, and nothing is traded.
+    """
     notice = "signal.unproven_weeks"
-    known = np.isfinite(returns)
-    proven = known & np.isfinite(span.mid_at_entry + span.mid_at_maturity)
-    weeks = int(known.any(axis=0).sum())
+    known = np.isfinite(scores) & np.isfinite(returns)
+    proven = (known & np.isfinite(span.mid_at_entry + span.mid_at_maturity)).sum(axis=0)
+    measured = known.any(axis=0)
+    weeks = int(measured.sum())
     if weeks < MIN_CORRELATED_WEEKS:
         return not_checked(
             notice,
@@ -199,11 +206,19 @@ def judge_unproven_weeks(returns: Floats, span: Span) -> NoticeOutcome:
             else "fills prove no forward return of any week"
         )
         return not_checked(notice, reason)
-    unproven = int((known.any(axis=0) & ~proven.any(axis=0)).sum())
+    usual = float(np.median(proven[proven > 0]))
+    if usual < MIN_PROVEN_NAMES and scores.shape[0] == MAX_NAMES:
+        # A sample of a large universe has few names that the books trade, and in some weeks none.
+        return not_checked(
+            notice,
+            f"fills of a week prove the forward returns of {usual:g} sampled names; {MIN_PROVEN_NAMES} are needed",
+        )
+    unproven = int((measured & (proven == 0)).sum())
     return judged(
         notice,
         unproven / weeks,
         f"Fills prove no forward return in {unproven} of {weeks} weeks.",
+        threshold=max(NOTICES[notice].threshold, UNPROVEN_BY_SKIPPING / weeks),
         weeks=weeks,
         unproven=unproven,
     )

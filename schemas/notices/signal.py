@@ -25,6 +25,10 @@ FLIPPED_CORRELATION: Final = -0.5
 """Rank correlation with the previous week below which a week counts as reversed."""
 MIN_NAME_SPANS: Final = 20
 """Minimum number of multi-week spans between two fills of a name for judging forward returns."""
+MIN_PROVEN_NAMES: Final = 5
+"""Minimum median number of sampled names whose forward returns fills prove in a week: with fewer, weeks without any are chance."""
+UNPROVEN_BY_SKIPPING: Final = 2
+"""Weeks that one skipped week leaves without proof: itself, and the one before, whose forward returns end in it."""
 OUTLYING_DEVIATIONS: Final = 3.5
 """Deviations from the median (1.4826 x median absolute deviation) beyond which the IC of a week is an outlier."""
 MIN_OUTLYING_WEEKS: Final = 40
@@ -204,8 +208,9 @@ SIGNAL_NOTICES: Final = (
         "Fills prove forward returns in some weeks and none in others: the returns of those may begin or end at other times.",
         "unproven_weeks",
         0.05,
-        "weeks with forward returns of which two fills prove none / weeks with forward returns; over "
-        f"{MIN_CORRELATED_WEEKS} weeks or more and up to 64 names, without raw books",
+        "weeks with forward returns of scored names of which two fills prove none / weeks with forward returns of scored names; "
+        f"noticed if they are more than {UNPROVEN_BY_SKIPPING}; over {MIN_CORRELATED_WEEKS} weeks or more and all names, or 64 of them "
+        f"if fills prove {MIN_PROVEN_NAMES} or more of these in a usual week, without raw books",
         "measured: 0 to 0.02 in runs that trade every week",
     ),
     Notice(

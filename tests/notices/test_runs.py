@@ -27,6 +27,7 @@ from examples.reference_engine import (
     write_seal,
 )
 from examples.reference_engine.fills import execution_price
+from examples.reference_engine.weekly_tables import forward_returns
 from pipeline.__main__ import cli
 from pipeline.rules import RULES, Report, check
 from pipeline.seal import Seal
@@ -395,6 +396,32 @@ def test_a_book_that_stays_in_cash_has_no_marks_to_judge(
     outcomes = {notice.notice: notice for notice in report_of(seal_of(market, tmp_path)).notices}
     for notice in MOVE_NOTICES:
         assert outcomes[notice.id].reason == "long_short holds no name at a close"
+
+
+def test_weeks_before_the_first_score_and_one_skipped_week_need_no_proof(tmp_path: Path) -> None:
+    """A run of 30 weeks warms up in the first ones, skips one for want of prices, and measures the returns of all."""
+    market = simulate_market(4, 40, 30)
+    run = run_alpha(market, SPEC)
+    rows = run.tables["decisions"]
+    week = np.searchsorted(market.schedule[market.decisions], rows["date"].to_numpy())
+    name = np.searchsorted(np.array(market.symbols), rows["symbol"].to_numpy().astype(str))
+    returns = pl.Series(forward_returns(market)[week, name], nan_to_null=True)
+    tables = {**run.tables, "decisions": rows.with_columns(forward_return=returns)}
+    seal = write_seal(tmp_path / "seal", RunRecord(run.manifest, tables, None, None, None))
+    outcome = {notice.notice: notice for notice in report_of(seal).notices}["signal.unproven_weeks"]
+    assert (outcome.outcome, outcome.reason) == ("pass", None)
+    assert outcome.details["unproven"] <= 2
+
+
+def test_a_sample_with_few_traded_names_leaves_weeks_unproven_by_chance(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 400 names, of which the books hold eight, the sample has 64."""
+    monkeypatch.setattr(strategy, "TAIL", 0.01)
+    seal = seal_of(simulate_market(4, 400, 40), tmp_path)
+    outcomes = {notice.notice: notice for notice in report_of(seal).notices}
+    assert outcomes["signal.unproven_weeks"].outcome == "not_checked"
+    assert "5 are needed" in (outcomes["signal.unproven_weeks"].reason or "")
 
 
 @pytest.mark.parametrize("name", ["Test_sp500_momentum", "Test_sp500_reversal", "sp500_lowvol"])
