@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from datasets.figures.rank_correlation import Integers
 from pipeline.notices.correlations import judge_mean
 from pipeline.notices.market_file import MarketPrices, read_prices
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
@@ -36,6 +37,8 @@ _SHARES: Final = ADJUSTMENTS[0]
 _IS_RAW: Final = pl.col("book").str.starts_with(RAW_PREFIX)
 _IS_SETTLED: Final = pl.col("book").str.ends_with(SETTLEMENTS)
 _WEEK: Final = timedelta(days=7)
+_USUAL_SHARE: Final = 0.1
+"""Minimum names with a price on a session, as a share of the maximum of any day; a few stray rows make no session."""
 _NO_DAY: Final = 0
 """1970-01-01, a holiday everywhere."""
 _NEEDED: Final = {
@@ -75,6 +78,14 @@ class _Run:
     fills: pl.DataFrame | None
     forward: pl.DataFrame | None
 
+    @property
+    def names(self) -> Integers:
+        """Numbers of the names that have a mark or a forward return; empty if none has."""
+        used = [
+            rows["symbol"].to_physical().to_numpy() for rows in (self.marks, self.forward) if rows is not None
+        ]
+        return np.unique(np.concatenate([np.empty(0, np.int64), *used])).astype(np.int64)
+
 
 def market_notices(
     tables: Mapping[str, Collection[str]], read: ReadColumns, address: str
@@ -104,15 +115,17 @@ def market_notices(
         )
         for notice in MARKET_NOTICES
     ]
+    # A file may also hold names of other exchanges, whose holidays differ, and benchmarks, whose history is longer.
+    days, priced = market.count(run.names)
     if "portfolio" in tables:
-        outcomes.append(_judge_sessions(run.sessions, market))
+        outcomes.append(_judge_sessions(run.sessions, days, priced))
     if run.marks is not None:
         marks = market.beside(run.marks, "date")
         outcomes += _judge_marks(marks, run.splits)
         if run.fills is not None:
             outcomes.append(_judge_fills(market.beside(run.fills, "date"), marks))
     if run.forward is not None:
-        outcomes += _judge_forward_returns(run.forward, market)
+        outcomes += _judge_forward_returns(run.forward, market, days)
     return tuple(replace(x, details={**x.details, "prices": market.digest}) for x in outcomes)
 
 
@@ -181,16 +194,27 @@ def _read_forward_returns(
     )
 
 
-def _judge_sessions(own: pl.Series, prices: MarketPrices) -> NoticeOutcome:
-    """Compare the sessions of ledger and market over their common span of days."""
+def _judge_sessions(own: pl.Series, priced_days: Integers, priced: Integers) -> NoticeOutcome:
+    """Compare the sessions of ledger and market over their common span of days.
+
+    Parameters
+    ----------
+    own
+        Days of the ledger, ascending.
+    priced_days, priced
+        Days of the market, ascending, and the number of names with a price on each.
+    """
     notice = "market.sessions"
     days = to_days(own)
     first, last = (
-        (max(days[0], prices.days[0]), min(days[-1], prices.days[-1]))
-        if days.size and prices.days.size
+        (max(days[0], priced_days[0]), min(days[-1], priced_days[-1]))
+        if days.size and priced_days.size
         else (0, -1)
     )
-    own, market = own.filter((days >= first) & (days <= last)), prices.sessions(first, last)
+    within = (priced_days >= first) & (priced_days <= last)
+    usual = priced[within] >= _USUAL_SHARE * priced[within].max(initial=0)
+    own = own.filter((days >= first) & (days <= last))
+    market = pl.Series("date", priced_days[within][usual], pl.Int32).cast(pl.Date)
     sessions = min(own.len(), market.len())
     if sessions < MIN_SHARED_CELLS:
         return not_checked(
@@ -317,14 +341,16 @@ def _judge_jumps(compared: pl.DataFrame) -> NoticeOutcome:
     )
 
 
-def _judge_forward_returns(forward: pl.DataFrame, market: MarketPrices) -> Iterator[NoticeOutcome]:
-    """Judge the forward returns of all names between opens of the market, or between closes."""
+def _judge_forward_returns(
+    forward: pl.DataFrame, market: MarketPrices, days: Integers
+) -> Iterator[NoticeOutcome]:
+    """Judge the forward returns of all names between opens of the market, or between closes; `days` have prices of the run's names."""
     notices = ("market.forward_returns", "market.forward_bias", "market.forward_drift")
     rows = forward
     for day, after, suffix in (("entry", "date", "_before"), ("maturity", "following", "")):
         # A day that is not sealed is taken to be the first session after the decision.
-        place = np.searchsorted(market.days, to_days(forward[after]), side="right")
-        first = pl.Series(np.append(market.days, _NO_DAY)[place]).cast(pl.Int32).cast(pl.Date)
+        place = np.searchsorted(days, to_days(forward[after]), side="right")
+        first = pl.Series(np.append(days, _NO_DAY)[place]).cast(pl.Int32).cast(pl.Date)
         rows = market.beside(rows.with_columns(pl.col(day).fill_null(first)), day, suffix)
     at_open, at_close = (
         _compare(rows, pl.col("forward_return"), price, FORWARD_TOLERANCE) for price in ("open", "close")

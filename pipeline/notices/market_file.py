@@ -23,8 +23,6 @@ from schemas.settings import SETTINGS
 
 _KIND: Final = "market prices"
 _SETTING: Final = SETTINGS["prices"].flag
-_USUAL_SHARE: Final = 0.1
-"""Minimum names with a price on a session, as a share of the maximum of any day; a few stray rows make no session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +50,22 @@ class MarketPrices:
     adjustments: Floats
     digest: str
 
-    def sessions(self, first: int, last: int) -> pl.Series:
-        """Return the sessions of the market between two days since 1970, ascending."""
-        within = np.flatnonzero((self.days >= first) & (self.days <= last))
-        priced = np.isfinite(self.closes[within]).sum(axis=1)
-        sessions = self.days[within[priced >= _USUAL_SHARE * priced.max(initial=0)]]
-        return pl.Series("date", sessions, pl.Int32).cast(pl.Date)
+    def count(self, names: Integers) -> tuple[Integers, Integers]:
+        """Count the prices of some names by day.
+
+        Parameters
+        ----------
+        names
+            Numbers of symbols in :attr:`names`; none stands for all.
+
+        Returns
+        -------
+        days, number : Integers, shape (days,)
+            Days with a price, as days since 1970, ascending, and how many of the names have one.
+        """
+        closes = self.closes[:-1, names] if names.size else self.closes[:-1]
+        number = np.isfinite(closes).sum(axis=1)
+        return self.days[number > 0], number[number > 0]
 
     def beside(self, rows: pl.DataFrame, day: str, suffix: str = "") -> pl.DataFrame:
         """Add ``close``, ``open`` and ``adjustment`` of the ``symbol`` on a day; null where there is none.

@@ -110,7 +110,7 @@ MARKET_NOTICES: Final = (
         "differing_sessions",
         0.0,
         "sessions of the market between the first and the last day of the ledger that it lacks, and its days that are no session of "
-        "the market",
+        "the market; a session is a day with prices of the run's names, a tenth of the usual number or more",
         "the calendar of an exchange is public; a day that the prices lack by mistake counts as well",
         "sessions",
     ),

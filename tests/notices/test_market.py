@@ -250,6 +250,27 @@ def test_only_names_and_days_of_the_file_are_compared(market: Market, prices: Pa
     assert others["market.prices"].reason == "the prices cover 0 returns of marks; 20 are needed"
 
 
+def on_saturdays(frame: pl.DataFrame) -> pl.DataFrame:
+    """Add the names of an exchange that is open every day but Friday."""
+    others = frame.filter(pl.col("date").dt.weekday() == 5).with_columns(pl.col("date").dt.offset_by("1d"))
+    weekdays = frame.filter(pl.col("date").dt.weekday() < 5)
+    return pl.concat([frame, pl.concat([weekdays, others]).with_columns(symbol="X" + pl.col("symbol"))])
+
+
+@pytest.mark.parametrize("change", [on_saturdays])
+def test_days_of_other_names_are_no_sessions_of_the_run(
+    market: Market, prices: Path, tmp_path: Path, change: Callable[[pl.DataFrame], pl.DataFrame]
+) -> None:
+    file = tmp_path / "mixed.parquet"
+    change(pl.read_parquet(prices)).write_parquet(file)
+    run = run_alpha(market, SPEC)
+    tables = {**run.tables, "decisions": run.tables["decisions"].drop("entry_at", "maturity_at")}
+    seal = write_seal(tmp_path / "seal", RunRecord(run.manifest, tables, None, None, None))
+    outcomes = outcomes_of(seal, file)
+    assert {outcome.outcome for outcome in outcomes.values()} == {"pass"}, outcomes
+    assert outcomes["market.forward_returns"].details["cells"] > 1_000
+
+
 def test_forward_returns_from_open_to_open_need_opens(market: Market, prices: Path, tmp_path: Path) -> None:
     pl.read_parquet(prices).drop("open").write_parquet(tmp_path / "closes.parquet")
     outcomes = outcomes_of(seal_of(market, tmp_path), tmp_path / "closes.parquet")
