@@ -355,7 +355,9 @@ def _judge_forward_returns(
     at_open, at_close = (
         _compare(rows, pl.col("forward_return"), price, FORWARD_TOLERANCE) for price in ("open", "close")
     )
-    if at_open.is_empty() and at_close.height and _share(at_close["wrong"]) > 1 / 2:
+    # Opens and closes of calm names differ by less than the tolerance, which is for opens of another vendor.
+    apart = at_close["excess"].abs() > CELL_TOLERANCE
+    if at_open.is_empty() and at_close.height and _share(apart) > 1 / 2:
         reason = "the prices have no open, and forward returns do not match the closes"
         yield from (not_checked(notice, reason) for notice in notices)
         return
@@ -395,7 +397,10 @@ def _judge_fills(fills: pl.DataFrame, marks: pl.DataFrame) -> NoticeOutcome:
     )
     distance = {price: _median(gaps[price].abs()) for price in ("open", "close")}
     nearer = min(distance, key=distance.__getitem__)
-    if distance[nearer] > MAX_MID_GAP:
+    if math.isinf(distance[nearer]):
+        return not_checked(notice, "the prices cover no fill")
+    # Without opens, fills at the open of calm names could pass for fills at the close.
+    if distance[nearer] > (MAX_MID_GAP if math.isfinite(distance["open"]) else CELL_TOLERANCE):
         return not_checked(notice, "fills are at neither the open nor the close of the prices")
     gap = gaps[nearer]
     improvement = (-gaps["side"] * gap * BASIS_POINTS).filter(gap.abs() < JUMP)

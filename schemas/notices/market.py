@@ -22,7 +22,8 @@ LIMIT: Final = 0.001
 JUMP: Final = 0.2
 """Logarithm of the smallest ratio of a split, 5 for 4, less rounding."""
 MAX_MID_GAP: Final = 0.005
-"""Maximum median distance between mids and a market price for comparing them; open and close differ by twice that or more."""
+"""Maximum median distance between mids and a market price for comparing them; open and close differ by twice that or more. Closes
+alone are compared up to CELL_TOLERANCE, because those of calm names are nearer to their opens."""
 
 _TAILS: Final = (
     f"or by more than {TAIL_TOLERANCE:g} in the {TAIL_SHARE:.0%} of them, {MIN_TAIL} or more, in which the market fell most, or rose "

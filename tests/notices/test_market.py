@@ -248,6 +248,7 @@ def test_only_names_and_days_of_the_file_are_compared(market: Market, prices: Pa
     assert others.pop("market.sessions").outcome == "pass"
     assert {outcome.outcome for outcome in others.values()} == {"not_checked"}
     assert others["market.prices"].reason == "the prices cover 0 returns of marks; 20 are needed"
+    assert others["market.fills"].reason == "the prices cover no fill"
 
 
 def on_saturdays(frame: pl.DataFrame) -> pl.DataFrame:
@@ -277,6 +278,23 @@ def test_forward_returns_from_open_to_open_need_opens(market: Market, prices: Pa
     assert outcomes["market.prices"].outcome == "pass"
     assert "no open" in (outcomes["market.forward_returns"].reason or "")
     assert outcomes["market.fills"].outcome == "not_checked"
+
+
+def test_without_opens_calm_names_are_not_compared_with_closes(market: Market, tmp_path: Path) -> None:
+    """Prices move by a quarter of what they usually do, so that many opens are near the closes."""
+    calm = replace(
+        market, opens=100 * (market.opens / 100) ** 0.25, closes=100 * (market.closes / 100) ** 0.25
+    )
+    file = prices_of(calm, tmp_path / "prices")
+    seal = seal_of(calm, tmp_path)
+    assert outcomes_of(seal, file)["market.forward_returns"].value == 0.0
+    pl.read_parquet(file).drop("open").write_parquet(file)
+    outcomes = outcomes_of(seal, file)
+    for notice in ("market.forward_returns", "market.forward_bias", "market.forward_drift"):
+        assert (
+            outcomes[notice].reason == "the prices have no open, and forward returns do not match the closes"
+        )
+    assert outcomes["market.fills"].reason == "fills are at neither the open nor the close of the prices"
 
 
 def test_a_run_without_ledger_has_its_forward_returns_compared(
