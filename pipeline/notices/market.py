@@ -349,9 +349,13 @@ def _judge_forward_returns(
     rows = forward
     for day, after, suffix in (("entry", "date", "_before"), ("maturity", "following", "")):
         # A day that is not sealed is taken to be the first session after the decision.
-        place = np.searchsorted(days, to_days(forward[after]), side="right")
-        first = pl.Series(np.append(days, _NO_DAY)[place]).cast(pl.Int32).cast(pl.Date)
-        rows = market.beside(rows.with_columns(pl.col(day).fill_null(first)), day, suffix)
+        decided = to_days(forward[after])
+        place = np.searchsorted(days, decided, side="right")
+        first = np.append(days, _NO_DAY)[place]
+        # Where the prices begin later, or leave weeks out, it is unknown.
+        first[(place == 0) | (first > decided + _WEEK.days)] = _NO_DAY
+        known = pl.Series(first).cast(pl.Int32).cast(pl.Date)
+        rows = market.beside(rows.with_columns(pl.col(day).fill_null(known)), day, suffix)
     at_open, at_close = (
         _compare(rows, pl.col("forward_return"), price, FORWARD_TOLERANCE) for price in ("open", "close")
     )

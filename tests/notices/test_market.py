@@ -258,7 +258,14 @@ def on_saturdays(frame: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([frame, pl.concat([weekdays, others]).with_columns(symbol="X" + pl.col("symbol"))])
 
 
-@pytest.mark.parametrize("change", [on_saturdays])
+def with_a_longer_benchmark(frame: pl.DataFrame) -> pl.DataFrame:
+    """Cut the first half of the prices off, except for one name that the run does not hold."""
+    benchmark = frame.unique("date").with_columns(symbol=pl.lit("SIMSPY"))
+    half = frame["date"].unique().sort()[frame["date"].n_unique() // 2]
+    return pl.concat([frame.filter(pl.col("date") >= half), benchmark])
+
+
+@pytest.mark.parametrize("change", [on_saturdays, with_a_longer_benchmark])
 def test_days_of_other_names_are_no_sessions_of_the_run(
     market: Market, prices: Path, tmp_path: Path, change: Callable[[pl.DataFrame], pl.DataFrame]
 ) -> None:
