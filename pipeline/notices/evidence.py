@@ -203,7 +203,12 @@ def _cross_sections(
         table[name][at] = column[among]
     returns = table.get("forward_return")
     panel = Panel(
-        days.astype("datetime64[D]"), table["score"], returns, table.get(_WEIGHT), table.get(_TRADEABLE)
+        days.astype("datetime64[D]"),
+        table["score"],
+        returns,
+        table.get(_WEIGHT),
+        table.get(_TRADEABLE),
+        table.get(_INSTANTS[0]),
     )
     twins = compared = shared_weeks = measured_weeks = 0
     if measured:

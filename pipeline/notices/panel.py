@@ -82,6 +82,8 @@ class Panel:
     scores, forward_returns, weights, tradeable
         Columns of the decisions; None where the column was not sealed. The weights are the target weights of long_short;
         tradeable is 1 or 0.
+    entry
+        Sealed start of each forward return, microseconds since 1970; :data:`NEVER` where unknown, None where the run sealed none.
     span
         None where the run sealed no fills.
     marks
@@ -95,6 +97,7 @@ class Panel:
     forward_returns: Floats | None = None
     weights: Floats | None = None
     tradeable: Floats | None = None
+    entry: Instants | None = None
     span: Span | None = None
     marks: Floats | None = None
     positions: Floats | None = None
@@ -102,9 +105,11 @@ class Panel:
     @property
     def entry_days(self) -> Dates:
         """Day on which the forward returns of each week begin; NaT where unknown."""
-        if self.span is None or not self.span.entry.size:
+        # Fills also tell the start where it is not sealed.
+        entry = self.entry if self.span is None else self.span.entry
+        if entry is None or not entry.size:
             return np.full(self.dates.shape, np.datetime64("NaT"), "datetime64[D]")
-        days = self.span.entry.view("datetime64[us]").astype("datetime64[D]")
+        days = entry.view("datetime64[us]").astype("datetime64[D]")
         first: Dates = np.fmin.reduce(days, axis=0)
         return first
 
