@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Floats
+from pipeline.notices.pnl import Received
 from pipeline.notices.rows import Symbols, expanded, place_in, to_days
 from pipeline.reconciliation.row_ranges import RowRanges
 
@@ -30,6 +31,8 @@ class Holdings:
         Marks at the close.
     quantities
         Shares; negative where the position is short.
+    received
+        Shares received without a fill, such as by a split; 0 where none were, None where the run sealed no quantity_adjustment.
     """
 
     book: str
@@ -37,6 +40,7 @@ class Holdings:
     days: Integers
     marks: Floats
     quantities: Floats
+    received: Floats | None = None
 
     def notional(self, codes: Integers, days: Integers) -> Floats:
         """Return the signed value of names at the close of the first session after each day, shape (codes, days); 0 where not held."""
@@ -87,15 +91,23 @@ class HeldNames:
         quantity, marks = (positions[name].to_numpy()[rows] for name in ("quantity", "mark_price"))
         self._parts.append((day, own[chosen].astype(np.int64), marks, quantity))
 
-    def holdings(self) -> Holdings | None:
-        """Return the holdings; None if the book held no name."""
+    def holdings(self, received: Received | None = None) -> Holdings | None:
+        """Return the holdings, with the shares that the book received without a fill; None if the book held no name."""
         codes = np.sort(self.symbols.first(self._held))
         if not codes.size:
             return None
         day, code, *columns = (np.concatenate(column) for column in zip(*self._parts, strict=True))
+        marks, quantities = (self._placed(codes, day, code, values, np.nan) for values in columns)
+        splits = None
+        if received is not None:
+            days, names, shares = received
+            splits = self._placed(codes, days, names, shares, 0.0)
+        return Holdings(self._book, codes, self._sessions, marks, quantities, splits)
+
+    def _placed(self, codes: Integers, day: Integers, code: Integers, values: Floats, empty: float) -> Floats:
+        """Return values by name and session."""
         (row, known), (column, within) = place_in(code, codes), place_in(day, self._sessions)
         among = known & within
-        at = row[among], column[among]
-        marks, quantities = (np.full((codes.size, self._sessions.size), np.nan) for _ in columns)
-        marks[at], quantities[at] = (values[among] for values in columns)
-        return Holdings(self._book, codes, self._sessions, marks, quantities)
+        table = np.full((codes.size, self._sessions.size), empty)
+        table[row[among], column[among]] = values[among]
+        return table

@@ -186,6 +186,9 @@ def _judge_stale_marks(moves: Floats) -> NoticeOutcome:
 def _judge_split_moves(holdings: Holdings) -> NoticeOutcome:
     notice = "book.split_moves"
     ratio, shares = (x[:, 1:] / x[:, :-1] for x in (holdings.marks, holdings.quantities))
+    if holdings.received is not None:
+        # The fills of a session may change a holding as much as a split does.
+        shares = 1 + holdings.received[:, 1:] / holdings.quantities[:, :-1]
     known = np.isfinite(ratio) & (ratio > 0)
     number = int(known.sum())
     if number < MIN_MOVES:
@@ -195,7 +198,7 @@ def _judge_split_moves(holdings: Holdings) -> NoticeOutcome:
         )
     size = np.abs(np.log(np.where(known, ratio, 1.0)))
     like_a_split = np.abs(size[..., np.newaxis] - np.log(SPLIT_RATIOS)).min(axis=-1) < SPLIT_TOLERANCE
-    # A declared split also changes the number of shares.
+    # A split also changes the number of shares.
     undeclared = like_a_split & (np.abs(np.log(np.abs(ratio * shares))) > SPLIT_TOLERANCE + MAX_TRADED)
     moves = int(undeclared.sum())
     name, session = np.unravel_index(int(undeclared.argmax()), undeclared.shape)

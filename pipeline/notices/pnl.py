@@ -8,17 +8,19 @@ from typing import Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import SESSIONS_PER_YEAR, Floats
 from pipeline.notices.ledger import Flows
-from pipeline.notices.rows import BOOK_BITS, ReadColumns, Symbols, place_in, select_rows
+from pipeline.notices.rows import BOOK_BITS, ReadColumns, Symbols, place_in, select_rows, to_days
 from pipeline.reconciliation.tables import SESSION
 from schemas.notices.books import NEARLY_UNBORROWED
 from schemas.tables.pnl import ADJUSTMENTS
 
 _MARKET_PNL: Final = pl.col("market_pnl")
-_CHANGED: Final = pl.col("quantity_adjustment") != 0
+_SHARES: Final = ADJUSTMENTS[0]
+_CHANGED: Final = pl.col(_SHARES) != 0
 _CASH: Final = pl.col("cash_adjustment")
 _SUMS: Final = {
     "cash_adjustment": (
@@ -37,6 +39,10 @@ _SUMS: Final = {
 """Adjustment -> sums over the pnl of a book."""
 
 
+Received = tuple[Integers, Integers, Floats]
+"""Days since 1970, numbers of names, and shares that a book received without a fill, such as by splits."""
+
+
 @dataclass(frozen=True, slots=True)
 class SampledPnl:
     """Sums of the pnl.
@@ -49,12 +55,15 @@ class SampledPnl:
         Book -> sums over its share and cash adjustments, by field of :class:`Flows`.
     adjusted
         Numbers of the names with a split or a dividend.
+    received
+        What the first book received without a fill; None where the run sealed no quantity_adjustment.
     """
 
     cells: Integers
     borrow: Floats
     sums: Mapping[str, Mapping[str, float]]
     adjusted: Integers
+    received: Received | None = None
 
     def flows(self, books: list[str], shorts: Integers, notional: Floats) -> dict[str, Flows]:
         """Return the pnl sums of each book, given its short positions."""
@@ -73,7 +82,13 @@ class SampledPnl:
 
 
 def sample_pnl(
-    columns: Collection[str], read: ReadColumns, symbols: Symbols, books: list[str], sampled: Integers
+    columns: Collection[str],
+    read: ReadColumns,
+    symbols: Symbols,
+    books: list[str],
+    sampled: Integers,
+    *,
+    first_book: str,
 ) -> SampledPnl:
     """Read the pnl once.
 
@@ -87,8 +102,10 @@ def sample_pnl(
         Books whose borrow fees are sampled.
     sampled
         Days on which they are, as days since 1970.
+    first_book
+        Book whose shares received without a fill are returned.
     """
-    cells, borrow, adjusted, parts = [], [], [], []
+    cells, borrow, adjusted, received, parts = [], [], [], [], []
     adjustments = [name for name in ADJUSTMENTS if name in columns]
     wanted = (*SESSION, "symbol", "market_pnl", "borrow_cashflow", *adjustments)
     for part in read("pnl", wanted) if columns and (books or adjustments) else ():
@@ -99,6 +116,10 @@ def sample_pnl(
         if adjustments:
             moved = pnl.select(pl.any_horizontal(pl.col(adjustments) != 0)).to_series().to_numpy()
             adjusted.append(codes[moved].astype(np.int64))
+            if _SHARES in adjustments:
+                own = pnl.select((pl.col("book") == first_book) & _CHANGED).to_series().arg_true()
+                rows = pnl[own]
+                received.append((to_days(rows["date"]), codes[own.to_numpy()], rows[_SHARES].to_numpy()))
             parts.append(pnl.group_by("book").agg(sum_ for name in adjustments for sum_ in _SUMS[name]))
     none = [np.empty(0, np.int64)]
     return SampledPnl(
@@ -106,7 +127,15 @@ def sample_pnl(
         np.concatenate(borrow or [np.empty(0)]),
         _sums(parts),
         np.unique(np.concatenate(adjusted or none)),
+        _joined(received),
     )
+
+
+def _joined(parts: list[tuple[Integers, NDArray[np.uint32], Floats]]) -> Received | None:
+    if not parts:
+        return None
+    day, code, shares = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return day, code.astype(np.int64), shares
 
 
 def _sums(parts: list[pl.DataFrame]) -> dict[str, dict[str, float]]:

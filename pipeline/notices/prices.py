@@ -119,13 +119,21 @@ def sample_prices(
         sessions = np.unique(to_days(part["portfolio"]["date"]))
         names = part["portfolio"]["book"].unique()
         books = sorted(book for book in names if not is_raw_book(book))
+    first_book = min(books, key=book_order, default="")
     held = "portfolio" in tables and "positions" in tables
     variants = [book + suffix for book in books for suffix in ("", *TRADE_ONLY_SUFFIXES)]
     fills, mids, span = None, None, None
     if "trades" in tables:
         fills, mids = _fills(read, symbols, variants if held else [], sessions, panel)
     later = 1 + days_by_digest(sessions[1:])[:MAX_DAYS]
-    pnl = sample_pnl(tables.get("pnl", ()), read, symbols, books if held else [], np.sort(sessions[later]))
+    pnl = sample_pnl(
+        tables.get("pnl", ()),
+        read,
+        symbols,
+        books if held else [],
+        np.sort(sessions[later]),
+        first_book=first_book,
+    )
     if mids is not None and panel.codes.size:
         span = mids.span(np.isin(panel.codes, pnl.adjusted), adjusted=bool(pnl.adjusted.size))
     if not held:
@@ -137,13 +145,13 @@ def sample_prices(
         fills["before"], fills["earlier"] = (sessions[np.maximum(place - back, 0)] for back in (1, 2))
         wanted += [fills[name] for name in ("day", "before", "earlier", "decided")]
     days = np.unique(np.concatenate(wanted))
-    held_names = HeldNames(min(books, key=book_order, default=""), sessions, symbols)
+    held_names = HeldNames(first_book, sessions, symbols)
     marks, shorts = _marks(read, books, days, np.sort(sessions[later]), held_names)
     now, then = (marks[np.searchsorted(days, sessions[places])] for places in (later, later - 1))
     chosen = symbols.first(np.asarray(np.isfinite(marks).any(axis=0)))
     periods = [period(sessions[place - 1], sessions[place]) for place in later]
     by_day = np.argsort(later)
-    holdings = held_names.holdings()
+    holdings = held_names.holdings(pnl.received)
     prices = Prices(
         marks=Sample.of(symbols.names(chosen), periods, (now[:, chosen] / then[:, chosen] - 1).T),
         closes=(now[by_day], then[by_day]),

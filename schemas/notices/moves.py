@@ -33,7 +33,7 @@ SPLIT_RATIOS: Final = (2.0, 3.0, 4.0, 5.0, 10.0, 20.0)
 SPLIT_TOLERANCE: Final = 0.03
 """Log return of a mark that is allowed beside a split in the same session."""
 MAX_TRADED: Final = 0.25
-"""Log change of a holding by trading that is allowed in the session of a split."""
+"""Log change of a holding that is allowed in the session of a split: by rounding to shares, and by trading if no splits are sealed."""
 
 _SOME_NAMES: Final = "of up to 64 names of long_short"
 
@@ -94,8 +94,9 @@ MOVE_NOTICES: Final = (
         "split_moves",
         1.0,
         "moves of a mark from one session to the next by a factor of "
-        f"{', '.join(f'{ratio:g}' for ratio in SPLIT_RATIOS)}, or the inverse, to {SPLIT_TOLERANCE:.0%}, in which the shares do not "
-        f"change by the inverse, to {MAX_TRADED:.0%}; {MIN_MOVES:,} moves or more {_SOME_NAMES}",
+        f"{', '.join(f'{ratio:g}' for ratio in SPLIT_RATIOS)}, or the inverse, to {SPLIT_TOLERANCE:.0%}, in which the "
+        "quantity_adjustment, or the fills too if none is sealed, does not change the shares by the inverse, to "
+        f"{MAX_TRADED:.0%}; {MIN_MOVES:,} moves or more {_SOME_NAMES}",
         "a large stock hardly ever halves or doubles in a session, and to a few percent by chance; measured: 0",
         "moves",
     ),

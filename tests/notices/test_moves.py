@@ -205,6 +205,43 @@ def test_a_declared_split_is_not_noticed(declared: bool) -> None:
     assert (outcome.outcome, outcome.value) == (("pass", 0.0) if declared else ("notice", 4.0))
 
 
+def with_splits(run: RunRecord, market: Market, day: np.ndarray) -> RunRecord:
+    """Restate a run at twice the prices and half the shares before the split of each name, which is declared."""
+    splits = pl.DataFrame({"symbol": market.symbols, "split": market.schedule[day]})
+    tables = {
+        kind: run.tables[kind].join(splits, on="symbol", how="left", maintain_order="left")
+        for kind in ("positions", "trades", "pnl")
+    }
+    before = pl.when(pl.col("date") < pl.col("split")).then(2.0).otherwise(1.0)
+    positions = tables["positions"].with_columns(pl.col("quantity") / before, pl.col("mark_price") * before)
+    trades = (
+        tables["trades"]
+        .with_columns(date=pl.col("timestamp").dt.date())
+        .with_columns(
+            pl.col("quantity") / before, pl.col("mid_price") * before, pl.col("fill_price") * before
+        )
+        .drop("date", "split")
+    )
+    eve = pl.DataFrame({"symbol": market.symbols, "date": market.schedule[day - 1]})
+    held = positions.join(eve, on=["symbol", "date"]).select("book", "symbol", held="quantity")
+    pnl = tables["pnl"].join(held, on=["book", "symbol"], how="left", maintain_order="left")
+    received = pl.when(pl.col("date") == pl.col("split")).then("held").fill_null(0.0)
+    pnl = pnl.with_columns(quantity_adjustment=received).drop("split", "held")
+    changed = {"positions": positions.drop("split"), "trades": trades, "pnl": pnl}
+    return replace(run, tables={**run.tables, **changed})
+
+
+def test_a_declared_split_is_not_noticed_where_the_position_is_rebalanced(
+    market: Market, tmp_path: Path
+) -> None:
+    """The splits take effect at opens that fill decisions."""
+    fills = market.decisions[market.decisions + 1 < market.observed] + 1
+    day = fills[20 + np.arange(len(market.symbols)) % (fills.size - 30)]
+    run = with_splits(run_alpha(market, SPEC), market, day)
+    outcome = outcomes_of(run, tmp_path)["book.split_moves"]
+    assert (outcome.outcome, outcome.value) == ("pass", 0.0)
+
+
 def test_delays_match_a_slow_search() -> None:
     rng = np.random.default_rng(4)
     moves, sides = rng.normal(0, 0.01, (20, 60)), np.sign(rng.normal(size=(20, 61)))
