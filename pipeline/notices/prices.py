@@ -37,6 +37,8 @@ _FILL: Final = ("quantity", "mid_price", "execution_cost")
 _REASON: Final = "rebalance_adjustment_reason"
 _GROWTH: Final = {"entry": 1.0, "weight_increase": 1.0, "weight_decrease": -1.0, "exit": -1.0}
 """Reason of a fill -> 1 if it adds to a position, -1 if it takes from one."""
+_SAME_PRICE: Final = 1e-9
+"""Relative tolerance of the mids of a name at an instant, as in the rule trades.one_price."""
 _SAMPLED_FILLS: Final = 10_000
 """Number of sampled fills at which no further day is added."""
 
@@ -303,7 +305,13 @@ class _Mids:
         row_range, rows = row_range[inside], rows[inside]
         row = self._row[codes[rows]]
         known = row >= 0
-        self._mids[row[known], column[row_range[known]]] = prices[rows[known]]
+        name, at, mids = row[known], column[row_range[known]], prices[rows[known]]
+        before = self._mids[name, at]
+        self._mids[name, at] = mids
+        # Fills that represent a whole day may differ; as in the rule decisions.forward_return, they are no price at an instant.
+        for other in (self._mids[name, at], before):
+            differing = np.abs(other - mids) > _SAME_PRICE * mids
+            self._mids[name[differing], at[differing]] = np.nan
 
     def span(self, left_out: Flags, *, adjusted: bool) -> Span:
         """Return the mids at entry and maturity; the entry mids of names `left_out` are NaN."""

@@ -413,6 +413,45 @@ def test_weeks_before_the_first_score_and_one_skipped_week_need_no_proof(tmp_pat
     assert outcome.details["unproven"] <= 2
 
 
+def test_fills_that_represent_a_day_are_no_price_at_an_instant(market: Market, tmp_path: Path) -> None:
+    """Fills are stamped with the close; those of every fourth name are two halves, 1 % above and below the mid."""
+    run = run_alpha(market, SPEC)
+    tables = {
+        kind: table.filter(pl.col("book").str.starts_with("long_short")) if "book" in table.columns else table
+        for kind, table in run.tables.items()
+    }
+    closes = tables["portfolio"].select(pl.col("date").alias("_day"), pl.col("timestamp").alias("_close"))
+
+    def at_close(frame: pl.DataFrame, *columns: str) -> pl.DataFrame:
+        for column in columns:
+            joined = frame.with_columns(_day=pl.col(column).dt.date()).join(
+                closes, on="_day", how="left", maintain_order="left"
+            )
+            frame = joined.with_columns(pl.col("_close").alias(column)).drop("_day", "_close")
+        return frame
+
+    trades = at_close(tables["trades"], "timestamp")
+    sliced = pl.col("symbol").is_in(market.symbols[::4])
+    shift = 0.01 * pl.col("mid_price") * pl.when(pl.col("timestamp").dt.week() % 2 == 0).then(1).otherwise(-1)
+    halves = [
+        trades.filter(sliced).with_columns(
+            *(pl.col(name) / 2 for name in ("quantity", "fee", "execution_cost")),
+            *(pl.col(name) + sign * shift for name in ("mid_price", "fill_price")),
+        )
+        for sign in (1, -1)
+    ]
+    fills = pl.concat([trades.filter(~sliced), *halves])
+    tables["trades"] = fills.sort("book", "timestamp", "symbol", maintain_order=True)
+    filled = trades.select("symbol", fill_at="timestamp", filled=pl.lit(True)).unique()
+    decisions = at_close(tables["decisions"], "fill_at", "entry_at", "maturity_at").join(
+        filled, on=["symbol", "fill_at"], how="left", maintain_order="left"
+    )
+    tables["decisions"] = decisions.with_columns(pl.when("filled").then("fill_at")).drop("filled")
+    seal = write_seal(tmp_path / "seal", RunRecord(run.manifest, tables, None, None, None))
+    outcome = {notice.notice: notice for notice in report_of(seal).notices}["signal.chained_returns"]
+    assert (outcome.outcome, outcome.value) == ("pass", 0.0)
+
+
 def test_a_sample_with_few_traded_names_leaves_weeks_unproven_by_chance(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
