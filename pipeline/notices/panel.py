@@ -300,7 +300,8 @@ def judge_weights(weights: Floats, scores: Floats, returns: Floats) -> NoticeOut
         "signal.weight_ic",
         np.concatenate(sides),
         "Within the sides of long_short, weights have a rank correlation with forward returns that exceeds that of the score by {mean:.3f}.",
-        "sides of different weights",
+        "different weights",
+        period="side",
     )
 
 

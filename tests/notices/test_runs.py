@@ -69,6 +69,7 @@ def test_an_honest_run_has_no_notice(market: Market, tmp_path: Path) -> None:
     outcomes = {notice.notice: notice for notice in report.notices}
     assert outcomes["signal.book_correlation"].value == pytest.approx(0.8, abs=0.15)
     assert outcomes["universe.exits"].reason == "the run spans 1.1 years; 2 are needed"
+    assert 2 * 50 < outcomes["signal.weight_ic"].details["sides"] < 2 * 60
 
 
 def without_spread(market: Market) -> Market:
