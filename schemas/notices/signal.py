@@ -159,7 +159,8 @@ SIGNAL_NOTICES: Final = (
         "The IC of some weeks is an outlier: check what was known when they were scored.",
         "outlying_share",
         0.02,
-        f"weeks whose ic lies more than {OUTLYING_DEVIATIONS:g} x 1.4826 median absolute deviations from the median / weeks; over "
+        f"weeks whose ic lies more than {OUTLYING_DEVIATIONS:g} x 1.4826 median absolute deviations from the median / weeks, noticed "
+        f"if they are {MIN_OUTLYING} or more; over "
         f"{MIN_OUTLYING_WEEKS} weeks or more with at least {MIN_OUTLYING_NAMES} names each",
         "one in 2,000 of a normal distribution; measured: 0 to 0.01 in honest runs, 0.05 to 0.10 with look-ahead in one week in 20 or "
         "in 10",
@@ -209,7 +210,7 @@ SIGNAL_NOTICES: Final = (
         "unproven_weeks",
         0.05,
         "weeks with forward returns of scored names of which two fills prove none / weeks with forward returns of scored names; "
-        f"noticed if they are more than {UNPROVEN_BY_SKIPPING}; over {MIN_CORRELATED_WEEKS} weeks or more and all names, or 64 of them "
+        f"noticed if they are {UNPROVEN_BY_SKIPPING + 1} or more; over {MIN_CORRELATED_WEEKS} weeks or more and all names, or 64 of them "
         f"if fills prove {MIN_PROVEN_NAMES} or more of these in a usual week, without raw books",
         "measured: 0 to 0.02 in runs that trade every week",
     ),
