@@ -47,7 +47,8 @@ class Flows:
     chance_on_share_adjustments
         Standard deviation of the sum of ``market_pnl`` over the same number of random name-days of the book.
     shorts, unborrowed
-        Short positions on the sampled sessions, and how many of them cost nothing to borrow.
+        Positions that are short at the close of a sampled session and at the close before, and how many of them cost nothing to
+        borrow.
     """
 
     cash_adjustment: float | None = None

@@ -18,7 +18,15 @@ from pipeline.notices.ledger import Flows
 from pipeline.notices.panel import NEVER, Span
 from pipeline.notices.pnl import sample_pnl
 from pipeline.notices.probe import MAX_DAYS, NO_SAMPLE, Sample, days_by_digest, period
-from pipeline.notices.rows import ReadColumns, Symbols, expanded, place_in, select_rows, to_days
+from pipeline.notices.rows import (
+    DAY_BITS,
+    ReadColumns,
+    Symbols,
+    expanded,
+    place_in,
+    select_rows,
+    to_days,
+)
 from pipeline.reconciliation.fills import FILLS, fill_instants
 from pipeline.reconciliation.row_ranges import RowRanges
 from pipeline.reconciliation.tables import SESSION
@@ -148,7 +156,8 @@ def sample_prices(
         wanted += [fills[name] for name in ("day", "before", "earlier", "decided")]
     days = np.unique(np.concatenate(wanted))
     held_names = HeldNames(first_book, sessions, symbols)
-    marks, shorts = _marks(read, books, days, np.sort(sessions[later]), held_names)
+    ordered = np.sort(later)
+    marks, shorts = _marks(read, books, days, (sessions[ordered - 1], sessions[ordered]), held_names)
     now, then = (marks[np.searchsorted(days, sessions[places])] for places in (later, later - 1))
     chosen = symbols.first(np.asarray(np.isfinite(marks).any(axis=0)))
     periods = [period(sessions[place - 1], sessions[place]) for place in later]
@@ -325,18 +334,29 @@ class _Mids:
 
 
 def _marks(
-    read: ReadColumns, books: list[str], days: Integers, sampled: Integers, held_names: HeldNames
+    read: ReadColumns,
+    books: list[str],
+    days: Integers,
+    sampled: tuple[Integers, Integers],
+    held_names: HeldNames,
 ) -> tuple[Floats, tuple[Integers, Floats]]:
     """Return the marks of some days and the short positions; add all positions to `held_names`.
+
+    Parameters
+    ----------
+    sampled
+        The session before each sampled day, and the sampled days, both ascending.
 
     Returns
     -------
     marks : Floats, shape (days, symbols)
         NaN if no book held the name.
     shorts : tuple of Integers and Floats
-        Short positions on the sampled days, numbered by :meth:`BookRows.cells`, and their notionals.
+        Positions that are short at the close of a sampled day and at the close before, numbered by :meth:`BookRows.cells`, and
+        their notionals. A name sold short on the day itself may cost nothing to borrow until the day after.
     """
-    parts, shorts, notional, symbols = [], [], [], held_names.symbols
+    parts, shorts, symbols = [], [], held_names.symbols
+    before, after = sampled
     for part in read("positions", (*SESSION, "symbol", "quantity", "mark_price")):
         positions, codes = part["positions"], symbols.codes(part.symbols("positions"))
         ranges = part.row_ranges("positions")
@@ -344,10 +364,12 @@ def _marks(
         some = select_rows(ranges, books, "date", days)
         quantity, price = (positions[name].to_numpy()[some.rows] for name in ("quantity", "mark_price"))
         parts.append((some.day, codes[some.rows], price))
-        sold = (quantity < 0) & np.isin(some.day, sampled)
-        shorts.append(some.cells(codes)[sold])
-        notional.append((-quantity * price)[sold])
+        sold = (quantity < 0) & (np.isin(some.day, before) | np.isin(some.day, after))
+        shorts.append((some.cells(codes)[sold], some.day[sold].astype(np.int64), (-quantity * price)[sold]))
     marks = np.full((days.size, symbols.width), np.nan)
     for day, code, prices in parts:
         marks[np.searchsorted(days, day), code] = prices
-    return marks, (np.concatenate(shorts), np.concatenate(notional))
+    cells, day, notional = (np.concatenate(column) for column in zip(*shorts, strict=True))
+    place, overnight = place_in(day, after)
+    overnight &= np.isin(cells - ((day - before[place]) << DAY_BITS), cells)
+    return marks, (cells[overnight], notional[overnight])

@@ -21,6 +21,8 @@ ReadColumns = Callable[[str, tuple[str, ...]], Iterable[Tables]]
 
 BOOK_BITS: Final = 52
 """Bits of day and symbol below the number of the book."""
+DAY_BITS: Final = 32
+"""Bits of the symbol below the day."""
 
 
 def to_days(days: pl.Series) -> Integers:
@@ -57,9 +59,8 @@ class BookRows:
 
     def cells(self, codes: NDArray[np.uint32]) -> Integers:
         """Encode book, day and symbol of each row as one number; `codes` are the symbol codes of the table."""
-        return (
-            (self.book << BOOK_BITS) + (self.day.astype(np.int64) << 32) + codes[self.rows].astype(np.int64)
-        )
+        days = self.day.astype(np.int64) << DAY_BITS
+        return (self.book << BOOK_BITS) + days + codes[self.rows].astype(np.int64)
 
 
 def select_rows(ranges: RowRanges, books: list[str], moment: str, days: Integers) -> BookRows:

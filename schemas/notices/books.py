@@ -176,8 +176,8 @@ BOOK_NOTICES: Final = (
         "Borrowing is free for some short positions.",
         "unborrowed_share",
         0.1,
-        "highest share of the short positions of a book, name by name on up to 32 sessions, whose borrow_cashflow x -252 is below "
-        f"{NEARLY_UNBORROWED:.2%} of their notional at the close",
+        "highest share of the positions of a book that are short at a close and at the close before, name by name on up to 32 sessions, "
+        f"whose borrow_cashflow x -252 is below {NEARLY_UNBORROWED:.2%} of their notional at the close",
         "as for book.borrow: stocks that are easy to borrow cost something too",
     ),
     Notice(

@@ -17,6 +17,7 @@ from examples.reference_engine.weekly_tables import forward_returns
 from tests.reconciliation.careful_runs import (
     Weights,
     borrow_every,
+    closing,
     under_two_symbols,
     weighted,
     with_sums_of,
@@ -516,6 +517,20 @@ def in_few_steps() -> RunRecord:
         return run(market(), replace(PLAIN, half_life_weeks=None))
 
 
+def borrowed_overnight() -> RunRecord:
+    """Run that pays to borrow from the session after a sale."""
+
+    def close(books: Any, genuine: Callable[[Any], None]) -> None:
+        own = books.market
+        carried = (books.opening_shares < 0) & (books.shares < 0)
+        books.market = replace(own, borrow_rate=np.where(carried, own.borrow_rate, 0.0))
+        genuine(books)
+        books.market = own
+
+    with closing(close):
+        return run(market(), replace(PLAIN, signal="reversal", half_life_weeks=None))
+
+
 def turnover_by_weights_without_positions() -> RunRecord:
     """Run with turnover from weight changes, without the positions that prove it."""
     record = without_tables("positions")
@@ -545,6 +560,7 @@ UNUSUAL: dict[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
     "a score of few values": (in_few_steps, said_by()),
     "forward returns rounded to basis points": (lambda: without_fills(RETURN.round(4)), said_by()),
     "dividends on both sides": (partial(with_dividends, (1, -1)), said_by()),
+    "borrowing paid from the session after a sale": (borrowed_overnight, said_by()),
     "said to cost nothing": (free_of_cost, said_by("book.execution_cost")),
     "said to borrow for nothing": (
         lambda: on(borrow_rate=lambda m: 0 * m.borrow_rate),
