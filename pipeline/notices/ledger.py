@@ -12,7 +12,15 @@ import polars as pl
 
 from datasets.figures import ratios
 from datasets.figures.equity import period_returns
-from datasets.figures.series import DAYS_PER_YEAR, SESSIONS_PER_YEAR, Dates, Floats, is_constant, measured
+from datasets.figures.series import (
+    DAYS_PER_YEAR,
+    SESSIONS_PER_YEAR,
+    Dates,
+    Flags,
+    Floats,
+    is_constant,
+    measured,
+)
 from datasets.figures.unavailable import Unavailable
 from pipeline.notices.correlations import rank_correlations
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
@@ -105,6 +113,11 @@ class Ledger:
         return period_returns(self["starting_equity"], self["ending_equity"])
 
     @property
+    def invested(self) -> Flags:
+        """Whether a session has positions; without any it earns interest alone."""
+        return np.asarray((self["gross_notional"] > 0) | (self["market_pnl"] != 0))
+
+    @property
     def profit(self) -> float:
         """Last ending equity less first starting equity."""
         return float(self["ending_equity"][-1] - self["starting_equity"][0])
@@ -154,6 +167,8 @@ def _worst(
 
 
 def _sharpe(ledger: Ledger) -> NoticeOutcome | str:
+    if not ledger.invested.any():
+        return f"{ledger.book} held no position"
     figure = ratios.information_ratio(ledger["starting_equity"], ledger["ending_equity"])
     if isinstance(figure, Unavailable):
         return figure.text
@@ -232,18 +247,20 @@ def _unborrowed(ledger: Ledger) -> NoticeOutcome | str:
 
 
 def _autocorrelation(ledger: Ledger) -> NoticeOutcome | str:
-    returns = measured(ledger.returns)
-    if returns.size < _MIN_SESSIONS or is_constant(returns[1:]) or is_constant(returns[:-1]):
-        return f"{ledger.book} has fewer than {_MIN_SESSIONS} returns, or returns that do not vary"
+    returns = np.where(ledger.invested, ledger.returns, np.nan)
+    both = ~np.isnan(returns[1:]) & ~np.isnan(returns[:-1])
+    later, earlier, sessions = returns[1:][both], returns[:-1][both], int(both.sum()) + 1
+    if sessions < _MIN_SESSIONS or is_constant(later) or is_constant(earlier):
+        return f"{ledger.book} has fewer than {_MIN_SESSIONS} returns with positions, or returns that do not vary"
     notice = "book.autocorrelation"
-    correlation = float(rank_correlations(returns[1:, None], returns[:-1, None])[0])
+    correlation = float(rank_correlations(later[:, None], earlier[:, None])[0])
     return judged(
         notice,
         correlation,
         f"Daily returns of {ledger.book} have a correlation of {correlation:.2f} with those of the day before.",
-        threshold=max(NOTICES[notice].threshold, CHANCE / math.sqrt(returns.size)),
+        threshold=max(NOTICES[notice].threshold, CHANCE / math.sqrt(sessions)),
         book=ledger.book,
-        sessions=returns.size,
+        sessions=sessions,
     )
 
 
@@ -260,12 +277,15 @@ def _flat_sessions(ledger: Ledger) -> NoticeOutcome | str:
 
 
 def _last_session(ledger: Ledger) -> NoticeOutcome | str:
-    earned, profit = ledger["market_pnl"], abs(ledger.profit)
+    last, profit = float(ledger["market_pnl"][-1]), abs(ledger.profit)
+    # Sessions without positions, as in a warm-up, would make any other session look unusual.
+    earned = ledger["market_pnl"][ledger.invested]
     if earned.size < _MIN_SESSIONS or not profit:
-        return f"{ledger.book} has fewer than {_MIN_SESSIONS} sessions, or no profit and no loss"
-    unusual = earned[-1] > LAST_DEVIATIONS * earned[:-1].std()
-    share = float(earned[-1]) / profit if unusual else 0.0
-    message = f"{ledger.book} earned {earned[-1]:.6g} at its last close; its profit is {ledger.profit:.6g}."
+        return (
+            f"{ledger.book} has fewer than {_MIN_SESSIONS} sessions with positions, or no profit and no loss"
+        )
+    share = last / profit if last > LAST_DEVIATIONS * earned[:-1].std() else 0.0
+    message = f"{ledger.book} earned {last:.6g} at its last close; its profit is {ledger.profit:.6g}."
     return judged("book.last_session", share, message, book=ledger.book)
 
 

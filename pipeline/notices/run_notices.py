@@ -222,7 +222,7 @@ def _judge_weeks(run: Run, weeks: pl.DataFrame, ledgers: Sequence[ledger.Ledger]
         for notice in ("signal.book_correlation", "book.timing"):
             yield not_checked(notice, _NO_LONG_SHORT)
         return
-    yield signal.judge_book(dates, ic, book.dates, book.returns)
+    yield signal.judge_book(dates, ic, book.dates[book.invested], book.returns[book.invested])
     yield signal.judge_timing(dates, book.dates, book.exposure, book.returns)
 
 

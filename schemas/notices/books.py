@@ -36,7 +36,7 @@ BOOK_NOTICES: Final = (
         "The Sharpe ratio of the book is higher than that of any fund over years.",
         "information_ratio",
         4.0,
-        f"highest information_ratio of a book, annualised with sqrt(252), {SIGNIFICANT}",
+        f"highest information_ratio of a book with positions, annualised with sqrt(252), {SIGNIFICANT}",
         f"four times an exceptional information ratio; {GRINOLD}, ch. 5",
     ),
     Notice(
@@ -149,7 +149,7 @@ BOOK_NOTICES: Final = (
         "Daily returns are autocorrelated: the marks are smoother than prices, so risk is understated.",
         "autocorrelation",
         0.25,
-        f"highest rank correlation of a book's daily returns with those of the day before, {SIGNIFICANT}",
+        f"highest rank correlation of a book's daily returns with those of the day before, in sessions with positions, {SIGNIFICANT}",
         "Getmansky, Lo and Makarov (2004), An Econometric Model of Serial Correlation and Illiquidity in Hedge Fund Returns, Journal of "
         "Financial Economics 74; measured: -0.29 to 0.16 in honest runs",
         "correlation",
@@ -168,7 +168,7 @@ BOOK_NOTICES: Final = (
         "last_session_share",
         0.1,
         f"highest market_pnl of the last session / absolute profit of a book, where it is at least {LAST_DEVIATIONS:g} standard "
-        "deviations of a session's",
+        "deviations of a session's with positions",
         "Carhart, Kaniel, Musto and Reed (2002), Leaning for the Tape, Journal of Finance 57: closes at the end of a period are marked up",
     ),
     Notice(

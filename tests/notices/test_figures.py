@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 
 import numpy as np
@@ -16,11 +16,12 @@ from scipy import stats
 from statsmodels.regression.linear_model import OLS
 
 from pipeline.maths.delivered_signal import delayed_ic
-from pipeline.notices import NoticeOutcome, in_declared_order, judged, not_checked
+from pipeline.notices import NoticeOutcome, Run, find_notices, in_declared_order, judged, not_checked
 from pipeline.notices.catalogue import contradictions
 from pipeline.notices.clipped_returns import shared_extremes
 from pipeline.notices.copies import copied_from
 from pipeline.notices.correlations import rank_correlations
+from pipeline.notices.evidence import Evidence
 from pipeline.notices.fills import Fills, judge_fills
 from pipeline.notices.ledger import Flows, Ledger, judge_ledgers
 from pipeline.notices.panel import Span, judge_chained_returns
@@ -151,6 +152,35 @@ def test_a_sharpe_ratio_is_noticed_beyond_chance_alone() -> None:
     assert outcomes[20].threshold == pytest.approx(3 * math.sqrt(252 / 20))
 
 
+def invested(run: Ledger, sessions: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Ledger:
+    """Return a ledger without positions in the other sessions."""
+    columns = {
+        name: np.where(sessions, run[name], 0.0)
+        for name in ("market_pnl", "gross_notional", "turnover_notional", "execution_cost", "borrow_cashflow")
+    }
+    return Ledger(run.book, run.dates, {**run.columns, **columns})
+
+
+def test_interest_of_a_book_without_positions_is_not_noticed() -> None:
+    rates = 1e-4 + 1e-5 * np.sin(np.arange(500) / 50)
+    idle = invested(ledger(rates), np.zeros(500, np.bool_))
+    outcomes = by_id(judge_ledgers([idle]))
+    assert [id_ for id_, outcome in outcomes.items() if outcome.outcome == "notice"] == []
+    assert outcomes["book.sharpe"].reason == "long_short held no position"
+    run = np.arange(500) >= 400
+    partly = invested(ledger(np.where(run, HONEST[:500], rates)), run)
+    assert by_id(judge_ledgers([partly]))["book.autocorrelation"].outcome == "pass"
+
+
+@pytest.mark.parametrize(("last", "expected"), [(0.02, "pass"), (0.05, "notice")])
+def test_the_last_session_is_compared_with_sessions_with_positions(last: float, expected: str) -> None:
+    run = np.arange(400) >= 350
+    returns = np.where(run, HONEST[:400] - HONEST[350:400].mean(), 0.0)
+    returns[-1] = last
+    outcome = by_id(judge_ledgers([invested(ledger(returns), run)]))["book.last_session"]
+    assert outcome.outcome == expected
+
+
 def test_a_book_that_hardly_ever_loses_is_noticed() -> None:
     outcome = by_id(judge_ledgers([ledger(np.abs(HONEST))]))["book.drawdown"]
     assert (outcome.outcome, outcome.value) == ("notice", 0.0)
@@ -239,6 +269,21 @@ def test_an_ic_that_is_unrelated_to_the_book_is_noticed(weeks: int) -> None:
     assert outcome.value == pytest.approx(stats.pearsonr(honest, earned).statistic)
     assert judge_book(dates, forged, sessions, returns).outcome == "notice"
     assert judge_book(dates[:19], forged[:19], sessions, returns).outcome == "not_checked"
+
+
+@pytest.mark.parametrize(("weeks", "expected"), [(24, "pass"), (0, "not_checked")])
+def test_weeks_without_positions_do_not_speak_against_the_ic(weeks: int, expected: str) -> None:
+    rng, dates = np.random.default_rng(6), MONDAY + 4 + 7 * np.arange(160)
+    run = ledger(rng.normal(0, 0.01, 805))
+    run = invested(run, (run.dates > dates[-1] - 7 * weeks) & (weeks > 0))
+    starting, profit = np.ones(805), run["market_pnl"] / run["starting_equity"]
+    columns = {**run.columns, "starting_equity": starting, "ending_equity": 1 + 1e-4 + profit}
+    earned, _ = weekly_returns(dates, run.dates, profit)
+    ic = np.where(earned != 0, earned, rng.normal(0, 0.02, 160)) + rng.normal(0, 0.01, 160)
+    index = pl.DataFrame({"date": dates, "week_status": "traded", "ic": ic, "n_return_obs": 40})
+    portfolio = pl.DataFrame({"book": "long_short", "date": run.dates, **columns})
+    outcomes = by_id(find_notices(Run(datetime(2026, 1, 5, tzinfo=UTC), Evidence(), index, portfolio, None)))
+    assert outcomes["signal.book_correlation"].outcome == expected
 
 
 def test_the_delayed_ic_uses_the_previous_weeks_score() -> None:

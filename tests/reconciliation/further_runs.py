@@ -465,6 +465,10 @@ def half_invested(weights: Weights, _: Floats) -> None:
     weights["long_short"] = 0.5 * weights["long_short"]
 
 
+def cash_alone(weights: Weights, _: Floats) -> None:
+    weights["long_short"] = np.zeros_like(weights["long_short"])
+
+
 def sized_by_past_risk(weights: Weights, _: Floats) -> None:
     """Halve the book while market volatility is twice the usual."""
     genuine = market()
@@ -554,6 +558,7 @@ UNUSUAL: dict[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
     "turnover by weights, without positions": (turnover_by_weights_without_positions, said_by()),
     "equal weights": (partial(weighted, equal_weights), said_by()),
     "half of the equity invested": (partial(weighted, half_invested), said_by()),
+    "no position in long_short": (partial(weighted, cash_alone), said_by()),
     "sized by past risk": (partial(weighted, sized_by_past_risk), said_by()),
     "neutral in each sector": (by_sector, said_by()),
     "some weeks that could not be traded": (partial(weeks_not_traded, 3), said_by()),
