@@ -159,11 +159,19 @@ def _worst(
         outcome for outcome in judgements if isinstance(outcome, NoticeOutcome) and outcome.value is not None
     ]
     if not outcomes:
-        return not_checked(
-            notice, next((x for x in judgements if isinstance(x, str)), "no book has a ledger")
-        )
-    sign = -1.0 if NOTICES[notice].below else 1.0
-    return max(outcomes, key=lambda x: (x.message is not None, sign * (x.value or 0.0)))
+        reasons = [x if isinstance(x, str) else x.reason for x in judgements]
+        return not_checked(notice, next(filter(None, reasons), "no book has a ledger"))
+    return max(outcomes, key=_how_unusual)
+
+
+def _how_unusual(outcome: NoticeOutcome) -> tuple[bool, float]:
+    """Return whether a judged outcome is a notice, and a number that is higher for the more unusual of two books."""
+    declared, noticed = NOTICES[outcome.notice], outcome.message is not None
+    value, threshold = outcome.value or 0.0, outcome.threshold or 0.0
+    if declared.least is not None:
+        distance = abs(value - threshold)
+        return noticed, distance if noticed else -distance
+    return noticed, -value if declared.below else value
 
 
 def _sharpe(ledger: Ledger) -> NoticeOutcome | str:

@@ -142,6 +142,19 @@ def test_the_most_unusual_book_is_judged() -> None:
     assert (outcome.outcome, outcome.details["book"]) == ("notice", "long_only")
 
 
+@pytest.mark.parametrize(
+    ("rates", "worst"), [((-0.02, -0.5), 1), ((-0.5, 0.16), 0), ((0.2, -0.02), 0), ((0.05, -0.005), 1)]
+)
+def test_the_book_furthest_outside_two_bounds_is_judged(rates: tuple[float, float], worst: int) -> None:
+    runs = [ledger(HONEST, risk_free_return=rate / 252) for rate in rates]
+    books = [
+        Ledger(name, x.dates, x.columns) for name, x in zip(("long_short", "long_only"), runs, strict=True)
+    ]
+    outcome = by_id(judge_ledgers(books))["book.risk_free_rate"]
+    assert outcome.value == pytest.approx(rates[worst])
+    assert outcome.details["book"] == books[worst].book
+
+
 def test_a_sharpe_ratio_is_noticed_beyond_chance_alone() -> None:
     calm = RNG.normal(0.003, 0.005, 700)
     calm += 0.003 - calm.mean()
