@@ -147,7 +147,8 @@ def sample_prices(
     if mids is not None and panel.codes.size:
         span = mids.span(np.isin(panel.codes, pnl.adjusted), adjusted=bool(pnl.adjusted.size))
     if not held:
-        return Prices(span=span)
+        no_shorts = np.empty(0, np.int64), np.empty(0)
+        return Prices(span=span, flows=pnl.flows(books, *no_shorts) if "pnl" in tables else {})
     wanted = [sessions[later], sessions[later - 1], panel.days]
     if fills is not None:
         # Clamped: a fill on or before the first session has no earlier close, and `_with_fills` ignores the value.

@@ -40,6 +40,7 @@ from tests.reconciliation.forged_runs import (
     market,
     of,
     on,
+    paid_as,
     returns_by_name,
     run,
     run_of,
@@ -334,6 +335,12 @@ def with_dividends(sides: tuple[int, ...]) -> RunRecord:
         return run(market())
 
 
+def dividends_without_positions() -> RunRecord:
+    """Run with profit from dividends, without the positions that receive them."""
+    record = paid_as("cash_adjustment", 0.0005)
+    return replace(record, tables={kind: rows for kind, rows in record.tables.items() if kind != "positions"})
+
+
 def without_fills(forward_return: pl.Expr) -> RunRecord:
     """Falsify the forward returns, and seal no fills that contradict them."""
     return without(of("decisions", forward_return=forward_return), "trades")
@@ -346,6 +353,10 @@ def nth_of_week(place: int, *, highest: bool) -> pl.Expr:
 
 FURTHER: dict[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
     "dividends for long positions alone": (partial(with_dividends, (1,)), said_by("book.unpaid_cash")),
+    "profit comes as dividends, and no positions are sealed": (
+        dividends_without_positions,
+        said_by("book.cash_adjustment"),
+    ),
     "forward returns cut off at two bounds": (
         lambda: without_fills(RETURN.clip(-0.06, 0.06)),
         said_by("signal.repeated_returns"),
