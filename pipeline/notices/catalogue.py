@@ -148,7 +148,9 @@ def _judge_one_name(cells: _Cells, alphas: list[str]) -> NoticeOutcome:
         name: wrong / known for name, (known, wrong) in cells.by_name.items() if known >= MIN_NAME_CELLS
     }
     if not shares:
-        return not_checked(_ONE_NAME, f"no name has {MIN_NAME_CELLS} sessions that other runs share")
+        # It names the other runs: a reader who may read none of them must not learn of them.
+        reason = f"no name has {MIN_NAME_CELLS} sessions that other runs share"
+        return not_checked(_ONE_NAME, reason, alphas=alphas)
     worst = max(shares, key=lambda name: (shares[name], name))
     known = cells.by_name[worst][0]
     message = f"{shares[worst]:.0%} of {known} prices of {worst} are contradicted by other runs, which agree with each other."

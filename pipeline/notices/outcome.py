@@ -103,9 +103,9 @@ def judged(
     )
 
 
-def not_checked(notice: str, reason: str) -> NoticeOutcome:
-    """Outcome of a notice that could not be judged."""
-    return NoticeOutcome(notice, NOT_CHECKED, reason=reason)
+def not_checked(notice: str, reason: str, **details: Any) -> NoticeOutcome:
+    """Outcome of a notice that could not be judged, with further values, JSON-ready."""
+    return NoticeOutcome(notice, NOT_CHECKED, reason=reason, details=details)
 
 
 def given(outcomes: Iterable[NoticeOutcome]) -> tuple[NoticeOutcome, ...]:

@@ -12,14 +12,16 @@ import polars as pl
 import pytest
 
 import datasets
+from datasets.audit import Reader, audit_entries
 from datasets.layout import PROBE
 from datasets.storage import open_storage
 from examples.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, simulate_market, write_seal
 from pipeline.housekeeping.verify import verify
-from pipeline.notices.catalogue import catalogue_notices, served_probes
-from pipeline.notices.probe import Probe, ProbeDamaged, Sample, days_by_digest, name_digest
+from pipeline.notices.catalogue import catalogue_notices, compare, served_probes
+from pipeline.notices.probe import NO_SAMPLE, Probe, ProbeDamaged, Sample, days_by_digest, name_digest
 from pipeline.snapshot_builder import build_seal
 from schemas.errors import StorageUnavailable
+from schemas.notices.catalogue import TOO_FEW_OTHERS
 
 RETURNS, PRICES = "catalogue.forward_returns", "catalogue.prices"
 
@@ -101,6 +103,22 @@ def test_two_other_runs_are_too_few(market: Market, tmp_path: Path) -> None:
     for name in ("a", "b", "c"):
         result = noticed(seal_of(market, tmp_path / "seals", name, 2.0), tmp_path / "root")
         assert {entry["outcome"] for entry in result.values()} == {"not_checked"}
+
+
+def test_a_reader_of_no_other_run_does_not_learn_which_sessions_they_share(root: Path) -> None:
+    periods = tuple(f"2024-01-0{day} 2024-01-0{day + 1}" for day in range(1, 6))
+    probe = Probe(Sample(tuple("ABCDE"), periods, np.zeros((5, 5))), NO_SAMPLE, NO_SAMPLE)
+    notices = tuple(outcome.to_dict() for outcome in compare(probe, dict.fromkeys(("a", "b", "c"), probe)))
+    manifest = replace(datasets.open(root)["other_0"].manifest, notices=notices)
+
+    def reasons(*readable: str) -> dict[str, Any]:
+        entries = audit_entries(manifest, Reader(raw=False, may_read=readable.__contains__))
+        return {entry["id"]: entry["reason"] for entry in entries if entry["kind"] == "notice"}
+
+    too_few = "no name has 8 sessions that other runs share"
+    no_returns = {RETURNS: "the run has no forward returns to compare"}
+    assert reasons("a", "b", "c") == {PRICES: None, "catalogue.one_name": too_few, **no_returns}
+    assert reasons() == {PRICES: TOO_FEW_OTHERS, "catalogue.one_name": TOO_FEW_OTHERS, **no_returns}
 
 
 def test_a_damaged_probe_is_skipped_and_reported_by_verify(market: Market, tmp_path: Path) -> None:
