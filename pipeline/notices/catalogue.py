@@ -35,6 +35,8 @@ _COMPARED: Final = {
 }
 """Notice -> samples to compare, and the noun for them in messages."""
 _FOLDER: Final = "alpha_id="
+_MAX_POINTERS: Final = 256
+"""Maximum pointers read in search of served runs: those of withdrawn alphas remain in the catalogue."""
 
 
 def catalogue_notices(storage: Storage, alpha_id: str, probe: Probe) -> tuple[NoticeOutcome, ...]:
@@ -70,17 +72,21 @@ def served_probes(storage: Storage, alpha_id: str) -> dict[str, Probe]:
     others = sorted(
         (name for name in names if name != alpha_id and ALPHA_ID.match(name)),
         key=lambda name: zlib.crc32(f"{alpha_id} {name}".encode()),
-    )[:MAX_OTHER_RUNS]
+    )[:_MAX_POINTERS]
     if len(others) < MIN_OTHER_RUNS:
         return {}
-    paths = {}
-    pointers = storage.read_many([pointer_path(name) for name in others])
-    for name, data in zip(others, pointers.values(), strict=True):
-        pointer = None if data is None else _pointer(data, name)
-        if pointer is not None and not pointer.is_withdrawn:
-            paths[f"{snapshot_path(name, pointer.snapshot)}/{PROBE}"] = name
+    paths: dict[str, str] = {}
+    for start in range(0, len(others), MAX_OTHER_RUNS):
+        names_read = others[start : start + MAX_OTHER_RUNS]
+        pointers = storage.read_many([pointer_path(name) for name in names_read])
+        for name, data in zip(names_read, pointers.values(), strict=True):
+            pointer = None if data is None else _pointer(data, name)
+            if pointer is not None and not pointer.is_withdrawn:
+                paths[f"{snapshot_path(name, pointer.snapshot)}/{PROBE}"] = name
+        if len(paths) >= MAX_OTHER_RUNS:
+            break
     probes = {}
-    for path, data in storage.read_many(list(paths)).items():
+    for path, data in storage.read_many(list(paths)[:MAX_OTHER_RUNS]).items():
         if data is not None:
             try:
                 probes[paths[path]] = Probe.decode(data)

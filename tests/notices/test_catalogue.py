@@ -13,7 +13,8 @@ import pytest
 
 import datasets
 from datasets.audit import Reader, audit_entries
-from datasets.layout import PROBE
+from datasets.layout import PROBE, alpha_path, pointer_path
+from datasets.pointer import Pointer
 from datasets.storage import open_storage
 from examples.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, simulate_market, write_seal
 from pipeline.housekeeping.verify import verify
@@ -119,6 +120,16 @@ def test_a_reader_of_no_other_run_does_not_learn_which_sessions_they_share(root:
     no_returns = {RETURNS: "the run has no forward returns to compare"}
     assert reasons("a", "b", "c") == {PRICES: None, "catalogue.one_name": too_few, **no_returns}
     assert reasons() == {PRICES: TOO_FEW_OTHERS, "catalogue.one_name": TOO_FEW_OTHERS, **no_returns}
+
+
+def test_withdrawn_runs_do_not_take_the_places_of_served_ones(root: Path) -> None:
+    pointer = Pointer.decode((root / pointer_path("other_0")).read_bytes(), "other_0")
+    for name in (f"gone_{number}" for number in range(60)):
+        (root / alpha_path(name)).mkdir()
+        withdrawn = replace(pointer, alpha_id=name, withdrawn=pointer.snapshot)
+        (root / pointer_path(name)).write_bytes(withdrawn.encode())
+    served = [f"other_{number}" for number in range(4)]
+    assert list(served_probes(open_storage(str(root)), "honest")) == served
 
 
 def test_a_damaged_probe_is_skipped_and_reported_by_verify(market: Market, tmp_path: Path) -> None:
