@@ -51,11 +51,11 @@ CATALOGUE_NOTICES: Final = (
     ),
     Notice(
         "history.restated",
-        "The seal differs from an earlier seal of the alpha in weeks that both hold: the past was rewritten.",
+        "The seal differs from an earlier seal of the alpha in weeks of that seal: the past was rewritten.",
         "restated_weeks",
         0.0,
-        "highest number of weeks, of any earlier seal, whose scores, targets, forward returns or fills differ; without the last one "
-        "or two weeks, which were not over",
+        "highest number of weeks, of any earlier seal, whose scores, targets, forward returns or fills differ, or that were removed or "
+        "inserted between others; without targets of the last week, and forward returns and fills of the last two, which were not over",
         "past signals of a live alpha do not change; corrected data or another method change them",
         "weeks",
     ),
