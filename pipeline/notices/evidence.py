@@ -17,9 +17,17 @@ from pipeline.notices.held_names import Holdings
 from pipeline.notices.ledger import Flows
 from pipeline.notices.market import market_notices
 from pipeline.notices.outcome import NoticeOutcome
-from pipeline.notices.panel import NEVER, Panel
+from pipeline.notices.panel import NEVER, Panel, Span
 from pipeline.notices.prices import PanelRows, sample_prices
-from pipeline.notices.probe import MAX_DAYS, NO_SAMPLE, Probe, Sample, days_by_digest, period
+from pipeline.notices.probe import (
+    MAX_DAYS,
+    NO_SAMPLE,
+    Probe,
+    Sample,
+    days_by_digest,
+    period,
+    usual_hour,
+)
 from pipeline.notices.rows import ReadColumns, Symbols, expanded, place_in, to_days
 from pipeline.reconciliation.grid import Codes
 from schemas.notices.universe import MIN_TWIN_WEEKS
@@ -132,9 +140,9 @@ def gather(
 
 def _gathered(tables: Mapping[str, Collection[str]], read: ReadColumns) -> Evidence:
     symbols = Symbols()
-    sections, panel_rows, forward_returns = None, _NO_PANEL, NO_SAMPLE
+    sections, panel_rows = None, _NO_PANEL
     if "decisions" in tables:
-        sections, panel_rows, forward_returns = _cross_sections(tables["decisions"], read, symbols)
+        sections, panel_rows = _cross_sections(tables["decisions"], read, symbols)
     prices = sample_prices(tables, read, symbols, panel_rows)
     if sections is not None:
         panel = replace(sections.panel, span=prices.span, marks=prices.at_weeks, positions=prices.positions)
@@ -145,13 +153,13 @@ def _gathered(tables: Mapping[str, Collection[str]], read: ReadColumns) -> Evide
         trials = dict(
             rows["trials"].group_by("trial").agg(pl.col("period_return").std()).drop_nulls().iter_rows()
         )
-    probe = Probe(prices.marks, prices.mids, forward_returns)
+    probe = Probe(prices.marks, prices.mids, _sampled_weeks(symbols, panel_rows, prices.span))
     return Evidence(sections, prices.fills, prices.closes, prices.holdings, prices.flows, trials, probe)
 
 
 def _cross_sections(
     columns: Collection[str], read: ReadColumns, symbols: Symbols
-) -> tuple[CrossSections | None, PanelRows, Sample]:
+) -> tuple[CrossSections | None, PanelRows]:
     """Count the names of each week, and sample the rows of some names."""
     values = ("score", *(name for name in ("forward_return", _WEIGHT, _TRADEABLE) if name in columns))
     instants = tuple(name for name in _INSTANTS if name in columns)
@@ -188,7 +196,7 @@ def _cross_sections(
             )
     days, place = np.unique(np.concatenate([days for days, _ in sizes]), return_inverse=True)
     if not days.size:
-        return None, _NO_PANEL, NO_SAMPLE
+        return None, _NO_PANEL
     size = np.bincount(place, weights=np.concatenate([size for _, size in sizes]))
     target = np.bincount(place, weights=np.concatenate(targets)).astype(np.float64) if targets else None
     codes = symbols.first(seen)
@@ -228,10 +236,9 @@ def _cross_sections(
         target,
         panel,
     )
-    sample = NO_SAMPLE if returns is None else _sampled_weeks(symbols.names(codes), days, returns)
     entry, maturity = (table.get(name, np.full((codes.size, days.size), NEVER)) for name in _INSTANTS)
     no_returns = np.full((codes.size, days.size), np.nan)
-    return sections, PanelRows(codes, days, entry, maturity, table.get("forward_return", no_returns)), sample
+    return sections, PanelRows(codes, days, entry, maturity, table.get("forward_return", no_returns))
 
 
 def _first_days(days: Integers) -> Integers:
@@ -251,8 +258,16 @@ def _twins(day: Integers, code: Codes, score: Floats, forward_return: Floats) ->
     return int(np.union1d(twins, twins + 1).size)
 
 
-def _sampled_weeks(names: list[str], days: Integers, returns: Floats) -> Sample:
+def _sampled_weeks(symbols: Symbols, panel: PanelRows, span: Span | None) -> Sample:
     """Sample the forward returns of some weeks; a week is identified by its own date and the next week's."""
+    days, returns = panel.days, panel.returns
     measured = np.flatnonzero(~np.isnan(returns[:, :-1]).all(axis=0))
     weeks = measured[days_by_digest(days[measured])[:MAX_DAYS]]
-    return Sample.of(names, [period(days[week], days[week + 1]) for week in weeks], returns[:, weeks])
+    instants = (panel.entry, panel.maturity) if span is None else (span.entry, span.maturity)
+    hours = np.array([[usual_hour(at[at[:, week] != NEVER, week]) for at in instants] for week in weeks])
+    return Sample.of(
+        symbols.names(panel.codes),
+        [period(days[week], days[week + 1]) for week in weeks],
+        returns[:, weeks],
+        None if np.isnan(hours).all() else hours,
+    )

@@ -17,7 +17,7 @@ from pipeline.notices.held_names import HeldNames, Holdings
 from pipeline.notices.ledger import Flows
 from pipeline.notices.panel import NEVER, Span
 from pipeline.notices.pnl import sample_pnl
-from pipeline.notices.probe import MAX_DAYS, NO_SAMPLE, Sample, days_by_digest, period
+from pipeline.notices.probe import MAX_DAYS, NO_SAMPLE, Sample, days_by_digest, period, usual_hour
 from pipeline.notices.rows import (
     DAY_BITS,
     ReadColumns,
@@ -218,7 +218,9 @@ def _with_fills(
     before_day = dict(zip(day.tolist(), before.tolist(), strict=True))
     chosen = symbols.first(np.asarray(np.isfinite(table).any(axis=1)))
     periods = [period(before_day[last], last) for last in sampled.tolist()]
-    return replace(prices, fills=with_marks, mids=Sample.of(symbols.names(chosen), periods, table[chosen]))
+    hours = np.array([[np.nan, usual_hour(fills["at"][day == last])] for last in sampled]).reshape(-1, 2)
+    mids = Sample.of(symbols.names(chosen), periods, table[chosen], hours)
+    return replace(prices, fills=with_marks, mids=mids)
 
 
 def _fills(
@@ -254,8 +256,10 @@ def _fills(
             values = [rows[name].to_numpy()[some.rows] for name in _FILL]
             reason = rows[_REASON].gather(some.rows)
             growth = reason.replace_strict(_GROWTH, default=np.nan, return_dtype=pl.Float64).to_numpy()
-            sampled.append([codes[some.rows].astype(np.int64), some.book, some.day, decided, growth, *values])
-    names = ("code", "book", "day", "decided", "growth", *_FILL)
+            at = ranges.heads["timestamp"].cast(pl.Int64).to_numpy()[some.row_range]
+            code = codes[some.rows].astype(np.int64)
+            sampled.append([code, some.book, some.day, at, decided, growth, *values])
+    names = ("code", "book", "day", "at", "decided", "growth", *_FILL)
     if not books:
         return None, mids
     columns = [np.concatenate(column) for column in zip(*sampled, strict=True)]

@@ -23,6 +23,10 @@ MAX_NAMES: Final = 64
 MAX_DAYS: Final = 32
 """Maximum days of a sample."""
 _EPOCH: Final = date(1970, 1, 1).toordinal()
+_HOURS_APART: Final = 3
+"""Hours by which two engines may date the same fills differently; an exchange's open and its close are further apart."""
+_MICROSECONDS: Final = 3_600_000_000
+"""Microseconds in an hour."""
 _DIGITS: Final = 6
 _FORMAT: Final = 1
 _MULTIPLIER: Final = 2_654_435_761
@@ -45,14 +49,20 @@ class Sample:
         First and last day of each, as ``2024-01-05 2024-01-12``; ascending.
     returns
         Shape (names, periods); NaN where missing.
+    hours
+        Hours since 1970 at which the returns of a period begin and end, shape (periods, 2), NaN where unknown; None if none is
+        known.
     """
 
     names: tuple[str, ...]
     periods: tuple[str, ...]
     returns: Floats
+    hours: Floats | None = None
 
     @classmethod
-    def of(cls, names: Sequence[str], periods: Sequence[str], returns: Floats) -> Self:
+    def of(
+        cls, names: Sequence[str], periods: Sequence[str], returns: Floats, hours: Floats | None = None
+    ) -> Self:
         """Keep the names and periods that have a return, rounded, in ascending order.
 
         Parameters
@@ -61,23 +71,37 @@ class Sample:
             In any order.
         returns
             Shape (names, periods); values that are not finite count as missing.
+        hours
+            As the attribute, in the order of `periods`.
         """
         known = np.isfinite(returns)
         rows = sorted(np.flatnonzero(known.any(axis=1)).tolist(), key=names.__getitem__)
         columns = sorted(np.flatnonzero(known.any(axis=0)).tolist(), key=periods.__getitem__)
         table = np.where(known, returns, np.nan)[np.ix_(rows, columns)].round(_DIGITS)
-        return cls(tuple(names[row] for row in rows), tuple(periods[column] for column in columns), table)
+        return cls(
+            tuple(names[row] for row in rows),
+            tuple(periods[column] for column in columns),
+            table,
+            None if hours is None else hours[columns],
+        )
 
     def document(self) -> dict[str, Any]:
-        """Return the sample for JSON; null for no return."""
-        return {"names": self.names, "periods": self.periods, "returns": self.returns.tolist()}
+        """Return the sample for JSON; null for no return and for an unknown hour."""
+        hours = {} if self.hours is None else {"hours": self.hours.tolist()}
+        return {"names": self.names, "periods": self.periods, "returns": self.returns.tolist(), **hours}
 
     def on(self, other: Sample) -> Floats:
-        """Return the returns on the names and periods of another sample; NaN for missing ones."""
+        """Return the returns on the names and periods of another sample; NaN for missing ones.
+
+        Returns between other hours, such as those of fills at the close instead of the open, are missing as well.
+        """
         _, here, there = np.intersect1d(self.names, other.names, return_indices=True)
         _, when, then = np.intersect1d(self.periods, other.periods, return_indices=True)
         table = np.full(other.returns.shape, np.nan)
         table[np.ix_(there, then)] = self.returns[np.ix_(here, when)]
+        if self.hours is not None and other.hours is not None:
+            apart = np.abs(self.hours[when] - other.hours[then]) > _HOURS_APART
+            table[:, then[apart.any(axis=1)]] = np.nan
         return table
 
 
@@ -135,6 +159,18 @@ def period(first: int, last: int) -> str:
     return f"{date.fromordinal(_EPOCH + int(first))} {date.fromordinal(_EPOCH + int(last))}"
 
 
+def usual_hour(instants: Integers) -> float:
+    """Return the most common hour of some instants, in hours since 1970; NaN without instants.
+
+    Parameters
+    ----------
+    instants
+        Microseconds since 1970.
+    """
+    hours, counts = np.unique(instants // _MICROSECONDS, return_counts=True)
+    return float(hours[counts.argmax()]) if hours.size else np.nan
+
+
 def days_by_digest(days: Integers) -> Integers:
     """Return the order of days by their digests.
 
@@ -154,4 +190,10 @@ def days_by_digest(days: Integers) -> Integers:
 def _sample(stored: Mapping[str, Any]) -> Sample:
     names, periods = tuple(map(str, stored["names"])), tuple(map(str, stored["periods"]))
     returns = np.array(stored["returns"], np.float64).reshape(len(names), len(periods))
-    return Sample(names, periods, returns)
+    hours = stored.get("hours")
+    return Sample(
+        names,
+        periods,
+        returns,
+        None if hours is None else np.array(hours, np.float64).reshape(len(periods), 2),
+    )

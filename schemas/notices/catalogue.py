@@ -29,7 +29,7 @@ CATALOGUE_NOTICES: Final = (
         "Other runs have other prices for the same names and sessions.",
         "contradicted_prices",
         0.05,
-        f"share of shared names and sessions whose return from close to close, or to the mid of a fill, {_CONTRADICTED}",
+        f"share of shared names and sessions whose return from close to close, or to the mid of a fill at the same time, {_CONTRADICTED}",
         "different adjustments for splits and dividends affect one session in 50",
     ),
     Notice(
@@ -46,7 +46,7 @@ CATALOGUE_NOTICES: Final = (
         "Other runs have other forward returns for the same names and weeks.",
         "contradicted_forward_returns",
         0.05,
-        f"share of shared names and weeks whose forward_return {_CONTRADICTED}",
+        f"share of shared names and weeks whose forward_return between the same times {_CONTRADICTED}",
         "as for catalogue.prices",
     ),
     Notice(

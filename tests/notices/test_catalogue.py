@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 import pytest
 
 import datasets
@@ -93,6 +94,21 @@ def test_prices_of_another_market_are_contradicted_and_another_level_is_not(
     assert result[PRICES]["outcome"] == "notice"
 
 
+@pytest.mark.parametrize(("minutes", "outcomes"), [(0, ("notice", "notice")), (390, ("pass", "not_checked"))])
+def test_fills_at_the_close_are_not_compared_with_those_at_the_open(
+    market: Market, tmp_path: Path, root: Path, minutes: int, outcomes: tuple[str, str]
+) -> None:
+    run = run_alpha(replace(market, opens=market.closes), AlphaSpec("closing", "momentum", 3.0, raw=False))
+    dated = cs.datetime() + pl.duration(minutes=minutes)
+    tables = {
+        kind: rows.with_columns(dated) if kind in ("decisions", "trades") else rows
+        for kind, rows in run.tables.items()
+    }
+    seal = write_seal(tmp_path / "closing", RunRecord(run.manifest, tables, None, None, None))
+    result = noticed(seal, root)
+    assert (result[PRICES]["outcome"], result[RETURNS]["outcome"]) == outcomes
+
+
 def test_a_run_of_another_universe_shares_no_names(tmp_path: Path, root: Path) -> None:
     strange = simulate_market(9, 30, 40)
     strange = replace(strange, symbols=tuple(f"X{name}" for name in strange.symbols))
@@ -165,7 +181,8 @@ def test_a_probe_round_trips() -> None:
     table = np.array([[0.0123456789, np.nan], [np.nan, np.inf], [np.nan, np.nan]])
     sample = Sample.of(["B", "A", "C"], ["2024-01-05 2024-01-12", "2024-01-12 2024-01-19"], table)
     assert (sample.names, sample.periods) == (("B",), ("2024-01-05 2024-01-12",))
-    probe = Probe(sample, Sample.of([], [], np.empty((0, 0))), sample)
+    dated = replace(sample, hours=np.array([[np.nan, 473_000.0]]))
+    probe = Probe(sample, Sample.of([], [], np.empty((0, 0))), dated)
     again = Probe.decode(probe.encode())
     assert again.encode() == probe.encode()
     assert again.marks.returns.tolist() == [[0.012346]]
