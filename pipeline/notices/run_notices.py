@@ -46,7 +46,7 @@ _NEEDED: Final = {
     "signal.forward_returns_proven": "decisions and trades",
     "signal.irregular_weeks": "decisions and portfolio",
     "book.timing": "decisions, rebalances and portfolio",
-    "book.tilt": "decisions and positions",
+    "book.tilt": "decisions, positions and portfolio",
     "book.target_size": "decisions and portfolio",
     "universe.frozen_marks": _PORTFOLIO_AND_POSITIONS,
     **{notice.id: _PORTFOLIO_AND_POSITIONS for notice in MOVE_NOTICES},

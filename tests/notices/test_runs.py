@@ -352,7 +352,7 @@ def test_a_partial_seal_is_judged_by_its_tables(tmp_path: Path) -> None:
             {
                 "signal.irregular_weeks": "decisions and portfolio",
                 "book.timing": "decisions, rebalances and portfolio",
-                "book.tilt": "decisions and positions",
+                "book.tilt": "decisions, positions and portfolio",
                 "book.target_size": "decisions and portfolio",
                 "universe.exits": "decisions",
             },
