@@ -80,7 +80,7 @@ class ServerState:
         self.books = BookPages(self.engine)
         self.alphas = AlphaPages()
         self.change_logs = ChangeLogs()
-        returns = _folder(settings, settings.neighbours, "returns").expanduser()
+        returns = _folder(settings, settings.neighbours, "returns")
         self.neighbours = ReturnsStores(self.snapshots, returns, storage.identity)
         self.market_data = MarketData(settings.market_data)
         self.factors = factor_files(settings.factors)

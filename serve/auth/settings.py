@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,7 +64,7 @@ class StoreLocation:
             raise SettingsError(
                 "the access store needs a file that other processes can open: give sqlite:///<file> or a plain path"
             )
-        path = Path(file).expanduser().absolute()
+        path = _local(file)
         return cls(path, None, f"sqlite at {path}")
 
 
@@ -133,7 +134,7 @@ class AccessSettings:
             return given(SETTINGS[setting or field_name], env, flags.get(field_name))
 
         text = str(datasets_root or "").removeprefix("file://")
-        root = None if not text or "://" in text else Path(text).expanduser().absolute()
+        root = None if not text or "://" in text else _local(text)
         store = resolve("store", "access") or (root and f"{root}.access.sqlite3")
         if not store:
             raise SettingsError(
@@ -157,3 +158,8 @@ class AccessSettings:
             trusted_hops=resolve("trusted_hops"),
             workers=resolve("workers"),
         )
+
+
+def _local(text: str) -> Path:
+    """Return an absolute path; a `~` of an unknown user, or without a home directory, stays as it is."""
+    return Path(os.path.expanduser(text)).absolute()  # noqa: PTH111 - Path.expanduser raises for them

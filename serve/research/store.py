@@ -220,7 +220,7 @@ class ReturnsStore:
     def _may_write(self) -> bool:
         """Whether this process writes to the folder; tries to take over if no other process does."""
         if self._lock_file is None:
-            _make_private(self._folder)
+            self._folder = _make_private(self._folder)
             descriptor = os.open(
                 self._folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
             )
@@ -376,9 +376,14 @@ def _key(pointer: Pointer) -> Key:
     return pointer.alpha_id, pointer.snapshot
 
 
-def _make_private(folder: Path) -> None:
-    """Create a private folder; raises PermissionError if it exists and others may use it."""
+def _make_private(folder: Path) -> Path:
+    """Create a private folder and return its path; raises PermissionError if it exists and others may use it."""
+    try:
+        folder = folder.expanduser()
+    except RuntimeError as error:  # there is no home directory
+        raise OSError(str(error)) from error
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = folder.stat(follow_symlinks=False)
     if status.st_uid != os.geteuid() or status.st_mode & 0o077:
         raise PermissionError(f"{folder} can be used by others than the serving user")
+    return folder

@@ -61,6 +61,13 @@ def test_a_file_is_named_by_path_or_url(text: str, path: str) -> None:
     assert StoreLocation.parse(text).path == Path(path)
 
 
+def test_a_path_below_an_unknown_home_directory_stays_as_it_is() -> None:
+    path = "~no_such_user/x"
+    here = Path.cwd() / path
+    assert StoreLocation.parse(path).path == here
+    assert AccessSettings.from_environment({}, path).location.path == Path(f"{here}.access.sqlite3")
+
+
 @pytest.mark.parametrize(
     ("env", "fix"),
     [

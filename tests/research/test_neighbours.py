@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import pwd
 import shutil
 import threading
 from collections.abc import Sequence
@@ -341,6 +342,23 @@ def test_without_a_usable_folder_neighbours_are_found(
     place.write_text("where a folder should be")
     with running(root, neighbours=place) as api:
         assert shown(body(api, api.key(), "Test_like_0")["data"]) == expected(returns, "Test_like_0")
+
+
+def test_a_user_without_a_home_directory_is_served_and_finds_neighbours(
+    small: tuple[Path, dict[str, Curve]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, returns = small
+
+    def unknown(_: int) -> None:
+        raise KeyError("uid not found")
+
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    for variable in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.chdir(tmp_path)
+    with running(root) as api:
+        assert shown(body(api, api.key(), "Test_like_0")["data"]) == expected(returns, "Test_like_0")
+    assert not (tmp_path / "~").exists()
 
 
 @pytest.mark.usefixtures("written_at_once")
