@@ -90,9 +90,9 @@ def resolve(environment: Mapping[str, str], flags: Mapping[str, Any] | None = No
 
 
 def variables(settings: Settings) -> dict[str, str]:
-    """Return the settings as environment variables, for worker processes."""
-    values = {entry: getattr(settings, entry.name) for entry in declared()}
-    return {entry.variable: str(value) for entry, value in values.items() if value is not None}
+    """Return the settings as environment variables, for worker processes; the variable of a setting without a value is empty."""
+    values = {entry.variable: getattr(settings, entry.name) for entry in declared()}
+    return {variable: "" if value is None else str(value) for variable, value in values.items()}
 
 
 def compute_threads(settings: Settings) -> int:

@@ -42,6 +42,13 @@ def test_workers_resolve_the_same_settings_as_their_parent() -> None:
     assert resolve(variables(result)) == result
 
 
+def test_workers_do_not_inherit_a_variable_that_a_flag_of_their_parent_emptied() -> None:
+    environment = {"ALPHA_RESULTS_DATASETS": "/a", "ALPHA_RESULTS_CACHE": "/copies"}
+    result = resolve(environment, {"cache": ""})
+    assert result.cache is None
+    assert resolve({**environment, **variables(result)}) == result
+
+
 def test_every_setting_is_documented() -> None:
     for setting in declared():
         assert setting.variable == f"ALPHA_RESULTS_{setting.name.upper()}"
