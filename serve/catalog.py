@@ -176,6 +176,12 @@ class Catalog(Catalogue):
         if not self.followed:
             _log.info("catalogue_reachable_again")
         self.followed = True
+        try:
+            self._after_refresh(changed=changed)
+        except Exception as error:  # noqa: BLE001 - otherwise this thread would end, and follow no other change
+            _log.error("catalogue_change_not_completed", reason=str(error), kind=type(error).__name__)
+
+    def _after_refresh(self, *, changed: bool) -> None:
         self._lease.refresh(self.listed_at)
         if changed:
             _ = self.listing.edition  # computed here, so that no request waits for it

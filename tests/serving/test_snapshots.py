@@ -2,11 +2,15 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from serve.observability.damage import Damage
+from serve.pages.tables import RowTables
+from serve.reader_lease import ReaderLease
 from tests.support import published
 from tests.support.application import running
 from tests.support.client import ApiClient
@@ -35,6 +39,24 @@ def test_a_new_snapshot_is_served_without_restart_and_has_new_tags(tmp_path: Pat
         result = api.get(f"{RUN}/scores", token, headers={"if-none-match": etag})
         assert result.status_code == 200
         assert result.headers["etag"] != etag
+
+
+@pytest.mark.parametrize("part", [Damage.drop_unserved, RowTables.drop_unread, ReaderLease.refresh])
+def test_publications_are_followed_after_a_failure_to_complete_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: Callable[..., None]
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("a mistake of the program")
+
+    owner, _, name = part.__qualname__.partition(".")
+    monkeypatch.setattr(f"{part.__module__}.{owner}.{name}", fail)
+    publish(tmp_path, 0)
+    with running(tmp_path) as api:
+        token = api.key()
+        before = score(api, token)
+        for drift in (10, 20):
+            publish(tmp_path, drift)
+            eventually_is(lambda: score(api, token), before + drift)
 
 
 def test_a_missing_book_is_answered_with_those_of_the_requested_snapshot(tmp_path: Path) -> None:
