@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import multiprocessing
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from pathlib import Path
@@ -180,11 +181,15 @@ class _Workers(MultiProcessCollector):
     def __init__(self, folder: str) -> None:
         super().__init__(None, path=folder)  # type: ignore[no-untyped-call]  # it has no types yet
         self._folder = folder
+        self._dropping = threading.Lock()
 
     def collect(self) -> Iterable[Metric]:
-        alive = {child.pid for child in multiprocessing.active_children()}
-        measured = {int(path.stem.rpartition("_")[2]) for path in Path(self._folder).glob("gauge_live*.db")}
-        for pid in measured - alive:
-            mark_process_dead(pid, self._folder)
+        with self._dropping:  # the port answers on several threads, and a file can be removed once
+            alive = {child.pid for child in multiprocessing.active_children()}
+            measured = {
+                int(path.stem.rpartition("_")[2]) for path in Path(self._folder).glob("gauge_live*.db")
+            }
+            for pid in measured - alive:
+                mark_process_dead(pid, self._folder)
         metrics: Iterable[Metric] = super().collect()  # type: ignore[no-untyped-call]  # as above
         return metrics

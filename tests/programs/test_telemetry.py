@@ -6,8 +6,10 @@ import json
 import os
 import signal
 import socket
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -210,6 +212,39 @@ def test_a_stuck_process_is_distinguishable_from_a_live_one() -> None:
         assert (port.ready()[1]["status"], port.live()[0]) == ("draining", 200)
     finally:
         port.stop()
+
+
+def test_two_probes_after_a_worker_died_are_both_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from prometheus_client.mmap_dict import MmapedDict  # noqa: PLC0415 - loads the library
+
+    from serve.observability.metrics import worker_registry  # noqa: PLC0415 - as above
+    from serve.observability.port import MetricsPort  # noqa: PLC0415 - as above
+
+    for mode in ("livemax", "livesum"):
+        MmapedDict(str(tmp_path / f"gauge_{mode}_999999999.db")).close()
+    removing, other_ended = threading.Event(), threading.Event()
+    remove = os.remove
+
+    def removed_later(path: str) -> None:
+        if not removing.is_set():
+            removing.set()
+            other_ended.wait(1.0)  # unless it waits for this one
+        remove(path)
+
+    monkeypatch.setattr(os, "remove", removed_later)
+    port = MetricsPort("127.0.0.1", 0, worker_registry(str(tmp_path)))
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            first = pool.submit(port.ready)
+            assert removing.wait(PATIENCE)
+            second = port.ready()
+            other_ended.set()
+        assert [answer[1]["status"] for answer in (first.result(), second)] == ["starting", "starting"]
+    finally:
+        port.stop()
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_damaged_snapshot_is_counted_and_the_node_stays_ready(tmp_path: Path) -> None:
