@@ -93,7 +93,11 @@ class TableViews:
 def _write(path: str, table: str, visible: Sequence[Column]) -> View:
     """Write the visible columns of a published file, one row group at a time, with their current declarations."""
     columns = [column.name for column in visible]
-    with pq.ParquetFile(path) as source:
+    try:
+        opened = pq.ParquetFile(path)
+    except FileNotFoundError as error:  # gc may have removed it since its digest was checked
+        raise SnapshotCorrupt(f"{path} is missing; verify the snapshot") from error
+    with opened as source:
         stored = source.schema_arrow
         if not set(columns) <= set(stored.names):
             raise SnapshotCorrupt(f"{path} lacks columns that its manifest names")

@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import io
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -378,6 +379,29 @@ def test_a_replaced_snapshot_is_downloadable_until_removed(tmp_path: Path) -> No
         pointer.write_text(pointer.read_text().replace(old, "0" * 20))
         assert pointer.exists()
         eventually(lambda: code_or_none(fetched(api, links[0]["url"])) == (404, "snapshot_not_found"))
+
+
+def test_a_file_that_gc_removes_before_its_view_is_written_is_of_a_snapshot_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "published"
+    build_seal(str(make_seal(tmp_path / "one", alpha_id=FULL)), root)
+    old = datasets.open(root)[FULL].id
+    again = make_seal(tmp_path / "two", alpha_id=FULL, seed=2, sealed_at="2026-01-06T07:30:00Z")
+    build_seal(str(again), root)
+    read = pq.ParquetFile
+
+    def removed_before(path: str) -> pq.ParquetFile:
+        pointer = root / "catalog" / f"{FULL}.json"
+        pointer.write_text(pointer.read_text().replace(old, "0" * 20))
+        shutil.rmtree(root / "alphas" / f"alpha_id={FULL}" / f"snapshot={old}")
+        return read(path)
+
+    with running(root) as api:
+        token = api.key()
+        monkeypatch.setattr(pq, "ParquetFile", removed_before)
+        refused = api.get(f"{LIST}/decisions/download?snapshot={old}", token)
+        assert code(refused) == (404, "snapshot_not_found")
 
 
 def code_or_none(response: httpx.Response) -> tuple[int, str] | None:
