@@ -95,7 +95,8 @@ class RowFolder:
                 _log.warning("rendered_rows_damaged", alpha=owner[0], path=str(path), reason=str(error))
                 self.remove(owner, digest)
                 return None
-            os.utime(path, (time.time(), status.st_mtime))
+            with contextlib.suppress(OSError):  # the disk may have turned read-only, and evicts nothing then
+                os.utime(path, (time.time(), status.st_mtime))
             self.hits += 1
             return table
         return None

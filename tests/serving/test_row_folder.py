@@ -240,6 +240,20 @@ def test_on_a_full_disk_rows_stay_in_memory(
     assert not files(place, ".part")
 
 
+def test_tables_are_opened_on_a_disk_that_has_turned_read_only(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = RowFolder(place, ENOUGH, "root")
+    assert folder.write(OWNER, "digest", 1, batch)
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(os, "utime", refuse)
+    assert folder.open(OWNER, "digest") is not None
+    assert folder.hits == 1
+
+
 def test_a_shared_or_unusable_folder_is_not_used(tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     shared.mkdir(mode=0o755)
