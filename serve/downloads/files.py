@@ -23,7 +23,7 @@ from datasets.manifest import FileEntry
 from datasets.snapshot import Snapshot
 from schemas.arrow import arrow_field
 from schemas.downloads import BOOK_ROWS_TABLES, visible_columns
-from schemas.errors import ApiError, SnapshotCorrupt
+from schemas.errors import ApiError, DiskUnavailable, SnapshotCorrupt
 from schemas.table import Column
 from schemas.tables import PUBLISHED_TABLES
 from schemas.tables.books import RAW_PREFIX, is_raw_book
@@ -105,7 +105,7 @@ def _write(path: str, table: str, visible: Sequence[Column]) -> View:
         schema = pa.schema(
             [stored.field(x.name).with_metadata(arrow_field(x).metadata) for x in visible], metadata=metadata
         )
-        with writing(tempfile.gettempdir()):
+        with writing(_temporary_folder()):
             file = cast("IO[bytes]", tempfile.TemporaryFile(prefix="alpha-results-table-"))  # noqa: SIM115 - closed with the view
             rows = 0
             try:
@@ -121,6 +121,16 @@ def _write(path: str, table: str, visible: Sequence[Column]) -> View:
             except BaseException:
                 file.close()
                 raise
+
+
+def _temporary_folder() -> str:
+    """Return the folder of temporary files; raises DiskUnavailable if none can be written."""
+    try:
+        return tempfile.gettempdir()
+    except FileNotFoundError as error:
+        raise DiskUnavailable(
+            "no folder for temporary files can be written: make room in /tmp, or set TMPDIR to another"
+        ) from error
 
 
 def _digest(file: IO[bytes]) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import errno
 import hashlib
 import io
 import re
 import shutil
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -421,6 +423,22 @@ def test_a_damaged_file_is_never_sent(tmp_path: Path) -> None:
         path.write_bytes(data)
         assert code(fetched(api, link["url"])) == (503, "upstream_unavailable")
         assert api.get("/v1/health").json()["affected_alphas"] == 1
+
+
+def test_a_view_without_a_folder_for_temporary_files_is_refused_temporarily(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_usable() -> str:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
+
+    with running(root, counts=root.with_name("counts-temporary")) as api:
+        token = api.key()
+        with monkeypatch.context() as patched:
+            patched.setattr(tempfile, "gettempdir", none_usable)
+            refused = api.get(f"{LIST}/decisions/download", token)
+            assert code(refused) == (503, "upstream_unavailable")
+            assert int(refused.headers["retry-after"]) >= 1
+        assert signed(api, token, "decisions")["rows"]
 
 
 def test_links_use_the_services_public_address(root: Path) -> None:
