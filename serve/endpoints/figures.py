@@ -101,7 +101,7 @@ def _readable_runs(columns: Columns, caller: Caller) -> ReadableRuns:
 
 async def exposures(service: ServerState, request: Request) -> Answer:
     """Return the exposures of a book to benchmarks and factors."""
-    available = await service.market_data.available()
+    available = await _available(service, request.caller)
     await service.factors.current()
     return await service.compute(partial(_exposures, service, request, available))
 
@@ -120,7 +120,7 @@ def _exposures(service: ServerState, request: Request, available: Mapping[str, B
 
 async def regimes(service: ServerState, request: Request) -> Answer:
     """Return the regimes and break tests of a book."""
-    available = await service.market_data.available()
+    available = await _available(service, request.caller)
     return await service.compute(partial(_regimes, request, available))
 
 
@@ -144,10 +144,15 @@ def _regimes(request: Request, available: Mapping[str, Benchmark]) -> Single:
     return Single.of_run(snapshot, measured)
 
 
+async def _available(service: ServerState, caller: Caller) -> Mapping[str, Benchmark]:
+    """Return the benchmarks that a key may read; first raises for a key that may not read ledgers."""
+    caller.require_call(LEDGER.endpoint, "have figures of a book's returns")
+    return await service.market_data.available() if caller.may_call(_PRICES) else {}
+
+
 def _ledger(request: Request) -> Ledger | Unavailable:
-    """Read the ledger of the requested book; raises for a key that may not read it, and for an unknown book."""
+    """Read the ledger of the requested book; raises for an unknown book."""
     snapshot, book = request.snapshot, request.values["book"]
-    request.caller.require_call(LEDGER.endpoint, "have figures of a book's returns")
     require_book((snapshot,), book, raw=request.raw)
     return read_ledger(snapshot, book)
 

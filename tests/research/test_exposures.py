@@ -15,10 +15,10 @@ import statsmodels.api as sm
 
 import datasets
 from schemas.endpoints import ENDPOINTS
-from schemas.errors import SettingsError
+from schemas.errors import SettingsError, StorageUnavailable
 from serve.auth.settings import AccessSettings
 from serve.cli.run import check
-from serve.market_data.operator_files import factor_files
+from serve.market_data.operator_files import MarketData, factor_files
 from serve.settings import Settings
 from tests.research.catalogue import SESSIONS
 from tests.research.conftest import Published
@@ -161,6 +161,25 @@ def test_a_key_needs_access_to_the_underlying_data(explained: ApiClient) -> None
     result = fetch(explained, without_prices)
     assert [x["name"] for x in result["models"]] == ["factors"]
     assert result["withheld"] == {"benchmarks": "the key may not call benchmarks.daily"}
+
+
+@pytest.mark.parametrize("family", ["exposures", "regimes"])
+def test_rights_are_checked_before_market_data_that_cannot_be_read(
+    market: Published, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, family: str
+) -> None:
+    def away(_: MarketData) -> None:
+        raise StorageUnavailable("the store does not answer")
+
+    monkeypatch.setattr(MarketData, "check", away)
+    prices, store = str(files / "prices.parquet"), f"sqlite:///{tmp_path}/keys.sqlite"
+    path = f"/v1/alphas/{ALPHA}/{family}"
+    with running(market.root, counts=tmp_path / "counts", store=store, market_data=prices) as api:
+        alone = api.key(endpoints=f"research.{family}")
+        assert api.json(path, alone, 403)["error"]["details"] == {"endpoint": "portfolio.ledger"}
+        without_prices = api.key(endpoints=f"research.{family},portfolio.ledger")
+        withheld = api.json(path, without_prices)["data"]["withheld"]
+        assert "the key may not call benchmarks.daily" in withheld.values()
+        assert api.json(path, api.key(), 503)["error"]["code"] == "benchmark_unavailable"
 
 
 @pytest.mark.parametrize("wanted", ["DIA", "SPY,DIA"])
