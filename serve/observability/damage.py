@@ -15,7 +15,13 @@ from datasets.integrity import check_manifest
 from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage
-from schemas.errors import SnapshotCorrupt, SnapshotError, SnapshotUnreadable, StorageUnavailable
+from schemas.errors import (
+    DiskUnavailable,
+    SnapshotCorrupt,
+    SnapshotError,
+    SnapshotUnreadable,
+    StorageUnavailable,
+)
 from serve.catalog import Catalog
 
 _log = structlog.get_logger("serve.observability.damage")
@@ -70,7 +76,7 @@ class Damage:
     def note(self, pointer: Pointer, error: BaseException) -> None:
         """Record a failure to read a snapshot; errors of other kinds are ignored."""
         undecodable = isinstance(error, SnapshotUnreadable | PanicException)
-        unreadable = self._storage.folder is not None and isinstance(error, StorageUnavailable)
+        unreadable = self._storage.folder is not None and isinstance(error, DiskUnavailable)
         if not (undecodable or unreadable or isinstance(error, SnapshotCorrupt)):
             return
         served = self._snapshots.resolve(pointer.alpha_id)

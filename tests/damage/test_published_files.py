@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import duckdb
 import polars as pl
 import pytest
 from polars.exceptions import PanicException
@@ -394,6 +395,21 @@ def test_a_panic_is_a_503_and_the_service_keeps_answering(
         assert api.get(f"{RUN}/scores", token).status_code == 200
 
 
+def test_a_query_without_memory_is_a_503_and_damages_no_run(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> Any:
+        raise duckdb.OutOfMemoryException("failed to allocate data")
+
+    with running(root, memory_bytes=1, rows_bytes=0) as api:
+        token = api.key()
+        with monkeypatch.context() as patched:
+            patched.setattr(Engine, "_cursor", fail)
+            refused = api.get(f"{RUN}/scores", token)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (503, "upstream_unavailable")
+        assert health(api) == ("ok", 0)
+
+
 def test_an_undecodable_file_is_distinguished_from_an_invalid_query(
     tmp_path: Path,
 ) -> None:
@@ -409,8 +425,6 @@ def test_an_undecodable_file_is_distinguished_from_an_invalid_query(
 
 
 def test_a_broken_engine_is_replaced() -> None:
-    import duckdb  # noqa: PLC0415 - the engine's own error is what is put in
-
     engine = Engine()
     one = Statement("SELECT 1 AS n")
     assert engine.frame(one).item() == 1
