@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import (
     AbstractContextManager,
@@ -12,12 +13,13 @@ from contextlib import (
 )
 from typing import TYPE_CHECKING, Any, Final, cast
 
+import structlog
 from litestar import Litestar, Request, Response, asgi
 from litestar.exceptions import HTTPException, MethodNotAllowedException
 from litestar.handlers import ASGIRouteHandler
 
 from schemas.endpoints import ENDPOINTS
-from schemas.errors import ApiError
+from schemas.errors import AlphaResultsError, ApiError
 from schemas.extras import extra
 from serve import explorer as explorer_pages
 from serve import settings
@@ -55,6 +57,8 @@ from serve.state import ServerState, values
 if TYPE_CHECKING:
     from serve.agents.server import Agents
     from serve.observability.metrics import Instruments
+
+_log = structlog.get_logger("serve.app")
 
 ROUTES: Final[dict[str, EndpointFunction]] = {
     **account.ROUTES,
@@ -148,12 +152,16 @@ def create(
 
 
 def from_environment() -> Application:
-    """Assemble the application of a worker process, with the settings in its environment."""
+    """Assemble the application of a worker process, with the settings in its environment; exit if one cannot be used."""
     program = settings.resolve(os.environ)
     logging.configure(program.log_level, program.log_format)
     end_with_parent()
     access = AccessSettings.from_environment(os.environ, program.datasets)
-    return create(program, access, make_instruments(program), closing, freeze_heap)
+    try:
+        return create(program, access, make_instruments(program), closing, freeze_heap)
+    except AlphaResultsError as error:
+        _log.error("worker_cannot_start", reason=str(error))
+        sys.exit(error.exit_code)
 
 
 def _agents(service: ServerState) -> Agents:

@@ -43,6 +43,12 @@ SAME_SECONDS: Final = 0.5
 CLOSING_SECONDS: Final = 15.0
 """Seconds to close connections and stores after the last request."""
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+_CANNOT_START: Final = {
+    STARTUP_FAILURE: ExitCode.PROGRAM_FAILED,
+    ExitCode.UNUSABLE: ExitCode.UNUSABLE,
+    ExitCode.STORE_AWAY: ExitCode.STORE_AWAY,
+}
+"""Exit code of a worker that would fail again -> that of the service."""
 
 Notify = Callable[[], None]
 
@@ -142,6 +148,8 @@ class Supervisor(Multiprocess):
         self._draining, self._ending = draining, _Ending(delay_seconds)
         self._heard: WeakKeyDictionary[Process, float] = WeakKeyDictionary()
         """Worker -> monotonic time of its last answer."""
+        self.failure = ExitCode.PROGRAM_FAILED
+        """Exit code of the service if its workers could not start."""
         for number in _SIGNALS:
             signal.signal(number, self._on_signal)
 
@@ -180,7 +188,8 @@ class Supervisor(Multiprocess):
             worker.join()
             code = worker.exitcode or 0
             replacement = None
-            if code == STARTUP_FAILURE:  # it would fail again
+            if code in _CANNOT_START:
+                self.failure = _CANNOT_START[code]
                 self.should_exit.set()
             else:
                 replacement = Process(self.config, self.sockets)
@@ -274,15 +283,17 @@ def serve_with_workers(
     sockets: list[socket.socket],
     draining: Notify,
     delay_seconds: float,
-) -> int | None:
+) -> int:
     """Serve from several processes, each of which creates its application by the function that `factory` names.
 
-    Return the signal that ended them; None if they could not start.
+    Return the signal that ended them; exit if they could not start.
     """
     _log.info("starting_workers", workers=options["workers"], addresses=_addresses(sockets))
     config = uvicorn.Config(factory, factory=True, **options)
     supervisor = Supervisor(config, sockets, draining, delay_seconds)
     supervisor.run()
+    if supervisor.ended_by is None:
+        sys.exit(supervisor.failure)
     return supervisor.ended_by
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 from typing import Any, Final
 
 import click
@@ -13,7 +12,6 @@ import click
 from datasets.layout import CATALOG
 from datasets.storage import open_storage
 from schemas.errors import SettingsError
-from schemas.exit_codes import ExitCode
 from schemas.settings import SETTINGS
 from schemas.settings.options import flag, options
 from serve import settings
@@ -74,8 +72,6 @@ def run(**flags: Any) -> None:
             ended_by = serve_with_workers(
                 _APP, _server(program), sockets, draining, program.drain_delay_seconds
             )
-        if ended_by is None:
-            sys.exit(ExitCode.PROGRAM_FAILED)
         if ended_by == signal.SIGTERM:
             end_immediately(ended_by)  # everything is closed; the exit status names the signal
     else:

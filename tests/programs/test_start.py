@@ -41,6 +41,17 @@ def test_a_busy_port_is_one_line_and_exit_code_2(root: Path, workers: str, redis
     assert line.startswith(f"error: --host 127.0.0.1 --port {port}: another process listens there")
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_setting_that_only_the_application_can_refuse_is_named_and_exit_code_2(
+    root: Path, workers: str, redis_server: RedisServer
+) -> None:
+    words = ("run", "--datasets", str(root), "--port", "0", "--workers", workers)
+    done = command(*words, "--public-url", "alphas.example.org", ALPHA_RESULTS_REDIS=redis_server.url)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "ALPHA_RESULTS_PUBLIC_URL is 'alphas.example.org': write https://host" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("closed", ["published", "published/catalog", ""])
 def test_a_root_that_may_not_be_read_is_one_line_and_exit_code_5(root: Path, closed: str) -> None:
     (root.parent / closed).chmod(0)
