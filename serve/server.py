@@ -148,6 +148,8 @@ class Supervisor(Multiprocess):
         self._draining, self._ending = draining, _Ending(delay_seconds)
         self._heard: WeakKeyDictionary[Process, float] = WeakKeyDictionary()
         """Worker -> monotonic time of its last answer."""
+        self._has_served = False
+        """Whether any worker has started."""
         self.failure = ExitCode.PROGRAM_FAILED
         """Exit code of the service if its workers could not start."""
         for number in _SIGNALS:
@@ -188,7 +190,7 @@ class Supervisor(Multiprocess):
             worker.join()
             code = worker.exitcode or 0
             replacement = None
-            if code in _CANNOT_START:
+            if code in _CANNOT_START and not self._has_served:  # otherwise a store may be away for a while
                 self.failure = _CANNOT_START[code]
                 self.should_exit.set()
             else:
@@ -210,7 +212,7 @@ class Supervisor(Multiprocess):
         heard = self._heard.setdefault(worker, now)
         with contextlib.suppress(OSError, EOFError, pickle.UnpicklingError):
             while worker.parent_conn.poll():
-                worker.parent_conn.recv()
+                self._has_served = worker.parent_conn.recv() or self._has_served
                 heard = self._heard[worker] = now
             worker.parent_conn.send(b"ping")
         return now - heard < self.config.timeout_worker_healthcheck

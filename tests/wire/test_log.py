@@ -56,6 +56,33 @@ def test_a_killed_worker_is_named_with_its_signal_and_replaced(
     assert ended["restarted_as"] not in {None, victim}
 
 
+def test_a_worker_that_dies_while_the_store_of_keys_is_away_ends_no_other(
+    server_root: Path, token: str, tmp_path: Path
+) -> None:
+    log = tmp_path / "server.log"
+    store = server_root.with_name(f"{server_root.name}.access.sqlite3")
+    with (
+        redis_running() as redis,
+        served(server_root, "--workers", "2", log=log, variables={"ALPHA_RESULTS_REDIS": redis.url}) as (
+            process,
+            base,
+        ),
+    ):
+        eventually(lambda: log.read_text().count("Application startup complete") == 2)
+        time.sleep(2)  # the parent hears that they started
+        away = store.rename(store.with_name("away"))
+        store.write_bytes(b"not a database " * 100)
+        os.kill(_workers(log)[0], signal.SIGKILL)
+        # The one that was killed, and the next, which cannot read the store.
+        eventually(lambda: log.read_text().count('"worker_ended"') >= 2)
+        away.replace(store)
+        eventually(lambda: log.read_text().count("Application startup complete") == 3)
+        assert process.poll() is None
+        for _ in range(8):  # a connection each, so that both workers get some
+            answer = plain_http.get(f"{base}/v1/me", headers={"authorization": f"Bearer {token}"})
+            assert answer.status_code == 200
+
+
 def test_a_dead_worker_delays_neither_its_replacement_nor_a_signal(server_root: Path, tmp_path: Path) -> None:
     log = tmp_path / "server.log"
     with (
