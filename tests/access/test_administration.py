@@ -209,6 +209,7 @@ REFUSED_KEYS: dict[str, tuple[Act, str]] = {
     "past day": (_issue(expires="2020-01-01"), "has passed"),
     "no day": (_issue(expires="2999-02-30"), "2030-01-31"),
     "words": (_issue(expires="tomorrow"), "never"),
+    "year 10000 in UTC": (_issue(expires="9999-12-31T23:59:59-05:00"), "2030-01-31"),
     "no address": (_issue(ips="here"), "203.0.113.7"),
     "host bits": (_issue(ips="10.0.0.5/8"), "10.0.0.0/8"),
     "no addresses": (_issue(ips=" , "), "any"),

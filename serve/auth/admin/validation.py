@@ -125,11 +125,12 @@ def expiry(text: str, now_us: int) -> int | None:
         return None
     try:
         moment = datetime.fromisoformat(text.strip())
-    except ValueError:
+        moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):  # OverflowError: in UTC it is after the year 9999
         raise AccessError(
             f"expires: {text!r} is not a valid date or time; write 2030-01-31, 2030-01-31T12:00:00Z or never"
         ) from None
-    at = microseconds(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    at = microseconds(moment)
     if at <= now_us:
         raise AccessError(f"expires: {text!r} has passed; give a later one, or revoke the key to end it now")
     return at
