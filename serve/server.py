@@ -251,6 +251,10 @@ def bind(host: str, port: int) -> list[socket.socket]:
                 listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)  # IPv4 has a separate socket
             listener.bind(address)
             listener.set_inheritable(True)
+    except UnicodeError as error:  # no name has an empty label, or one of more than 63 characters
+        raise SettingsError(
+            f"--host {host} --port {port}: that is no name of a host: give a --host of this machine"
+        ) from error
     except OSError as error:
         for listener in bound:
             listener.close()

@@ -88,6 +88,13 @@ def test_a_foreign_host_is_one_line_and_exit_code_2(root: Path) -> None:
     assert done.stderr.splitlines()[-1].startswith("error: --host 203.0.113.1 --port")
 
 
+def test_a_misspelt_address_is_one_line_and_exit_code_2(root: Path) -> None:
+    done = command("run", "--datasets", str(root), "--host", "127.0.0..1")
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: --host 127.0.0..1 --port 8000: ")
+
+
 def test_a_free_port_is_taken_and_printed(root: Path) -> None:
     log = root.parent / "server.log"
     with log.open("w") as stream:
