@@ -46,7 +46,13 @@ class StoreLocation:
         scheme, separator, rest = text.partition("://")
         if separator and scheme in _POSTGRES:
             dsn = f"postgresql://{rest}"
-            parts = urlsplit(dsn)
+            try:
+                parts = urlsplit(dsn)
+            except ValueError:
+                raise SettingsError(
+                    "the access store's address has a `[` or `]` that encloses no IPv6 address: write"
+                    " postgresql://USER:PASSWORD@HOST:PORT/DATABASE, a password's own brackets percent-encoded"
+                ) from None
             try:
                 host = f"{parts.hostname}:{parts.port or _PORT}" if parts.hostname else "local socket"
             except ValueError:

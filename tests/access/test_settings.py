@@ -73,6 +73,7 @@ def test_a_path_below_an_unknown_home_directory_stays_as_it_is() -> None:
     [
         ({"ALPHA_RESULTS_ACCESS": "mysql://x/y"}, "postgresql://"),
         ({"ALPHA_RESULTS_ACCESS": "sqlite:///:memory:"}, "needs a file"),
+        ({"ALPHA_RESULTS_ACCESS": "postgresql://u:pass[word@db/access"}, "brackets percent-encoded"),
         ({"ALPHA_RESULTS_ACCESS": "/srv/published/keys.sqlite3"}, "outside"),
         ({"ALPHA_RESULTS_KEY_PREFIX": "a_b"}, "ALPHA_RESULTS_KEY_PREFIX"),
         ({"ALPHA_RESULTS_ENVIRONMENT": "Live"}, "lower-case"),
