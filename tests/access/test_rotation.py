@@ -211,6 +211,17 @@ def test_rotate_like_and_list_work_from_the_command_line(typed: Operators) -> No
     assert "--grace" in typed("keys", "rotate", first["key_id"], "--grace", "soon", code=2)
 
 
+def test_a_file_of_counts_that_cannot_be_read_is_null_with_a_warning(
+    typed: Operators, tmp_path: Path
+) -> None:
+    typed("keys", "issue", "--account", "a@example.org", "--name", "k")
+    (tmp_path / "published.limits.sqlite3").write_bytes(b"not a database " * 100)
+    output = typed("keys", "list", "--json")
+    assert f"warning: last use is not known: the file of call counts {tmp_path}/published.limits" in output
+    (row,) = json.loads(output[output.index("[\n") :])
+    assert (row["last_used_at"], row["calls_this_month"]) == (None, None)
+
+
 def test_an_unreadable_last_use_is_null_with_a_warning(tmp_path: Path) -> None:
     with operators(tmp_path / "published", ALPHA_RESULTS_REDIS="redis://127.0.0.1:1/0") as run:
         run("accounts", "create", "--email", "a@example.org")

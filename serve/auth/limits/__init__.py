@@ -40,7 +40,7 @@ async def last_uses(settings: AccessSettings, key_ids: Sequence[str], now_us: in
     Raises
     ------
     SettingsError, StorageUnavailable
-        If Redis is unavailable, or the settings do not say where calls are counted.
+        If Redis is unavailable, the file of counts cannot be read, or the settings do not say where calls are counted.
     """
     month = Month.of(now_us).number
     if settings.redis is not None:

@@ -17,7 +17,7 @@ from typing import Final
 
 import orjson
 
-from schemas.errors import SettingsError
+from schemas.errors import SettingsError, StorageUnavailable
 from serve.auth.limits.rules import MAX_WINDOW_US, CallLog, LastUse
 
 _VERSION: Final = 3
@@ -45,6 +45,7 @@ _SET_MONTHS: Final = (
     "INSERT OR REPLACE INTO monthly SELECT value ->> 0, value ->> 1, value ->> 2, ? FROM json_each(?)"
 )
 _SET_WRITTEN: Final = "INSERT OR REPLACE INTO written VALUES (1, ?, ?)"
+_HAS_MONTHS: Final = "SELECT 1 FROM sqlite_master WHERE name = 'monthly'"
 _READ_WAIT_SECONDS: Final = 0.25
 
 
@@ -139,14 +140,26 @@ class Journal:
 
 
 def read_last_uses(path: Path, month: int) -> dict[str, LastUse]:
-    """Return each key's last call and its calls in a month (yyyymm); empty if the file cannot be read now."""
+    """Return each key's last call and its calls in a month (yyyymm); empty without a file, as before the first call.
+
+    Raises
+    ------
+    StorageUnavailable
+        If the file cannot be read now.
+    """
     try:
+        path.stat()
         address = f"{path.absolute().as_uri()}?mode=ro"
         with contextlib.closing(sqlite3.connect(address, uri=True, timeout=_READ_WAIT_SECONDS)) as connection:
+            if not connection.execute(_HAS_MONTHS).fetchone():
+                return {}  # the server has just created the file
             rows = connection.execute(
                 "SELECT key_id, max(used_us), sum(n) FILTER (WHERE month = ?) FROM monthly GROUP BY key_id",
                 (month,),
             ).fetchall()
-    except sqlite3.Error:
+    except FileNotFoundError:
         return {}
+    except (OSError, sqlite3.Error) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise StorageUnavailable(f"the file of call counts {path} cannot be read: {reason}") from error
     return {key_id: LastUse(used, calls or 0) for key_id, used, calls in rows}
