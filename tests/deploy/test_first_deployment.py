@@ -22,6 +22,7 @@ import pytest
 
 from tests.support.ports import free_port
 from tests.support.processes import REPOSITORY, environment
+from tests.support.waiting import eventually
 
 DOCUMENT = REPOSITORY / "docs" / "operations.md"
 NAME = "alphas.example.org"
@@ -158,3 +159,10 @@ def test_the_printed_steps_serve_an_alpha_behind_tls(tmp_path: Path) -> None:
             f"cd /opt/alpha-results\n{key}".replace("curl -s", "curl -s --retry 60 --retry-all-errors")
         )
         assert '"alpha_id":"sim_lowvol"' in answer
+        settings, _, _ = key.partition("\n")
+        listing = "runuser -u alpha-results -- .venv/bin/python -m serve keys list --json"
+        script = f"cd /opt/alpha-results\n{settings}\n{listing}"
+        eventually(
+            lambda: re.search(r'"calls_this_month": [1-9]', machine.run(script)),
+            "the call in the list of keys",
+        )
