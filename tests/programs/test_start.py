@@ -82,6 +82,18 @@ def test_a_folder_in_place_of_the_store_of_keys_is_one_line_and_exit_code_2(tmp_
     assert done.stderr == f"error: the access store {tmp_path} is a folder; name a file in it with --access\n"
 
 
+@pytest.mark.parametrize("words", [("keys", "list"), ("accounts", "create", "--email", "a@example.org")])
+def test_a_store_of_keys_below_a_file_is_one_line_and_exit_code_2(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    done = command(*words, "--access", str(tmp_path / "file" / "keys.sqlite3"))
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert f"{tmp_path}/file/keys.sqlite3" in line
+
+
 def test_a_foreign_host_is_one_line_and_exit_code_2(root: Path) -> None:
     done = command("run", "--datasets", str(root), "--host", "203.0.113.1", "--port", str(free_port()))
     assert done.returncode == 2

@@ -55,7 +55,7 @@ async def revision(location: StoreLocation) -> str | None:
 
 def _is_there(path: Path) -> bool:
     """Whether the file exists; raises StorageUnavailable without permission to look, SettingsError for a folder."""
-    with reading(path), contextlib.suppress(FileNotFoundError):
+    with reading(path), contextlib.suppress(FileNotFoundError, NotADirectoryError):
         if stat.S_ISDIR(path.stat().st_mode):
             raise SettingsError(f"the access store {path} is a folder; name a file in it with --access")
         return True
