@@ -124,8 +124,9 @@ def _require_profile(path: Path | None, url: str | None) -> None:
         return
     if url is None:
         raise click.UsageError("--profile needs --url, or ALPHA_RESULTS_PUBLIC_URL.")
-    if path.exists():
-        raise click.UsageError(f"--profile: {path} exists; name a new file.")
+    with contextlib.suppress(PermissionError):  # creating the file says so
+        if path.exists():
+            raise click.UsageError(f"--profile: {path} exists; name a new file.")
 
 
 @contextlib.contextmanager

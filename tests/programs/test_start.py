@@ -82,6 +82,19 @@ def test_a_folder_in_place_of_the_store_of_keys_is_one_line_and_exit_code_2(tmp_
     assert done.stderr == f"error: the access store {tmp_path} is a folder; name a file in it with --access\n"
 
 
+def test_a_profile_in_a_closed_folder_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
+    folder = tmp_path / "private"
+    folder.mkdir(mode=0)
+    issue = ("keys", "issue", "--account", "a@example.org", "--name", "x", "--access", str(tmp_path / "keys"))
+    profile = ("--profile", str(folder / "x.share"), "--url", "https://alphas.example.org")
+    done = command(*issue, *profile, begin=WITHOUT_RIGHTS)
+    folder.chmod(0o755)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"error: --profile: {folder}/x.share cannot be written: Permission denied")
+    assert line.endswith("No key was issued")
+
+
 @pytest.mark.parametrize("words", [("keys", "list"), ("accounts", "create", "--email", "a@example.org")])
 def test_a_store_of_keys_below_a_file_is_one_line_and_exit_code_2(
     tmp_path: Path, words: tuple[str, ...]
