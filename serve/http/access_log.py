@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
@@ -193,4 +194,6 @@ def _write_json(entry: Mapping[str, Any]) -> None:
         "level": _SEVERITY,
         "timestamp": datetime.now(UTC),
     }
-    sys.stderr.write(orjson.dumps(line, option=orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE).decode())
+    # A full disk of the log does not affect the call, as with the handlers of logging.
+    with contextlib.suppress(OSError):
+        sys.stderr.write(orjson.dumps(line, option=orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE).decode())

@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+import errno
 import gzip
+import io
+import os
 import re
+import sys
+from pathlib import Path
 
 import pytest
 import zstandard
 
 from serve.http.responses import negotiate
+from tests.support.application import running
 from tests.support.client import ApiClient
 
 SCORES = "/v1/alphas/Test_hand/scores"
@@ -29,6 +35,21 @@ def test_every_answer_has_a_request_id_of_its_own(api: ApiClient, plain: str, pa
         assert first.headers["x-request-id"] != second.headers["x-request-id"]
         if first.status_code != 200:
             assert first.json()["error"]["request_id"] == first.headers["x-request-id"]
+
+
+def test_calls_are_answered_while_the_disk_of_the_log_is_full(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full(io.StringIO):
+        def write(self, _: str) -> int:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with running(root, counts=tmp_path / "counts") as api:
+        token = api.key()
+        with monkeypatch.context() as patched:
+            patched.setattr(sys, "stderr", Full())
+            assert api.get(SCORES, token).status_code == 200
+            assert api.get("/v1/me").status_code == 401
 
 
 @pytest.mark.parametrize("own", ["a", "A.b_c-9", "x" * 128])
