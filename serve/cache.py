@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
@@ -128,7 +129,9 @@ class SizedLRUCache(Generic[V]):
 _MEBIBYTE: Final = 2**20
 _CACHE_DIVISOR: Final = 4
 """Divisor of the available memory that gives the default memory for caches."""
-_CONTROL_GROUP: Final = Path("/sys/fs/cgroup/memory.max")
+_CONTROL_GROUPS: Final = Path("/sys/fs/cgroup")
+_OWN_GROUP: Final = Path("/proc/self/cgroup")
+"""Names the control group of this process; a container usually sees its own as the root of all."""
 
 
 _SHARES: Final = {
@@ -156,9 +159,17 @@ def cache_bytes(setting: int, workers: int) -> int:
 
 
 def _available() -> int:
-    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min((os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), *_group_limits()))
+
+
+def _group_limits() -> Iterator[int]:
+    """Yield the memory limits of the control group of this process and of those above it."""
     try:
-        allowed = _CONTROL_GROUP.read_text().strip()
-    except OSError:  # no control group on this machine
-        return physical
-    return min(physical, int(allowed)) if allowed.isdigit() else physical
+        groups = _OWN_GROUP.read_text().splitlines()
+    except OSError:
+        groups = []
+    own = next((line.removeprefix("0::/") for line in groups if line.startswith("0::/")), "")
+    group = _CONTROL_GROUPS / own
+    for folder in (group, *group.parents):
+        with contextlib.suppress(OSError, ValueError):  # there is no such group, or its limit is "max"
+            yield int((folder / "memory.max").read_text())

@@ -4,18 +4,40 @@ from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serve.cache import SizedLRUCache, make_caches
+from serve.cache import SizedLRUCache, cache_bytes, make_caches
 
 OWNER = ("alpha", "snapshot")
 
 
 def loaded(cache: SizedLRUCache[bytes], name: object, value: bytes) -> bytes:
     return cache.get_or_load(OWNER, str(name), lambda: value, len)
+
+
+def test_a_quarter_of_the_memory_of_the_nearest_limited_control_group_is_shared_by_the_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    groups, own = tmp_path / "groups", tmp_path / "own"
+    service = groups / "system.slice" / "alpha-results-serve.service"
+    service.mkdir(parents=True)
+    own.write_text("4:memory:/other\n0::/system.slice/alpha-results-serve.service\n")
+    monkeypatch.setattr("serve.cache._CONTROL_GROUPS", groups)
+    monkeypatch.setattr("serve.cache._OWN_GROUP", own)
+    without = cache_bytes(0, 1)
+    for folder, limit, expected in (
+        (service, "max", without),
+        (service.parent, "8000000", 1_000_000),
+        (service, "4000000", 500_000),
+        (groups, "800", 100),
+    ):
+        (folder / "memory.max").write_text(f"{limit}\n")
+        assert cache_bytes(0, 2 if expected < without else 1) == expected
+    assert cache_bytes(5, 2) == 5
 
 
 def test_an_entry_is_loaded_once_and_hits_and_misses_are_counted() -> None:
