@@ -275,9 +275,10 @@ def serve_alone(
     draining: Notify,
     delay_seconds: float,
 ) -> None:
-    """Serve from this process until a signal; exit with uvicorn's code if it could not start."""
+    """Serve from this process until a signal; exit if it could not start."""
     server = Server(uvicorn.Config(application, **options), draining, delay_seconds)
-    with contextlib.suppress(KeyboardInterrupt):  # SIGINT, raised again after the shutdown
+    # SIGINT, raised again after the shutdown; and uvicorn's own exit code if it could not start.
+    with contextlib.suppress(KeyboardInterrupt, SystemExit):
         server.run(sockets)
     if not server.started:
         sys.exit(ExitCode.PROGRAM_FAILED)

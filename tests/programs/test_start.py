@@ -15,6 +15,8 @@ import httpx
 import pytest
 
 from schemas.exit_codes import ExitCode
+from serve.http.request import Receive, Scope, Send
+from serve.server import bind, serve_alone
 from tests.support import plain_http
 from tests.support.ports import free_port
 from tests.support.processes import REPOSITORY, WITHOUT_RIGHTS, children, command, environment, workers
@@ -118,6 +120,20 @@ def test_a_misspelt_address_is_one_line_and_exit_code_2(root: Path) -> None:
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert line.startswith("error: --host 127.0.0..1 --port 8000: ")
+
+
+def test_an_application_that_cannot_start_is_exit_code_7() -> None:
+    async def failing(scope: Scope, receive: Receive, send: Send) -> None:
+        assert scope["type"] == "lifespan"
+        await receive()
+        await send({"type": "lifespan.startup.failed", "message": "the store is away"})
+
+    sockets = bind("127.0.0.1", 0)
+    with pytest.raises(SystemExit) as ended:
+        serve_alone(failing, {"lifespan": "on", "log_config": None}, sockets, lambda: None, 0.0)
+    assert ended.value.code == ExitCode.PROGRAM_FAILED
+    for listener in sockets:
+        listener.close()
 
 
 def test_a_free_port_is_taken_and_printed(root: Path) -> None:
