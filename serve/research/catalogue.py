@@ -1,35 +1,27 @@
 """Effective number of independent alphas in a catalogue, from the correlations of all pairs.
 
 The squared correlations are summed once per allow-list of runs, in the thread that reads the returns. When the catalogue
-changes, only the pairs of the changed alphas are subtracted and added. The sum over all alphas is stored beside the returns, so
-that every process has it after a restart.
+changes, only the pairs of the changed alphas are subtracted and added.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
-import orjson
 
 from datasets.alpha_columns import Allowed
 from datasets.figures.daily_returns import Days
 from datasets.figures.false_discoveries import Block, effective_number, squared_correlations
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.unavailable import Unavailable, too_few
-from serve.auth.allow_list import ALL
 from serve.research.returns_matrix import Key, Searchable
 
 _ROWS_AT_ONCE: Final = 512
 """Rows of a block, so that the product of two blocks fits a core's cache."""
 _MAX_SUMS: Final = 16
 """Maximum number of allow-lists whose sums are kept."""
-_STORED: Final = "pairs.json"
-"""File with the sum over all alphas and a digest of their keys."""
 
 
 class Pairs(NamedTuple):
@@ -114,9 +106,7 @@ class EffectiveNumbers:
         known = self._sums.get(allowed)
         return None if known is None else known.number
 
-    def update(
-        self, searchable: Searchable, stopped: Callable[[], bool], folder: Path, *, writes: bool
-    ) -> None:
+    def update(self, searchable: Searchable, stopped: Callable[[], bool]) -> None:
         """Update all numbers to the searchable returns, unless the service is stopping.
 
         Parameters
@@ -125,10 +115,6 @@ class EffectiveNumbers:
             The returns.
         stopped : Callable[[], bool]
             Returns whether the service is stopping.
-        folder : pathlib.Path
-            Folder in which the sum over all alphas is stored.
-        writes : bool
-            Whether this process writes to the folder.
         """
         keys = [key for matrix in searchable.matrices for key in matrix.keys]
         for allowed, known in list(self._sums.items()):
@@ -136,34 +122,11 @@ class EffectiveNumbers:
             rows = {keys[row]: row for row in numbers[numbers >= 0].tolist()}
             if known is not None and known.rows.keys() == rows.keys():
                 continue
-            stored = _stored_pairs(folder, rows) if allowed == ALL and known is None else None
-            pairs = _changed_pairs(known, searchable, rows, stopped) if stored is None else stored
+            pairs = _changed_pairs(known, searchable, rows, stopped)
             if stopped():
                 return
             if allowed in self._sums:
                 self._sums[allowed] = _Sum(searchable, rows, pairs)
-            if allowed == ALL and writes and stored is None:
-                with suppress(OSError):  # it is computed again after a restart
-                    _store_pairs(folder, rows, pairs)
-
-
-def _stored_pairs(folder: Path, keys: Iterable[Key]) -> Pairs | None:
-    """Read the sum over the pairs of some runs; None if the file is missing, damaged or for other runs."""
-    try:
-        stored = orjson.loads((folder / _STORED).read_bytes())
-        return Pairs(**stored["pairs"]) if stored["runs"] == _digest(keys) else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def _store_pairs(folder: Path, keys: Iterable[Key], pairs: Pairs) -> None:
-    part = folder / f"{_STORED}.part"
-    part.write_bytes(orjson.dumps({"runs": _digest(keys), "pairs": pairs._asdict()}))
-    part.replace(folder / _STORED)
-
-
-def _digest(keys: Iterable[Key]) -> str:
-    return hashlib.sha256(orjson.dumps(sorted(keys))).hexdigest()
 
 
 def _changed_pairs(

@@ -206,7 +206,7 @@ class ReturnsStore:
                     self._merge(served)
                 searchable = self._refresh()
                 self.was_ready = True
-                self._effective.update(searchable, lambda: self._stopped, self._folder, writes=writes)
+                self._effective.update(searchable, lambda: self._stopped)
                 return _RETRY_SECONDS if self._failed else None
             if not writes and len(missing) > PENDING_ROWS:
                 return _POLL_SECONDS  # read by the writing process

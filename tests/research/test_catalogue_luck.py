@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -71,9 +70,7 @@ def test_discoveries_and_independent_alphas_of_a_key_are_counted(
     assert result["withheld"] == {}
 
 
-def test_alphas_of_different_calendars_are_counted_alike(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_alphas_of_different_calendars_are_counted_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalogue, "_ROWS_AT_ONCE", 16)
     draw = np.random.default_rng(8)
     common, days = draw.normal(0, 0.01, 40), np.arange(18_000, 18_040, dtype=np.int32)
@@ -95,41 +92,19 @@ def test_alphas_of_different_calendars_are_counted_alike(
         chosen = allowed[: len(part)]
         listing = cast("Listing", SimpleNamespace(columns=SimpleNamespace(allowed=lambda _, x=chosen: x)))
         searchable = Searchable(listing, matrices, np.arange(len(part)), len(part))
-        numbers.update(searchable, lambda: False, tmp_path, writes=True)
+        numbers.update(searchable, lambda: False)
         frame = pd.DataFrame({key[0]: pd.Series(x.values, x.days) for key, x in part}).drop(columns="Test_7")
         assert numbers.of(ALL) == pytest.approx(adjusted_number(frame, len(part) - 1), rel=1e-4)
 
 
-@pytest.mark.parametrize("damaged", [False, True])
-def test_the_effective_number_survives_a_restart(tmp_path: Path, *, damaged: bool) -> None:
-    draw, days = np.random.default_rng(3), np.arange(18_000, 18_040, dtype=np.int32)
-    listing = cast(
-        "Listing", SimpleNamespace(columns=SimpleNamespace(allowed=lambda _: np.ones(5, np.bool_)))
-    )
-
-    def number() -> float | Unavailable | None:
-        """Return the number from a new process whose runs would have other returns."""
-        series = {(f"Test_{n}", "snapshot"): DailyReturns(days, draw.normal(0, 0.01, 40)) for n in range(5)}
-        numbers = EffectiveNumbers(lambda: None)
-        assert numbers.of(ALL) is None
-        searchable = Searchable(listing, [ReturnsMatrix.of(series)], np.arange(5), 5)
-        numbers.update(searchable, lambda: False, tmp_path, writes=True)
-        return numbers.of(ALL)
-
-    before = number()
-    if damaged:
-        (tmp_path / "pairs.json").write_text('{"runs": ')
-    assert (number() == before) is not damaged
-
-
-def test_effective_numbers_are_cached_for_a_few_allow_lists(tmp_path: Path) -> None:
+def test_effective_numbers_are_cached_for_a_few_allow_lists() -> None:
     numbers = EffectiveNumbers(lambda: None)
     lists = [AllowList(Mode.LIST, (f"Test_{n}",)) for n in range(20)]
     assert [numbers.of(x) for x in lists] == [None] * 20
     listing = cast(
         "Listing", SimpleNamespace(columns=SimpleNamespace(allowed=lambda _: np.zeros(0, np.bool_)))
     )
-    numbers.update(Searchable(listing, [], np.zeros(0, np.int64), 0), lambda: False, tmp_path, writes=True)
+    numbers.update(Searchable(listing, [], np.zeros(0, np.int64), 0), lambda: False)
     assert [isinstance(numbers.of(x), Unavailable) for x in lists[4:]] == [True] * 16
 
 
