@@ -149,13 +149,6 @@ def frame_rows(frame: pl.DataFrame, total: int) -> Rows:
     return Rows(memoryview(to_json(frame))[1:-1], frame.height, total)
 
 
-def row_objects(frame: pl.DataFrame) -> list[bytes]:
-    """Return each row of a frame as a JSON object."""
-    buffer = io.BytesIO()
-    writable(frame).write_ndjson(buffer)
-    return buffer.getvalue().split(b"\n")[:-1]  # line feeds inside an object are escaped
-
-
 def to_json(frame: pl.DataFrame) -> bytes:
     """Write a frame as a JSON array of objects.
 

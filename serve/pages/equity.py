@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import sys
 from dataclasses import dataclass, fields
-from itertools import chain
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
 from datasets.figures.equity import EquitySummary, equity_curve, equity_summary
-from datasets.figures.series import Dates, Floats
+from datasets.figures.series import Dates, Floats, Window
 from datasets.snapshot import Snapshot
 from schemas.rows import ROWS
 from schemas.tables import TABLES
 from serve.cache import SizedLRUCache
 from serve.pages.books import holds_book
-from serve.pages.duckdb import row_objects, to_json
-from serve.pages.query import NO_ROWS, PageQuery, PageResult, Rows
+from serve.pages.duckdb import frame_rows, writable
+from serve.pages.query import NO_ROWS, PageQuery, PageResult
 
 _ROW: Final = tuple(column.name for column in ROWS["equity"].columns)
 LEDGER_COLUMNS: Final = tuple(name for name in _ROW if name in TABLES["portfolio"])
 """Columns of the ledger that a curve is computed from."""
-_MEASURED: Final = tuple(name for name in _ROW if name not in LEDGER_COLUMNS)
-_BEFORE: Final = _ROW[: _ROW.index(_MEASURED[0])]
-_AFTER: Final = tuple(name for name in LEDGER_COLUMNS if name not in _BEFORE)
 _SUMMARY: Final = tuple(figure.name for figure in fields(EquitySummary))
 
 
@@ -36,48 +30,32 @@ class Ledger:
 
     Attributes
     ----------
-    before, after
-        JSON of each row before the measured columns, and after them with a trailing comma; the same for every window.
+    rows
+        The columns :data:`LEDGER_COLUMNS`, instants as text.
     dates
         Day of each session.
     starting, ending
         Opening and closing equity; NaN for null.
     """
 
-    before: list[bytes]
-    after: list[bytes]
+    rows: pl.DataFrame
     dates: Dates
     starting: Floats
     ending: Floats
 
-    def between(self, first: dt.date | None, last: dt.date | None) -> tuple[int, int]:
-        """Return the range of sessions in a window of days, end exclusive; None leaves an end of the window open."""
-        days = self.dates
-        start = 0 if first is None else int(days.searchsorted(np.datetime64(first, "D"), "left"))
-        end = len(days) if last is None else int(days.searchsorted(np.datetime64(last, "D"), "right"))
-        return start, max(start, end)
-
     @property
     def bytes(self) -> int:
         """Memory in bytes."""
-        texts = sum(map(sys.getsizeof, (*self.before, *self.after)))
-        return texts + 5 * self.dates.nbytes  # three arrays, and two lists of pointers
+        return int(self.rows.estimated_size()) + 3 * self.dates.nbytes
 
 
 def make_ledger(frame: pl.DataFrame) -> Ledger:
     """Build a ledger from all rows of one book, ascending by date, with the columns :data:`LEDGER_COLUMNS`."""
     starting, ending = (_floats(frame, name) for name in ("starting_equity", "ending_equity"))
-    before, after = (row_objects(frame.select(names)) for names in (_BEFORE, _AFTER))
-    return Ledger(
-        [text[:-1] + b"," for text in before],
-        [b"," + text[1:] + b"," for text in after],
-        frame["date"].to_numpy(),
-        starting,
-        ending,
-    )
+    return Ledger(writable(frame), frame["date"].to_numpy(), starting, ending)
 
 
-def curve(ledger: Ledger, book: str, window: tuple[int, int], *, offset: int, limit: int) -> PageResult:
+def curve(ledger: Ledger, book: str, window: slice, *, offset: int, limit: int) -> PageResult:
     """Measure a window, and return a page of it.
 
     Parameters
@@ -85,24 +63,24 @@ def curve(ledger: Ledger, book: str, window: tuple[int, int], *, offset: int, li
     book
         Name of the book, for the summary.
     window
-        Number of its first session, and of the one after its last.
+        Its sessions.
     offset, limit
         Page of the window.
     """
-    start, end = window
-    starting, ending = ledger.starting[start:end], ledger.ending[start:end]
+    starting, ending = ledger.starting[window], ledger.ending[window]
     measured = equity_curve(starting, ending)
-    summary = equity_summary(ledger.dates[start:end], starting, ending, measured)
-    page = slice(min(offset, end - start), min(offset + limit, end - start))
+    summary = equity_summary(ledger.dates[window], starting, ending, measured)
+    page = slice(offset, offset + limit)
+    stored = ledger.rows[window][page]
     # Not a Polars query, which would wait for its threads longer than a page takes to compute.
-    columns = [pl.Series(name, getattr(measured, name)[page], nan_to_null=True) for name in _MEASURED]
-    # The objects hold only numbers, so `},{` occurs only between two objects.
-    texts = to_json(pl.DataFrame(columns))[2:-2].split(b"},{")
-    shown = slice(start + page.start, start + page.stop)
-    # Not strict: without rows, the split yields one empty text.
-    parts = zip(ledger.before[shown], texts, ledger.after[shown], strict=False)
-    objects = memoryview(b"".join(chain.from_iterable(parts)))[:-1]
-    return PageResult(Rows(objects, page.stop - page.start, end - start), summary=_labelled(book, summary))
+    columns = [
+        stored[name]
+        if name in LEDGER_COLUMNS
+        else pl.Series(name, getattr(measured, name)[page], nan_to_null=True)
+        for name in _ROW
+    ]
+    rows = frame_rows(pl.DataFrame(columns), starting.size)
+    return PageResult(rows, summary=_labelled(book, summary))
 
 
 def empty_summary(book: str) -> dict[str, Any]:
@@ -157,7 +135,7 @@ class CurvePages:
         )
         if ledger is None:
             return None
-        start, end = ledger.between(query.first, query.last)
-        if at_once and end - start > _MAX_SESSIONS:
+        window = Window(query.first, query.last).rows(ledger.dates)
+        if at_once and window.stop - window.start > _MAX_SESSIONS:
             return None
-        return curve(ledger, book, (start, end), offset=query.offset, limit=query.limit)
+        return curve(ledger, book, window, offset=query.offset, limit=query.limit)

@@ -62,7 +62,7 @@ def test_every_page_of_every_window_matches_the_definition(
 ) -> None:
     start, end = sorted(min(number, frame.height) for number in window)
     expected = plain(frame[start:end], "b", offset, limit)
-    actual = curve(make_ledger(frame), "b", (start, end), offset=offset, limit=limit)
+    actual = curve(make_ledger(frame), "b", slice(start, end), offset=offset, limit=limit)
     rows = b"[" + bytes(actual.rows.objects) + b"]"
     assert (rows, orjson.dumps(actual.summary)) == expected
     assert actual.rows.total == end - start
