@@ -9,17 +9,7 @@ from typing import Any
 import numpy as np
 
 from datasets.figures.rank_correlation import Integers, spearman
-from datasets.figures.series import (
-    Dates,
-    Flags,
-    Floats,
-    Window,
-    cut,
-    day,
-    mean_or_null,
-    measured,
-    null_if_nan,
-)
+from datasets.figures.series import Dates, Flags, Floats, day, mean_or_null, measured, null_if_nan
 from datasets.figures.unavailable import Unavailable
 from schemas.metrics.deciles import BUCKET_MEANS, bucket_name
 from schemas.metrics.statistic import FORWARD_RETURNS_PRESENT
@@ -109,7 +99,7 @@ class WeeklyDeciles:
     Attributes
     ----------
     date : Dates, shape (n_rows,)
-        Rebalance date.
+        Rebalance date; ascending if a window is selected.
     bucket : Integers, shape (n_rows,)
         1 for the lowest scores to 10 for the highest; unique together with `date`.
     n_symbols, n_return_obs : Integers, shape (n_rows,)
@@ -134,21 +124,6 @@ class WeeklyDeciles:
     mean_forward_return: Floats
     ic: Floats
     n_return_obs: Integers
-
-    def within(self, window: Window) -> WeeklyDeciles:
-        """Select the weeks of a window; requires rows in ascending order of date.
-
-        Parameters
-        ----------
-        window : Window
-            Days to keep.
-
-        Returns
-        -------
-        WeeklyDeciles
-            Views of the arrays.
-        """
-        return cut(self, window.rows(self.date))
 
 
 def decile_block(rows: WeeklyDeciles, rebalance_weeks: int) -> dict[str, Any] | Unavailable:

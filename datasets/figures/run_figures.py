@@ -40,21 +40,6 @@ class Ledger:
     risk_free: Floats
     turnover: Floats
 
-    def within(self, window: Window) -> Self:
-        """Select the sessions of a window.
-
-        Parameters
-        ----------
-        window : Window
-            Days to keep.
-
-        Returns
-        -------
-        Self
-            Views of the arrays.
-        """
-        return cut(self, window.rows(self.date))
-
 
 @dataclass(frozen=True, slots=True)
 class Index:
@@ -70,21 +55,6 @@ class Index:
 
     date: Dates
     traded: Flags
-
-    def within(self, window: Window) -> Index:
-        """Select the weeks of a window.
-
-        Parameters
-        ----------
-        window : Window
-            Days to keep.
-
-        Returns
-        -------
-        Index
-            Views of the arrays.
-        """
-        return cut(self, window.rows(self.date))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,20 +138,19 @@ class CrossSections:
     ic: Floats
     raw: RawSignal | None = None
 
-    def within(self, window: Window) -> CrossSections:
-        """Select the weeks of a window.
+    def within(self, rows: slice) -> Self:
+        """Select weeks.
 
         Parameters
         ----------
-        window : Window
-            Days to keep.
+        rows : slice
+            Weeks to keep.
 
         Returns
         -------
-        CrossSections
-            Weeks of the window; `raw` as :meth:`RawSignal.within` selects it.
+        Self
+            The kept weeks; `raw` as :meth:`RawSignal.within` selects it.
         """
-        rows = window.rows(self.date)
         raw = None if self.raw is None else self.raw.within(rows, self.in_force[rows])
         return cut(self, rows, raw=raw)
 
@@ -322,4 +291,7 @@ class Sources:
         if part is None:
             kind = next((kind for kind in source.needs if kind not in self._run.kinds), source.kind)
             return Unavailable(MISSING_KIND, f"the run holds no {kind} for {source.meaning}", kind)
-        return part if self._window is FULL_HISTORY else part.within(self._window)
+        if self._window is FULL_HISTORY:
+            return part
+        rows = self._window.rows(part.date)
+        return part.within(rows) if isinstance(part, CrossSections) else cut(part, rows)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from datasets.figures.run_figures import Ledger
-from datasets.figures.series import Window
+from datasets.figures.series import Window, cut
 from schemas.kinds import KINDS
 from schemas.metrics.core import REPRODUCTION_TOLERANCE
 from schemas.metrics_documentation import documentation
@@ -273,9 +273,8 @@ def test_nonpositive_equity() -> None:
     assert core["pnl"]["value"] == -101.0
     assert core["max_drawdown"]["value"] > 101.0
     # The year before the debt is measured as usual.
-    before = answer_metrics(
-        factories.run(sealed=None, ledger=in_debt().within(Window(None, dt.date(2020, 2, 1))))
-    )
+    rows = Window(None, dt.date(2020, 2, 1)).rows(in_debt().date)
+    before = answer_metrics(factories.run(sealed=None, ledger=cut(in_debt(), rows)))
     assert before.data["core"]["information_ratio"]["value"] is not None
 
 
