@@ -191,7 +191,8 @@ class RowTable:
         if query.sort is None:
             return np.arange(start, end) if isinstance(rows, slice) else rows
         values = self._columns[query.sort][rows]
-        order = _order(-values if query.descending else values)
+        # NaN last, ties in their present order, which is by ascending symbol.
+        order = np.argsort(-values if query.descending else values, kind="stable")
         return order + start if isinstance(rows, slice) else rows[order]
 
 
@@ -203,14 +204,6 @@ def _is_range(query: PageQuery) -> bool:
 def _day(day: dt.date) -> np.int32:
     """Return a day in the column's type; a search for any other type would convert the column."""
     return np.int32((day - _EPOCH).days)
-
-
-def _order(values: npt.NDArray[np.float64]) -> Numbers:
-    """Return the ascending order of values: NaN last, ties in their present order, which is by ascending symbol."""
-    # A fifth of the time of a stable sort, with the same result if there are no ties and no NaN.
-    order = np.argsort(values)
-    ordered = values[order]
-    return order if np.all(ordered[1:] > ordered[:-1]) else np.argsort(values, kind="stable")
 
 
 def _narrowed(rows: slice | Numbers, kept: npt.NDArray[np.bool_]) -> Numbers:

@@ -28,8 +28,6 @@ from serve.research.nearest import Nearest, search
 from serve.research.returns_matrix import LACKING, NOT_READ, UNREADABLE
 from serve.research.store import ReturnsStore
 
-PATIENCE_SECONDS: Final = 10.0
-"""Seconds that a request waits until all returns have been read once; about ten thousand ledgers are read in this time."""
 REASONS: Final = (NOT_READ, UNREADABLE, NO_DATA, TOO_FEW, NO_VARIATION)
 
 
@@ -55,17 +53,15 @@ class ReturnsStores:
         Identity of the datasets root.
     """
 
+    patience_seconds = 10.0
+    """Seconds that a request waits until all returns have been read once; about ten thousand ledgers are read in this time."""
+
     def __init__(self, catalog: Catalog, folder: Path, identity: str) -> None:
         self._catalog = catalog
         self._folder = folder / identity
         self._stores: dict[str, ReturnsStore] = {}
         self._lock = threading.Lock()
         self._closed = False
-
-    @property
-    def patience_seconds(self) -> float:
-        """Seconds that a request waits until all returns have been read once."""
-        return PATIENCE_SECONDS
 
     def of(self, book: str) -> ReturnsStore:
         """Return the store of a book that some run has; raises StorageUnavailable if the service is stopping."""
