@@ -7,7 +7,6 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
@@ -33,7 +32,6 @@ class SizedLRUCache(Generic[V]):
         self.bytes = 0
         """Bytes in use."""
         self._values: OrderedDict[tuple[SnapshotKey, Hashable], tuple[V, int]] = OrderedDict()
-        self._loading: dict[tuple[SnapshotKey, Hashable], Future[V]] = {}
         self.hits = self.misses = 0
         """Hits and misses of :meth:`get` and :meth:`get_or_load`."""
         self._lock = threading.Lock()
@@ -55,45 +53,14 @@ class SizedLRUCache(Generic[V]):
             return entry[0]
 
     def get_or_load(
-        self,
-        owner: SnapshotKey,
-        name: Hashable,
-        load: Callable[[], V],
-        size: Callable[[V], int | None],
+        self, owner: SnapshotKey, name: Hashable, load: Callable[[], V], size: Callable[[V], int]
     ) -> V:
-        """Return an entry, or load it; other threads that need it wait for the same load.
-
-        Parameters
-        ----------
-        load
-            Loads the value. Its exceptions are raised in all waiting threads, and nothing is cached.
-        size
-            Returns the bytes of a value; None if it must not be cached.
-        """
-        cached = self.get(owner, name)
-        if cached is not None:
-            return cached
-        key = (owner, name)
-        with self._lock:
-            loading = self._loading.get(key)
-            if loading is None:
-                mine = self._loading[key] = Future()
-        if loading is not None:
-            return loading.result()
-        try:
+        """Return an entry, or load and cache it; `size` returns the bytes of a value. If loading fails, nothing is cached."""
+        value = self.get(owner, name)
+        if value is None:
             value = load()
-        except BaseException as error:
-            mine.set_exception(error)
-            raise
-        else:
-            size_in_bytes = size(value)
-            if size_in_bytes is not None:
-                self.put(owner, name, value, size_in_bytes)
-            mine.set_result(value)
-            return value
-        finally:
-            with self._lock:
-                del self._loading[key]
+            self.put(owner, name, value, size(value))
+        return value
 
     def put(self, owner: SnapshotKey, name: Hashable, value: V, size: int) -> bool:
         """Cache a value and return whether it was cached; a value larger than the limit is not."""

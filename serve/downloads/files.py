@@ -12,7 +12,7 @@ import tempfile
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, Any, Final, cast
+from typing import IO, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,7 +35,6 @@ MAX_VIEWS: Final = 32
 """Maximum number of views; each takes disk space and a file descriptor."""
 COMPRESSION: Final = "lz4"
 """Compression of views; their row groups are those of the published file."""
-_READ: Final = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +78,12 @@ class TableViews:
         link, snapshot = file.link, file.snapshot
 
         def build() -> View:
-            with self._write_lock:  # one at a time, as each takes the memory of a row group
-                return _write(snapshot.file(link.table, link.book), link.table, file.columns)
+            return _write(snapshot.file(link.table, link.book), link.table, file.columns)
 
-        view = self._views.get_or_load(snapshot.key, (link.table, link.book), build, lambda _: 1)
+        view = self._views.get(snapshot.key, (link.table, link.book))
+        if view is None:
+            with self._write_lock:  # one at a time, as each takes the memory of a row group
+                view = self._views.get_or_load(snapshot.key, (link.table, link.book), build, lambda _: 1)
         return view.facts, os.dup(view.file.fileno())
 
     def close(self) -> None:
@@ -106,7 +107,7 @@ def _write(path: str, table: str, visible: Sequence[Column]) -> View:
             [stored.field(x.name).with_metadata(arrow_field(x).metadata) for x in visible], metadata=metadata
         )
         with writing(_temporary_folder()):
-            file = cast("IO[bytes]", tempfile.TemporaryFile(prefix="alpha-results-table-"))  # noqa: SIM115 - closed with the view
+            file = tempfile.TemporaryFile(prefix="alpha-results-table-")  # noqa: SIM115 - closed with the view
             rows = 0
             try:
                 with pq.ParquetWriter(file, schema, compression=COMPRESSION) as sink:
@@ -116,8 +117,9 @@ def _write(path: str, table: str, visible: Sequence[Column]) -> View:
                             part = part.filter(pc.invert(pc.starts_with(part["book"], RAW_PREFIX)))
                         sink.write_table(part.cast(schema), row_group_size=max(1, part.num_rows))
                         rows += part.num_rows
-                file.flush()
-                return View(FileFacts(rows, file.tell(), _digest(file)), file)
+                size = file.tell()
+                file.seek(0)
+                return View(FileFacts(rows, size, hashlib.file_digest(file, "sha256").hexdigest()), file)
             except BaseException:
                 file.close()
                 raise
@@ -131,14 +133,6 @@ def _temporary_folder() -> str:
         raise DiskUnavailable(
             "no folder for temporary files can be written: make room in /tmp, or set TMPDIR to another"
         ) from error
-
-
-def _digest(file: IO[bytes]) -> str:
-    digest, at = hashlib.sha256(), 0
-    while piece := os.pread(file.fileno(), _READ, at):
-        digest.update(piece)
-        at += len(piece)
-    return digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

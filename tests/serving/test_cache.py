@@ -1,9 +1,7 @@
-"""The memory cache: bounded, exact, coalesced loads."""
+"""The memory cache: bounded and exact."""
 
 from __future__ import annotations
 
-import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -78,12 +76,6 @@ def test_an_oversized_value_is_returned_but_not_cached() -> None:
     assert cache.bytes == 0
 
 
-def test_a_value_without_a_size_is_returned_but_not_cached() -> None:
-    cache: SizedLRUCache[bytes] = SizedLRUCache(5)
-    assert cache.get_or_load(OWNER, "a", lambda: b"x", lambda _: None) == b"x"
-    assert cache.get(OWNER, "a") is None
-
-
 def test_a_failure_is_not_cached() -> None:
     cache: SizedLRUCache[bytes] = SizedLRUCache(5)
 
@@ -93,41 +85,6 @@ def test_a_failure_is_not_cached() -> None:
     with pytest.raises(OSError, match="away"):
         cache.get_or_load(OWNER, "a", fail, len)
     assert loaded(cache, "a", b"back") == b"back"
-
-
-@pytest.mark.parametrize("fails", [False, True])
-def test_concurrent_loads_of_a_key_are_coalesced(*, fails: bool) -> None:
-    cache: SizedLRUCache[bytes] = SizedLRUCache(1000)
-    loads: list[int] = []
-    results: list[object] = []
-
-    def load() -> bytes:
-        loads.append(1)
-        deadline = time.monotonic() + 30
-        while started.n_waiting and time.monotonic() < deadline:
-            time.sleep(0.001)
-        time.sleep(0.05)
-        if fails:
-            raise OSError("away")
-        return b"value"
-
-    started = threading.Barrier(8)
-
-    def request() -> None:
-        started.wait()
-        try:
-            results.append(cache.get_or_load(OWNER, "a", load, len))
-        except OSError as error:
-            results.append(str(error))
-
-    threads = [threading.Thread(target=request) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert results == ["away" if fails else b"value"] * 8
-    if not fails:
-        assert len(loads) == 1
 
 
 def test_entries_of_a_snapshot_are_dropped() -> None:
