@@ -14,7 +14,6 @@ from schemas.settings import SETTINGS
 
 _MAX_FILES: Final = 200_000
 """Maximum number of cached digests, about 300 bytes each."""
-_STRIPES: Final = 64
 _DOUBTED_SECONDS: Final = 10.0
 """Seconds that a mismatch is cached: a damaged file is not read again sooner, and one that was only misread recovers."""
 
@@ -30,8 +29,7 @@ class _Digest(NamedTuple):
 class FileDigests:
     """Cache of the SHA-256 of files by version. Thread-safe.
 
-    A file is read on first use, after it was written or replaced, and when its digest has expired. Threads that check the
-    same file at the same time share one read.
+    A file is read on first use, after it was written or replaced, and when its digest has expired.
 
     Parameters
     ----------
@@ -43,7 +41,6 @@ class FileDigests:
         self._seconds = seconds
         self._digests: dict[FileVersion, _Digest] = {}
         self._lock = threading.Lock()
-        self._reading = [threading.Lock() for _ in range(_STRIPES)]
 
     def trust(self, seconds: float) -> None:
         """Set for how many seconds digests are trusted."""
@@ -81,11 +78,7 @@ class FileDigests:
         entry = self._digests.get(version)
         if entry is not None and time.monotonic() - entry.computed <= seconds:
             return entry
-        with self._reading[hash(version) % _STRIPES]:  # threads that check the same file wait for this read
-            entry = self._digests.get(version)
-            if entry is not None and time.monotonic() - entry.computed <= seconds:
-                return entry
-            return self._compute(path, version)
+        return self._compute(path, version)
 
     def _compute(self, path: str | os.PathLike[str], version: FileVersion) -> _Digest:
         started = time.monotonic()
