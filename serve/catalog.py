@@ -13,7 +13,7 @@ import structlog
 from datasets.catalogue import Catalogue
 from datasets.disk import reading
 from datasets.layout import ALPHAS, CATALOG
-from datasets.pinned import PinnedSnapshots, is_kept
+from datasets.pinned import PinnedSnapshots
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt, SnapshotNotKept, StorageUnavailable
@@ -27,8 +27,6 @@ _REST_FACTOR: Final = 2.0
 seconds to list, and answering comes first."""
 _MAX_REST_SECONDS: Final = 5.0
 """Maximum seconds of such a pause, so that a publication is noticed within seconds."""
-_PIN_SECONDS: Final = 300.0
-"""Seconds that a replaced snapshot stays in memory after the last request that named it."""
 
 
 class Catalog(Catalogue):
@@ -45,7 +43,7 @@ class Catalog(Catalogue):
     list_seconds
         Seconds between two complete listings while no hint reports a moved pointer.
     changed
-        Called after a refresh if the served snapshots changed, or a snapshot is no longer requested by its id.
+        Called after a refresh if the served snapshots changed.
     """
 
     def __init__(
@@ -68,8 +66,6 @@ class Catalog(Catalogue):
         """Return a snapshot by its id."""
         self.open_fresh: Final = self._pinned.open_fresh
         """Return a snapshot by its id, after reading the pointer again."""
-        self._requested: dict[tuple[str, str], float] = {}
-        """Snapshot requested by id -> time of the last request."""
 
     def start(self) -> None:
         """Refresh once, then in the background; if the store is unavailable at the start, the catalogue is empty."""
@@ -102,9 +98,7 @@ class Catalog(Catalogue):
     def pinned(self, alpha_id: str, snapshot: str) -> Snapshot | None:
         """Return an open snapshot by its id, without I/O; None if it is not known here or has to be opened first."""
         with contextlib.suppress(AlphaNotPublished, SnapshotNotKept):
-            opened = self._pinned.opened(alpha_id, snapshot)
-            self._requested[alpha_id, snapshot] = time.monotonic()
-            return opened
+            return self._pinned.opened(alpha_id, snapshot)
         return None
 
     def find_pinned(self, alpha_id: str, snapshot: str) -> Snapshot:
@@ -121,14 +115,6 @@ class Catalog(Catalogue):
             return self.pinned(alpha_id, snapshot) or self.open_pinned(alpha_id, snapshot)
         except (AlphaNotPublished, SnapshotNotKept):
             return self.open_fresh(alpha_id, snapshot)
-
-    def reads(self, alpha_id: str, snapshot: str) -> bool:
-        """Whether a snapshot is served, or was recently requested by its id and is still kept."""
-        served = self.resolve(alpha_id)
-        if served is None:
-            return False
-        is_pinned = (alpha_id, snapshot) in self._requested and is_kept(served.pointer, snapshot)
-        return is_pinned or served.id == snapshot
 
     @property
     def local(self) -> bool:
@@ -186,19 +172,10 @@ class Catalog(Catalogue):
         if changed:
             _ = self.listing.edition  # computed here, so that no request waits for it
             self.listing.columns.prepare()
-        if self._forget_idle() or changed:
             self._changed()
-        if changed:
             first = next(iter(self.broken.values()), None)
             alphas, unreadable = len(self.pointers()), sorted(self.broken)
             _log.info("catalogue_changed", alphas=alphas, unreadable=unreadable, reason=first)
-
-    def _forget_idle(self) -> bool:
-        """Forget snapshots that were not recently requested by their id; return whether there were any."""
-        idle = [key for key, at in self._requested.copy().items() if time.monotonic() - at > _PIN_SECONDS]
-        for key in idle:
-            self._requested.pop(key, None)
-        return bool(idle)
 
     def refresh(self) -> bool:
         """Read the changed pointers and return whether a served snapshot changed; refuse a missing root.

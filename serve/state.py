@@ -126,7 +126,7 @@ class ServerState:
         await self.access.close()
 
     def _catalogue_changed(self) -> None:
-        """Drop cached entries of snapshots that are no longer read."""
+        """Drop cached entries of snapshots that are no longer served."""
         self.row_tables.drop_unread()
         for cache in self.caches.values():
             cache.remove_if(lambda owner, _: not self._is_read(owner))
@@ -137,7 +137,8 @@ class ServerState:
         alpha_id, edition = owner
         if alpha_id == LISTING:
             return edition == self.snapshots.listing.edition
-        return self.snapshots.reads(alpha_id, edition)
+        served = self.snapshots.resolve(alpha_id)
+        return served is not None and served.id == edition
 
 
 def values(service: ServerState, in_flight: int) -> Iterator[tuple[str, tuple[str, ...], float]]:

@@ -227,7 +227,7 @@ class RowTables:
     cache
         Cache of tables; for tables in a folder, this process's mappings.
     is_read
-        Returns whether a snapshot is still served or pinned by a caller; tables of other snapshots are dropped.
+        Returns whether a snapshot is still served; tables of other snapshots are dropped.
     folder
         Folder of the tables; None keeps them in memory.
     """
@@ -269,7 +269,7 @@ class RowTables:
         """
         key = (snapshot.key, view)
         size = _estimated_bytes(view, n_rows)
-        if size > self._budget.limit * MAX_SHARE:
+        if size > self._budget.limit * MAX_SHARE or not self._is_read(snapshot.key):
             return
         free = self._budget.bytes + size <= self._budget.limit
         threshold = size / _BUILD_BYTES_PER_SECOND * (_COST_SHARE_WHEN_FREE if free else 1.0)

@@ -13,7 +13,6 @@ from click.testing import CliRunner
 from datasets.publication.decisions import author, withdraw
 from datasets.storage import open_storage
 from pipeline.__main__ import cli
-from serve.state import ServerState
 from tests.support import published
 from tests.support.application import running
 from tests.support.client import ApiClient
@@ -159,47 +158,3 @@ def test_a_snapshot_served_again_answers_as_before(tmp_path: Path) -> None:
         for answer in (after, pinned):
             assert (answer.content, answer.headers["etag"]) == (before.content, before.headers["etag"])
         assert drifts(api.json(f"{RUN}/scores?snapshot={newer}", token)["data"]) == {1}
-
-
-@pytest.fixture
-def service(monkeypatch: pytest.MonkeyPatch) -> list[ServerState]:
-    """Return a list that receives the service of the next application."""
-    made: list[ServerState] = []
-
-    def remembered(*parts: Any) -> ServerState:
-        made.append(ServerState(*parts))
-        return made[-1]
-
-    monkeypatch.setattr("serve.app.ServerState", remembered)
-    return made
-
-
-def test_an_old_snapshot_stays_cached_while_it_is_requested(
-    tmp_path: Path, service: list[ServerState], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = publish(tmp_path, 0)
-    with running(tmp_path) as api:
-        token, (open_service,) = api.key(), service
-
-        def is_read_from_memory(snapshot: str) -> bool:
-            bodies = open_service.caches["bodies"]
-            before = bodies.misses
-            assert api.get(f"{RUN}/scores?limit=3&snapshot={snapshot}", token).status_code == 200
-            return bodies.misses == before
-
-        def serve_next(drift: int) -> str:
-            snapshot = publish(tmp_path, drift)
-            eventually(lambda: api.json(f"{RUN}/scores?limit=3", token)["meta"]["snapshot"] == snapshot)
-            return snapshot
-
-        eventually(lambda: is_read_from_memory(first))
-        newer = serve_next(1)
-        assert is_read_from_memory(first), "a change of the catalogue leaves what a walker reads"
-        serve_next(2)
-        serve_next(3)  # by now, data dropped by the previous change are gone
-        assert is_read_from_memory(first)
-        assert not is_read_from_memory(newer), "nobody named it"
-        monkeypatch.setattr("serve.catalog._PIN_SECONDS", 0.0)
-        eventually(lambda: not is_read_from_memory(first))
-        monkeypatch.undo()
-        eventually(lambda: is_read_from_memory(first))
