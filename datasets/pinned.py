@@ -2,15 +2,12 @@
 
 An id is valid while the pointer of its alpha records it and gc has not announced its removal. Gc announces a removal no
 sooner than its grace period after the snapshot was replaced. No listing is needed: the pointer in memory records the
-snapshot, and only the manifest is read, once.
+snapshot, and only the manifest is read.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from dataclasses import replace
-from typing import Final
 
 from datasets.catalogue import Catalogue
 from datasets.history import empty_snapshot_ids
@@ -20,9 +17,6 @@ from datasets.publication.pointers import not_published, served
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage
 from schemas.errors import SnapshotCorrupt, SnapshotNotKept
-
-OPENED: Final = 256
-"""Maximum number of open earlier snapshots, whose manifests stay in memory."""
 
 
 class PinnedSnapshots:
@@ -39,19 +33,6 @@ class PinnedSnapshots:
     def __init__(self, storage: Storage, catalogue: Catalogue) -> None:
         self._storage = storage
         self._catalogue = catalogue
-        self._opened: OrderedDict[tuple[str, str, str], Snapshot] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def opened(self, alpha_id: str, snapshot: str) -> Snapshot | None:
-        """Return the snapshot without I/O if possible; None if :meth:`open` would need I/O.
-
-        Raises
-        ------
-        AlphaNotPublished, SnapshotNotKept
-            As in :meth:`open`.
-        """
-        current = self._current(alpha_id, snapshot)
-        return current if snapshot == current.id else self._cached(current.pointer, snapshot)
 
     def open(self, alpha_id: str, snapshot: str) -> Snapshot:
         """Return a snapshot of an alpha: the served one, or an earlier one that is still kept.
@@ -71,8 +52,10 @@ class PinnedSnapshots:
         SnapshotCorrupt, StorageUnavailable
             When the manifest cannot be read.
         """
-        current = self._current(alpha_id, snapshot)
-        return self.opened(alpha_id, snapshot) or self._open(current.pointer, snapshot)
+        current = self._catalogue.resolve(alpha_id)
+        if current is None:
+            raise not_published(self._storage, alpha_id)
+        return current if snapshot == current.id else self._open(current.pointer, snapshot)
 
     def open_fresh(self, alpha_id: str, snapshot: str) -> Snapshot:
         """Open a snapshot like :meth:`open`, but read the pointer from the root instead of from memory.
@@ -87,40 +70,17 @@ class PinnedSnapshots:
         """
         pointer = served(self._storage, alpha_id) if is_snapshot_id(snapshot) else None
         if pointer is None:
-            pointer = self._current(alpha_id, snapshot).pointer
+            return self.open(alpha_id, snapshot)
         if pointer.is_withdrawn:
             raise not_published(self._storage, alpha_id)
-        _require_kept(pointer, snapshot)
-        return self._cached(pointer, snapshot) or self._open(pointer, snapshot)
-
-    def _current(self, alpha_id: str, snapshot: str) -> Snapshot:
-        """Return the served snapshot of an alpha without I/O; raises if the requested snapshot is not kept."""
-        current = self._catalogue.resolve(alpha_id)
-        if current is None:
-            raise not_published(self._storage, alpha_id)
-        _require_kept(current.pointer, snapshot)
-        return current
-
-    def _cached(self, current: Pointer, snapshot: str) -> Snapshot | None:
-        key = _key(current, snapshot)
-        with self._lock:
-            opened = self._opened.get(key)
-            if opened is not None:
-                self._opened.move_to_end(key)
-            return opened
+        return self._open(pointer, snapshot)
 
     def _open(self, current: Pointer, snapshot: str) -> Snapshot:
-        opened = Snapshot(self._storage, current)
-        if snapshot != current.snapshot:
-            opened = self._open_earlier(current, snapshot)
-        with self._lock:
-            self._opened[_key(current, snapshot)] = opened
-            while len(self._opened) > OPENED:
-                self._opened.popitem(last=False)
-        return opened
-
-    def _open_earlier(self, current: Pointer, snapshot: str) -> Snapshot:
-        """Open an earlier snapshot; its former pointer is rebuilt from its manifest."""
+        """Open a kept snapshot; the former pointer of an earlier one is rebuilt from its manifest."""
+        if not is_kept(current, snapshot):
+            raise _not_kept(current.alpha_id, snapshot, current.snapshot)
+        if snapshot == current.snapshot:
+            return Snapshot(self._storage, current)
         earlier = current.earlier[snapshot]
         draft = replace(current, snapshot=snapshot, manifest_sha256=earlier.manifest_sha256)
         opened = Snapshot(self._storage, draft)
@@ -139,23 +99,12 @@ class PinnedSnapshots:
         return opened.with_pointer(pointer)
 
 
-def _key(current: Pointer, snapshot: str) -> tuple[str, str, str]:
-    """Return the cache key; it includes the first publication, because a removed snapshot may be published again."""
-    earlier = current.earlier.get(snapshot)
-    return current.alpha_id, snapshot, (earlier or current).published_at
-
-
 def is_kept(pointer: Pointer, snapshot: str) -> bool:
     """Whether a snapshot is served, or a kept earlier one; an empty one, which marks a withdrawal, is neither."""
     if snapshot == pointer.snapshot:
         return True
     replaced = snapshot in pointer.earlier and snapshot not in pointer.removing
     return is_snapshot_id(snapshot) and replaced and snapshot not in empty_snapshot_ids(pointer)
-
-
-def _require_kept(pointer: Pointer, snapshot: str) -> None:
-    if not is_kept(pointer, snapshot):
-        raise _not_kept(pointer.alpha_id, snapshot, pointer.snapshot)
 
 
 def _not_kept(alpha_id: str, snapshot: str, current: str) -> SnapshotNotKept:

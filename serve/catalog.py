@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -61,10 +60,10 @@ class Catalog(Catalogue):
         self.followed = True
         """Whether the last refresh succeeded."""
         self._lease = ReaderLease(storage)
-        self._pinned = PinnedSnapshots(storage, self)
-        self.open_pinned: Final = self._pinned.open
+        pinned = PinnedSnapshots(storage, self)
+        self.open_pinned: Final = pinned.open
         """Return a snapshot by its id."""
-        self.open_fresh: Final = self._pinned.open_fresh
+        self.open_fresh: Final = pinned.open_fresh
         """Return a snapshot by its id, after reading the pointer again."""
 
     def start(self) -> None:
@@ -95,12 +94,6 @@ class Catalog(Catalogue):
             raise AlphaNotPublished(f"no alpha {alpha_id} is served")
         return snapshot
 
-    def pinned(self, alpha_id: str, snapshot: str) -> Snapshot | None:
-        """Return an open snapshot by its id, without I/O; None if it is not known here or has to be opened first."""
-        with contextlib.suppress(AlphaNotPublished, SnapshotNotKept):
-            return self._pinned.opened(alpha_id, snapshot)
-        return None
-
     def find_pinned(self, alpha_id: str, snapshot: str) -> Snapshot:
         """Return a snapshot by its id, after reading the pointer again if this process does not know the snapshot.
 
@@ -112,7 +105,7 @@ class Catalog(Catalogue):
             As :meth:`datasets.pinned.PinnedSnapshots.open_fresh`.
         """
         try:
-            return self.pinned(alpha_id, snapshot) or self.open_pinned(alpha_id, snapshot)
+            return self.open_pinned(alpha_id, snapshot)
         except (AlphaNotPublished, SnapshotNotKept):
             return self.open_fresh(alpha_id, snapshot)
 

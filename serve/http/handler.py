@@ -230,11 +230,10 @@ class EndpointHandler:
 
     async def _pin(self, request: Request, wanted: str) -> None:
         """Use the snapshot that the request names in place of the served one."""
-        snapshots, served = self._service.snapshots, request.snapshot
-        pinned = snapshots.pinned(served.alpha_id, wanted)
-        if pinned is None:
-            pinned = await self._service.compute(partial(snapshots.find_pinned, served.alpha_id, wanted))
-        request.snapshot, request.pinned = pinned, pinned is not served
+        served = request.snapshot
+        if wanted != served.id:
+            find = partial(self._service.snapshots.find_pinned, served.alpha_id, wanted)
+            request.snapshot, request.pinned = await self._service.compute(find), True
 
     # The answer
 
