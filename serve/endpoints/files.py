@@ -21,7 +21,7 @@ from serve.downloads.files import open_file, select_file
 from serve.downloads.links import PARQUET_TYPE, SOURCE, FileLink, Signed, signed_text
 from serve.http import request as requests
 from serve.http.request import Receive, Request, Scope, Send
-from serve.http.responses import matches, matches_any
+from serve.http.responses import matches
 from serve.state import ServerState
 
 TABLES: Final = ENDPOINTS["catalog.alphas.tables.download"]
@@ -156,8 +156,7 @@ class Files:
             "etag": etag,
             "cache-control": "private, no-cache",
         }
-        wanted = request.headers.get(b"if-none-match")
-        if wanted is not None and (matches(wanted, etag) or matches_any(wanted)):
+        if matches(request.headers.get(b"if-none-match"), etag):
             await _start(send, 304, headers)
             await send({"type": "http.response.body", "body": b""})
             return

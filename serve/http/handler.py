@@ -249,11 +249,7 @@ class EndpointHandler:
         content = self._content(request, answer)
         coding = negotiate(request.headers.get(b"accept-encoding"))
         respond = partial(self._respond, request, answer, content, coding)
-        if (
-            coding == IDENTITY
-            or len(content) <= IMMEDIATE_BYTES
-            or self.endpoint.public  # a probe never waits for a thread
-        ):
+        if coding == IDENTITY or len(content) <= IMMEDIATE_BYTES:
             return respond()
         return await self._service.compute(respond)
 
@@ -306,7 +302,7 @@ class EndpointHandler:
         query, tag = self._query(request, function)
         if if_none_match is not None and not function.tag_by_body:
             etag = entity_tag(tag, coding)
-            if matches(if_none_match, etag):
+            if matches(if_none_match, etag, exists=False):
                 return not_modified(etag, headers)
         body = service.bodies.get(query.snapshot, (tag, coding))
         if body is not None:

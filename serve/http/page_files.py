@@ -12,7 +12,7 @@ from litestar.exceptions import MethodNotAllowedException
 from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 
 from serve.http import request as requests
-from serve.http.responses import IDENTITY, coded, entity_tag, matches, matches_any, negotiate, tag_of_body
+from serve.http.responses import IDENTITY, coded, entity_tag, matches, negotiate, tag_of_body
 
 _COMMON_HEADERS: Final = {
     "vary": "Accept-Encoding",
@@ -46,7 +46,7 @@ def _route(file: PageFile, headers: Mapping[str, str]) -> HTTPRouteHandler:
         given = requests.of(cast("Any", request.scope)).headers
         body, tag, coding = _coded(file, negotiate(given.get(b"accept-encoding")))
         known, sent = given.get(b"if-none-match"), {**headers, "etag": tag}
-        if matches(known, tag) or matches_any(known):
+        if matches(known, tag):
             return Response(b"", status_code=304, headers=sent)
         if coding != IDENTITY:
             sent["content-encoding"] = coding

@@ -359,7 +359,7 @@ def not_modified(etag: str, headers: Mapping[str, str]) -> Response:
 
 def page_response(body: Body, headers: Mapping[str, str], if_none_match: bytes | None) -> Response:
     """Return the response with a page's encoded body, or the 304 for a caller that already has it."""
-    if if_none_match is not None and (matches(if_none_match, body.etag) or matches_any(if_none_match)):
+    if matches(if_none_match, body.etag):
         return not_modified(body.etag, headers)
     sent = {**headers, "vary": "Accept-Encoding", "cache-control": PRIVATE, "etag": body.etag}
     if body.coding != IDENTITY:
@@ -367,17 +367,12 @@ def page_response(body: Body, headers: Mapping[str, str], if_none_match: bytes |
     return Response(200, body.content, sent)
 
 
-def matches(if_none_match: bytes | None, etag: str) -> bool:
-    """Whether an ``If-None-Match`` header names this entity tag, weakly compared; ``*`` does not count.
+def matches(if_none_match: bytes | None, etag: str, *, exists: bool = True) -> bool:
+    """Whether an ``If-None-Match`` header names this entity tag, weakly compared.
 
-    ``*`` matches any existing answer, which is only known once it is computed; see :func:`matches_any`.
+    ``*`` matches any existing answer; `exists` is False before the answer is computed.
     """
     if if_none_match is None:
         return False
-    given = if_none_match.decode("latin-1")
-    return etag.removeprefix("W/") in (item.strip().removeprefix("W/") for item in given.split(","))
-
-
-def matches_any(if_none_match: bytes | None) -> bool:
-    """Whether the header asks for any representation at all."""
-    return if_none_match is not None and if_none_match.strip() == b"*"
+    given = {item.strip().removeprefix("W/") for item in if_none_match.decode("latin-1").split(",")}
+    return etag.removeprefix("W/") in given or (exists and given == {"*"})
