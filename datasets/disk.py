@@ -110,6 +110,14 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
         os.close(descriptor)
 
 
+def make_private(folder: Path) -> None:
+    """Create a folder that only this user may use; raises PermissionError if it exists and others may use it."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    status = folder.stat(follow_symlinks=False)
+    if not S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
+        raise PermissionError(errno.EPERM, "it is not a folder that this user alone may use", str(folder))
+
+
 class NotRegular(Exception):
     """The path is a folder, a link, a pipe or a device; the message says which."""
 

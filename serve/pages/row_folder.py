@@ -28,7 +28,7 @@ import pyarrow as pa
 import structlog
 from isal import isal_zlib
 
-from datasets.disk import locked, writing
+from datasets.disk import locked, make_private, writing
 from datasets.layout import snapshot_path
 from serve.cache import SnapshotKey
 from serve.pages.row_table import MappedFile, NotTabled, RowsDamaged, RowTable
@@ -66,11 +66,7 @@ class RowFolder:
         self.limit: Final = limit
         self._folder = folder
         self._root = folder / identity
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
-        status = folder.stat(follow_symlinks=False)
-        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
-            raise PermissionError(errno.EPERM, "it is not a folder that this user alone may use", str(folder))
+        make_private(folder)
         self._root.mkdir(exist_ok=True)
         with tempfile.TemporaryFile(dir=self._root):
             pass

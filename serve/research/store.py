@@ -7,16 +7,14 @@ matrix in memory.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import os
 import shutil
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +24,7 @@ from polars.exceptions import PanicException
 
 from datasets.alpha_columns import Allowed
 from datasets.comparison import NO_DATA
+from datasets.disk import locked, make_private
 from datasets.figures.daily_returns import DailyReturns
 from datasets.figures.unavailable import Unavailable
 from datasets.listing import Listing
@@ -95,14 +94,15 @@ class ReturnsStore:
         self._resolve = resolve
         self._read = read
         self._folder = folder / hashlib.sha256(book.encode()).hexdigest()[:32]
-        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._opened = ExitStack()
+        """Holds the lock of the folder, and a temporary folder."""
+        self._is_writer = self._is_temporary = False
         self._local = local
         self._readers = _READERS if local else _REMOTE_READERS
         self._saved: dict[Path, ReturnsMatrix] = {}
         self._pending: dict[Key, DailyReturns] = {}
         self._without_data: set[Key] = set()
         self._failed: dict[Key, float] = {}
-        self._lock_file: int | None = None
         self._searchable: Searchable | None = None
         self._refreshing = threading.Lock()
         self._wake = threading.Event()
@@ -165,10 +165,7 @@ class ReturnsStore:
         self._stopped = True
         self._wake.set()
         self._thread.join()
-        if self._lock_file is not None:
-            os.close(self._lock_file)
-        if self._temporary is not None:
-            self._temporary.cleanup()
+        self._opened.close()
 
     # The thread
 
@@ -219,32 +216,27 @@ class ReturnsStore:
 
     def _may_write(self) -> bool:
         """Whether this process writes to the folder; tries to take over if no other process does."""
-        if self._lock_file is None:
-            self._folder = _make_private(self._folder)
-            descriptor = os.open(
-                self._folder / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
-            )
+        if not self._is_writer:
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                os.close(descriptor)
-                return False
-            self._lock_file = descriptor
-        return True
+                self._folder = self._folder.expanduser()
+            except RuntimeError as error:  # there is no home directory
+                raise OSError(str(error)) from error
+            make_private(self._folder)
+            with suppress(BlockingIOError):
+                self._opened.enter_context(locked(self._folder / "lock", wait=False))
+                self._is_writer = True
+        return self._is_writer
 
     def _use_temporary_folder(self) -> bool:
         """Switch to a folder of this process; return False if it is already in use."""
-        if self._temporary is not None:
+        if self._is_temporary:
             return False
-        if self._lock_file is not None:
-            os.close(self._lock_file)
-            self._lock_file = None
-        try:
-            self._temporary = tempfile.TemporaryDirectory(prefix="alpha-results-returns-")
-        except OSError:
-            return False
-        self._folder = Path(self._temporary.name)
-        return True
+        self._opened.close()
+        self._is_writer = False
+        with suppress(OSError):
+            folder = tempfile.TemporaryDirectory(prefix="alpha-results-returns-")
+            self._folder, self._is_temporary = Path(self._opened.enter_context(folder)), True
+        return self._is_temporary
 
     def _load_folder(self, *, remove_damaged: bool) -> None:
         """Map matrices of other or earlier processes, and unmap removed ones."""
@@ -374,16 +366,3 @@ class ReturnsStore:
 
 def _key(pointer: Pointer) -> Key:
     return pointer.alpha_id, pointer.snapshot
-
-
-def _make_private(folder: Path) -> Path:
-    """Create a private folder and return its path; raises PermissionError if it exists and others may use it."""
-    try:
-        folder = folder.expanduser()
-    except RuntimeError as error:  # there is no home directory
-        raise OSError(str(error)) from error
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    status = folder.stat(follow_symlinks=False)
-    if status.st_uid != os.geteuid() or status.st_mode & 0o077:
-        raise PermissionError(f"{folder} can be used by others than the serving user")
-    return folder
