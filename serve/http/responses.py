@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -45,8 +44,6 @@ _LEVEL: Final = 1
 _GZIP: Final = 31
 """zlib's window size with a gzip header."""
 _QVALUE: Final = re.compile(r"(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)\Z")
-_compressors: Final = threading.local()
-"""One zstd compressor per thread: creating one takes longer than compressing a few rows."""
 
 
 # Answers of endpoints
@@ -265,10 +262,7 @@ def encode(body: bytes, coding: str) -> bytes:
     """Apply a coding other than identity; the result is one gzip member or one zstd frame."""
     if coding == "gzip":
         return isal_zlib.compress(body, _LEVEL, _GZIP)
-    if not hasattr(_compressors, "zstd"):
-        _compressors.zstd = zstd.ZstdCompressor(level=_LEVEL)
-    compressed: bytes = _compressors.zstd.compress(body, zstd.ZstdCompressor.FLUSH_FRAME)
-    return compressed
+    return zstd.compress(body, _LEVEL)
 
 
 @lru_cache(maxsize=256)
