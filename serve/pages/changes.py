@@ -22,7 +22,6 @@ import numpy.typing as npt
 
 from datasets.history import Change, recorded_changes
 from datasets.listing import Listing
-from datasets.pointer import Pointer
 
 DIGEST_BYTES: Final = 6
 _DIGESTS: Final = 3
@@ -208,28 +207,22 @@ class ChangeLog:
 
 
 class ChangeLogs:
-    """Builds the log of a catalogue, and rebuilds it when the catalogue changes. Safe to share between threads."""
+    """Builds the log of a catalogue again when the catalogue has changed. Safe to share between threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: dict[str, tuple[Pointer, tuple[Entry, ...]]] = {}
         self._listing: Listing | None = None
         self._log = ChangeLog([])
 
     def of(self, listing: Listing) -> ChangeLog:
-        """Return the log of a listing; only pointers that moved since the last call are read."""
+        """Return the log of a listing."""
         with self._lock:
             if self._listing is listing:
                 return self._log
-            known = {}
-            for pointer in (*listing.pointers, *listing.unserved):
-                before = self._known.get(pointer.alpha_id)
-                if before is None or before[0] != pointer:
-                    before = pointer, tuple(map(make_entry, recorded_changes(pointer)))
-                known[pointer.alpha_id] = before
-            entries = [entry for _, of_alpha in known.values() for entry in of_alpha]
+            pointers = (*listing.pointers, *listing.unserved)
+            entries = [make_entry(change) for pointer in pointers for change in recorded_changes(pointer)]
             entries.sort(key=lambda entry: entry[:2])
-            self._known, self._listing, self._log = known, listing, ChangeLog(entries)
+            self._listing, self._log = listing, ChangeLog(entries)
             return self._log
 
 
