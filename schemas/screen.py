@@ -47,14 +47,7 @@ def make_table(*columns: str | Column, **options: Any) -> Table:
     options
         Options of the table.
     """
-    table = Table(**options)
-    for each in columns:
-        column = Column(each) if isinstance(each, str) else each
-        table.add_column(
-            column.header,
-            justify=column.justify,
-            no_wrap=column.no_wrap,
-            overflow="fold",
-            min_width=column.min_width,
-        )
+    table = Table(*columns, **options)
+    for column in table.columns:
+        column.overflow = "fold"
     return table
