@@ -89,7 +89,7 @@ def _cut(score: Floats, size: Integers) -> tuple[npt.NDArray[np.bool_], Integers
     cut = n_names >= MIN_DECILE_NAMES
     n_names = n_names[cut]
     ranked = np.flatnonzero(scored & np.repeat(cut, size))
-    names: Integers = ranked[ascending_within(score[ranked], n_names, stable=True)]
+    names: Integers = ranked[ascending_within(score[ranked], n_names)]
     # Counting from 0, rank r of n names falls into bucket 10 r // n, so bucket b begins at the first r >= b n / 10.
     n_symbols = np.diff(-(-n_names[:, np.newaxis] * np.arange(BUCKETS + 1) // BUCKETS)).ravel()
     return cut, names, n_symbols

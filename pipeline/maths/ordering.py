@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-from datasets.figures.rank_correlation import Integers, in_ties, tie_starts
+from datasets.figures.rank_correlation import Integers, tie_starts
 from datasets.figures.series import Floats
 
-_PADDING: Final = 4
-"""Maximum size of the rectangle of all groups, as a multiple of the number of values."""
 
-
-def ascending_within(values: Floats, size: Integers, *, stable: bool = False) -> Integers:
-    """Find the order that sorts every group.
+def ascending_within(values: Floats, size: Integers) -> Integers:
+    """Find the order that sorts every group; equal values of a group keep the order of their rows.
 
     Parameters
     ----------
@@ -25,8 +20,6 @@ def ascending_within(values: Floats, size: Integers, *, stable: bool = False) ->
         Values; the rows of each group are adjacent, groups in order; without NaN.
     size : Integers, shape (n_groups,)
         Rows of each group; may be 0.
-    stable : bool
-        Whether to keep equal values of a group in the order of their rows.
 
     Returns
     -------
@@ -38,28 +31,7 @@ def ascending_within(values: Floats, size: Integers, *, stable: bool = False) ->
     >>> ascending_within(np.array([2.0, 1.0, 0.0, 5.0, 4.0]), np.array([2, 3]))
     array([1, 0, 2, 4, 3])
     """
-    if stable:
-        order = ascending_within(values, size)
-        starts = tie_starts(values[order], size)
-        tied = in_ties(starts)
-        if tied.any():
-            rows = order[tied]
-            order[tied] = rows[np.lexsort((rows, np.cumsum(starts[tied])))]
-        return order
-    if values.size == 0:
-        return np.empty(0, np.int64)
-    widest = int(size.max())
-    if size.size * widest > _PADDING * values.size or not np.isfinite(values).all():
-        # Most of the rectangle would be empty, or a value equals the padding.
-        return np.lexsort((values, np.repeat(np.arange(size.size), size)))
-    # All groups form the rows of one rectangle and are sorted at once, several times faster than group by group.
-    filled: npt.NDArray[np.bool_] = np.arange(widest) < size[:, np.newaxis]
-    rectangle = np.full(filled.shape, np.inf)
-    rectangle[filled] = values
-    order = np.argsort(rectangle, axis=1)
-    order += (np.cumsum(size) - size)[:, np.newaxis]
-    by_row: Integers = order[filled]
-    return by_row
+    return np.lexsort((values, np.repeat(np.arange(size.size), size)))
 
 
 def order_codes(values: Floats, group: Integers) -> Integers:
@@ -78,14 +50,9 @@ def order_codes(values: Floats, group: Integers) -> Integers:
         Codes from 0 on: equal for equal values of a group, ascending in the value within a group, and above every code of
         earlier groups.
     """
-    size = np.bincount(group)
-    if np.all(group[1:] >= group[:-1]):
-        order = ascending_within(values, size)
-    else:
-        by_group = np.argsort(group, kind="stable")
-        order = by_group[ascending_within(values[by_group], size)]
+    order = np.lexsort((values, group))
     codes = np.empty(values.size, np.int64)
-    codes[order] = np.cumsum(tie_starts(values[order], size)) - 1
+    codes[order] = np.cumsum(tie_starts(values[order], np.bincount(group))) - 1
     return codes
 
 
