@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Final
 
 import numpy as np
 import polars as pl
@@ -22,9 +20,6 @@ from datasets.figures.series import Floats
 from pipeline.maths.ordering import order_codes
 from pipeline.maths.weeks import iter_blocks
 from schemas.tables.rebalances import PENDING, TRADED
-
-_SPARSE: Final = 8
-"""Maximum size of the table of all possible keys, as a multiple of the rows of the panel."""
 
 
 def week_clock(rebalances: pl.DataFrame) -> pl.DataFrame:
@@ -159,12 +154,6 @@ class WeeklyPanel:
             The matching row of the panel for each of them.
         """
         keys = self.key[rows] + weeks * self.width
-        table = self._row_of_key
-        if table is not None:
-            position = np.flatnonzero((keys >= 0) & (keys < table.size))
-            partner = table[keys[position]]
-            matched = partner >= 0
-            return position[matched], partner[matched]
         candidate = np.searchsorted(self.key, keys)
         candidate[candidate == self.key.size] = 0
         position = np.flatnonzero(self.key[candidate] == keys)
@@ -186,12 +175,3 @@ class WeeklyPanel:
         return self.clock.select("date").with_columns(
             pl.Series(name, values, nan_to_null=True) for name, values in figures.items()
         )
-
-    @cached_property
-    def _row_of_key(self) -> Integers | None:
-        """Row of every possible key, -1 for none; None if most keys would be unused."""
-        if not self.key.size or int(self.key[-1]) >= _SPARSE * self.key.size:
-            return None
-        rows = np.full(int(self.key[-1]) + 1, -1, np.int64)
-        rows[self.key] = np.arange(self.key.size)
-        return rows
