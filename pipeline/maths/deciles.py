@@ -13,7 +13,7 @@ from datasets.figures.series import Floats, Matrix
 from pipeline.maths.cross_section import cross_section
 from pipeline.maths.information_coefficient import ic_in_order
 from pipeline.maths.ordering import ascending_within, ordered
-from pipeline.maths.weeks import Weeks, count_flags
+from pipeline.maths.weeks import count_flags, iter_blocks, week_sizes
 from schemas.tables.weekly_signal import BUCKETS, MIN_DECILE_NAMES
 
 _MEANS = {
@@ -50,20 +50,18 @@ def weekly_deciles(decisions: pl.DataFrame) -> pl.DataFrame:
     if "raw_score_z" not in decisions.columns:
         decisions = decisions.hstack(cross_section(decisions, "raw_score", "raw_").select("raw_score_z"))
     # Fixes the order of ties, and of the terms of each mean.
-    if decisions["symbol"].dtype != pl.String:
-        decisions = decisions.with_columns(pl.col("symbol").cast(pl.String))
-    decisions = ordered(decisions, ("date", "symbol"))
-    weeks = Weeks.of(decisions["date"])
-    columns = {mean: weeks.rows(decisions[name]) for mean, name in _MEANS.items()}
+    decisions = ordered(decisions.with_columns(pl.col("symbol").cast(pl.String)), ("date", "symbol"))
+    dates, size = week_sizes(decisions["date"])
+    columns = {mean: _floats(decisions[name]) for mean, name in _MEANS.items()}
     parts = [
-        _buckets({name: values[rows] for name, values in columns.items()}, weeks.size[block])
-        for block, rows in weeks.blocks()
+        _buckets({name: values[rows] for name, values in columns.items()}, size[weeks])
+        for weeks, rows in iter_blocks(size)
     ]
     figures = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     cut = figures.pop("cut")
     return pl.DataFrame(
         [
-            weeks.dates.gather(np.repeat(np.flatnonzero(cut), BUCKETS)),
+            dates.gather(np.repeat(np.flatnonzero(cut), BUCKETS)),
             pl.Series("bucket", np.tile(np.arange(1, BUCKETS + 1), int(cut.sum())), pl.Int64),
             *(pl.Series(name, values, nan_to_null=True) for name, values in figures.items()),
         ]
@@ -111,11 +109,11 @@ def decile_returns(decisions: pl.DataFrame, signal: str) -> Matrix:
         Fractions, one row for each week with at least 20 scored names, ascending, the bucket of the lowest scores first; NaN
         for a bucket without forward returns.
     """
-    weeks = Weeks.of(decisions["date"])
-    score, returns = weeks.rows(decisions[signal]), weeks.rows(decisions["forward_return"])
+    _, size = week_sizes(decisions["date"])
+    score, returns = _floats(decisions[signal]), _floats(decisions["forward_return"])
     parts = []
-    for block, rows in weeks.blocks():
-        _, names, n_symbols = _cut(score[rows], weeks.size[block])
+    for weeks, rows in iter_blocks(size):
+        _, names, n_symbols = _cut(score[rows], size[weeks])
         group = np.repeat(np.arange(n_symbols.size), n_symbols)
         parts.append(_mean_by_group(returns[rows][names], group, n_symbols))
     means: Matrix = np.concatenate(parts).reshape(-1, BUCKETS)
@@ -145,6 +143,11 @@ def decile_spread(deciles: pl.DataFrame) -> pl.DataFrame:
         )
         .sort("date")
     )
+
+
+def _floats(column: pl.Series) -> Floats:
+    """Return a column as doubles, NaN for null."""
+    return column.cast(pl.Float64).to_numpy()
 
 
 def _mean_by_group(values: Floats, group: Integers, size: Integers) -> Floats:

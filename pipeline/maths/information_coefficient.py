@@ -7,8 +7,8 @@ import polars as pl
 
 from datasets.figures.rank_correlation import Integers, centred_ranks_in_order, correlate_ranks
 from datasets.figures.series import Floats
-from pipeline.maths.ordering import ascending_within
-from pipeline.maths.weeks import Weeks, count_flags
+from pipeline.maths.ordering import ascending_within, ordered
+from pipeline.maths.weeks import count_flags, iter_blocks, week_sizes
 
 
 def weekly_ic(decisions: pl.DataFrame, signal: str, outcome: str = "forward_return") -> pl.DataFrame:
@@ -31,12 +31,13 @@ def weekly_ic(decisions: pl.DataFrame, signal: str, outcome: str = "forward_retu
     ----------
     Spearman (1904), "The Proof and Measurement of Association between Two Things", American Journal of Psychology 15.
     """
-    weeks = Weeks.of(decisions["date"])
-    x, y = weeks.rows(decisions[signal]), weeks.rows(decisions[outcome])
-    parts = [_week_ics(x[rows], y[rows], weeks.size[block]) for block, rows in weeks.blocks()]
+    rows = ordered(decisions.select("date", x=signal, y=outcome), ("date",))
+    dates, size = week_sizes(rows["date"])
+    x, y = (rows[name].cast(pl.Float64).to_numpy() for name in ("x", "y"))
+    parts = [_week_ics(x[block], y[block], size[weeks]) for weeks, block in iter_blocks(size)]
     ic, n_pairs = (np.concatenate(part) for part in zip(*parts, strict=True))
     return pl.DataFrame(
-        [weeks.dates, pl.Series("ic", ic, nan_to_null=True), pl.Series("n_pairs", n_pairs, pl.Int64)]
+        [dates, pl.Series("ic", ic, nan_to_null=True), pl.Series("n_pairs", n_pairs, pl.Int64)]
     )
 
 
