@@ -16,10 +16,7 @@ from schemas.tables.weekly_signal import BUCKETS
 
 
 def delivered_signal(
-    weeks: pl.DataFrame,
-    decisions: pl.DataFrame,
-    raw_deciles: pl.DataFrame | None = None,
-    panel: WeeklyPanel | None = None,
+    weeks: pl.DataFrame, decisions: pl.DataFrame, raw_deciles: pl.DataFrame | None = None
 ) -> DeliveredSignal:
     """Measure the delivered score in every week in which a signal was in force.
 
@@ -31,8 +28,6 @@ def delivered_signal(
         One row per name and week, by date and symbol: ``date``, ``symbol``, ``score``, ``forward_return``.
     raw_deciles : polars.DataFrame or None
         Result of :func:`pipeline.maths.deciles.weekly_deciles`; None when the run did not record the signal before smoothing.
-    panel : WeeklyPanel or None
-        ``score`` and ``forward_return`` on the clock; computed when None.
 
     Returns
     -------
@@ -42,8 +37,7 @@ def delivered_signal(
         d weeks before; the upper and lower sides are the names above and below the median rank of the score among names with
         a return.
     """
-    if panel is None:
-        panel = WeeklyPanel.of(weeks, decisions, "score", "forward_return")
+    panel = WeeklyPanel.of(weeks, decisions, "score", "forward_return")
     ic = panel.clock.join(weeks.select("date", "ic"), on="date", how="left", maintain_order="left")["ic"]
     score, outcome = panel.codes("score"), panel.codes("forward_return")
     scored = ~np.isnan(panel.columns["score"])

@@ -16,7 +16,7 @@ from schemas.tables.weekly_signal import WEEKLY_SIGNAL
 
 
 def measured_decisions(decisions: pl.DataFrame, smoothing: Mapping[str, Any] | None) -> pl.DataFrame:
-    """Return the cross-sections with the signal before smoothing, if known.
+    """Return the cross-sections with forward returns, and with the signal before smoothing if known.
 
     Parameters
     ----------
@@ -28,9 +28,11 @@ def measured_decisions(decisions: pl.DataFrame, smoothing: Mapping[str, Any] | N
     Returns
     -------
     polars.DataFrame
-        `decisions`, with ``raw_score`` equal to ``score`` added if the run states that it was not smoothed and sealed no raw
-        score.
+        `decisions`, with a null ``forward_return`` added if the run recorded none, and ``raw_score`` equal to ``score`` if the
+        run states that it was not smoothed and sealed no raw score.
     """
+    if "forward_return" not in decisions.columns:
+        decisions = decisions.with_columns(forward_return=pl.lit(None, pl.Float64))
     unsmoothed = smoothing is not None and smoothing.get("applied") is False
     if unsmoothed and "raw_score" not in decisions.columns:
         return decisions.with_columns(raw_score="score")
@@ -38,10 +40,7 @@ def measured_decisions(decisions: pl.DataFrame, smoothing: Mapping[str, Any] | N
 
 
 def weekly_signal(
-    rebalances: pl.DataFrame,
-    decisions: pl.DataFrame,
-    deciles: pl.DataFrame | None = None,
-    panel: WeeklyPanel | None = None,
+    rebalances: pl.DataFrame, decisions: pl.DataFrame, deciles: pl.DataFrame | None = None
 ) -> pl.DataFrame:
     """Measure every rebalance week of a run.
 
@@ -50,28 +49,23 @@ def weekly_signal(
     rebalances : polars.DataFrame
         One row per rebalance date: ``date``, ``week_status``.
     decisions : polars.DataFrame
-        One row per name and week: ``date``, ``symbol``, ``score``; ``forward_return`` and ``raw_score`` if the run
-        recorded them. With ``raw_score``, also the two target weights.
+        One row per name and week, as :func:`measured_decisions` returns them: ``date``, ``symbol``, ``score`` and
+        ``forward_return``; with ``raw_score``, also the two target weights.
     deciles : polars.DataFrame or None
         Result of :func:`pipeline.maths.deciles.weekly_deciles` on the same decisions; computed when None.
-    panel : WeeklyPanel or None
-        ``raw_score`` and ``forward_return`` on the clock; computed when None.
 
     Returns
     -------
     polars.DataFrame
         The columns of :data:`schemas.tables.weekly_signal.WEEKLY_SIGNAL`, one row per rebalance date, ascending, including
         pending and skipped weeks: a count without names is 0, an undetermined figure is null. Without ``raw_score``
-        the columns that need it are absent; without ``forward_return`` the figures that need it are null.
+        the columns that need it are absent.
     """
-    if "forward_return" not in decisions.columns:
-        decisions = decisions.with_columns(forward_return=pl.lit(None, pl.Float64))
     weeks = weekly_ics(rebalances, decisions)
     if "raw_score" in decisions.columns:
         if deciles is None:
             deciles = weekly_deciles(decisions)
-        if panel is None:
-            panel = WeeklyPanel.of(rebalances, decisions, "raw_score", "forward_return")
+        panel = WeeklyPanel.of(rebalances, decisions, "raw_score", "forward_return")
         for part in (decile_spread(deciles), horizon_ics(panel), rank_autocorrelations(panel)):
             weeks = weeks.join(part, on="date", how="left")
     columns = [column.name for column in WEEKLY_SIGNAL.columns if column.name in weeks.columns]
@@ -92,8 +86,6 @@ def weekly_ics(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFram
         One row per rebalance date: ``date``, ``week_status``, ``n_symbols``, ``cohort_size``, ``n_return_obs`` and ``ic``;
         the last three also for ``raw_score``, if given.
     """
-    if "forward_return" not in decisions.columns:
-        decisions = decisions.with_columns(forward_return=pl.lit(None, pl.Float64))
     weeks = rebalances.select("date", "week_status")
     weeks = weeks.join(decisions.group_by("date").agg(n_symbols=pl.len()), on="date", how="left")
     for prefix, suffix in (("", ""), ("raw_", "_raw")):

@@ -18,7 +18,6 @@ from datasets.manifest import FileEntry, encode
 from datasets.publication.publish import Publication
 from datasets.sealed_weeks import SealedWeek, WeekDigests
 from pipeline.maths.ordering import ordered
-from pipeline.maths.week_clock import WeeklyPanel
 from pipeline.maths.weekly_digests import FillDigests, digest_decisions, seal_weeks
 from pipeline.maths.weekly_signal import measured_decisions
 from pipeline.notices import previous_week_ic
@@ -122,11 +121,9 @@ def _submit_weekly(seal: Seal, decisions: pl.DataFrame, pool: ThreadPoolExecutor
 
     def measure() -> _Weekly:
         known = measured_decisions(decisions, seal.smoothing)
-        columns = [name for name in ("score", "raw_score", "forward_return") if name in known.columns]
-        panel = WeeklyPanel.of(rebalances, known, *columns)
-        tables = weekly_tables(rebalances, known, panel)
+        tables = weekly_tables(rebalances, known)
         weeks = tables["weekly_signal"]
-        delivered = research.measure_signal(weeks, decisions, tables.get("weekly_deciles"), panel)
+        delivered = research.measure_signal(weeks, decisions, tables.get("weekly_deciles"))
         if isinstance(delivered, Unavailable):
             return tables, None, delivered
         return tables, previous_week_ic(weeks, lambda: delivered.ic_by_delay[1]), delivered

@@ -21,7 +21,6 @@ from datasets.figures.signal import DeliveredSignal, signal_quality
 from datasets.figures.unavailable import MISSING_KIND, Unavailable
 from datasets.figures.withheld import settle, withheld_payload
 from pipeline.maths.delivered_signal import delivered_signal
-from pipeline.maths.week_clock import WeeklyPanel
 from pipeline.snapshot_builder.by_side import BySide
 from pipeline.snapshot_builder.ledgers import Books
 from schemas.metrics.families import FAMILIES, WHOLE_RUN
@@ -146,10 +145,7 @@ def signal_figures(weeks: DeliveredSignal | Unavailable) -> dict[str, Document]:
 
 
 def measure_signal(
-    weeks: pl.DataFrame | None,
-    decisions: pl.DataFrame | None,
-    raw_deciles: pl.DataFrame | None,
-    panel: WeeklyPanel | None = None,
+    weeks: pl.DataFrame | None, decisions: pl.DataFrame | None, raw_deciles: pl.DataFrame | None
 ) -> DeliveredSignal | Unavailable:
     """Compute the weekly figures of the delivered score.
 
@@ -157,15 +153,13 @@ def measure_signal(
     ----------
     weeks, decisions, raw_deciles
         ``weekly_signal``, ``decisions`` and ``weekly_deciles`` as published; None if the run lacks the table.
-    panel
-        As in :func:`pipeline.maths.delivered_signal.delivered_signal`.
     """
     if weeks is None or decisions is None:
         kind = "decisions" if decisions is None else "rebalances"
         return Unavailable(MISSING_KIND, f"the run holds no {kind}", kind)
     if "forward_return" not in decisions.columns:
         return Unavailable("forward_returns_absent", "the run recorded no forward returns")
-    return delivered_signal(weeks, decisions, raw_deciles, panel)
+    return delivered_signal(weeks, decisions, raw_deciles)
 
 
 def _costs(book: str, rows: pl.DataFrame) -> dict[str, Any]:

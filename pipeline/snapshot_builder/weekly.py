@@ -6,7 +6,6 @@ import polars as pl
 
 from pipeline.maths.cross_section import cross_section
 from pipeline.maths.deciles import weekly_deciles
-from pipeline.maths.week_clock import WeeklyPanel
 from pipeline.maths.weekly_signal import weekly_signal
 from schemas.tables.decisions import DECISIONS
 
@@ -25,9 +24,7 @@ def published_rebalances(rebalances: pl.DataFrame, decisions: pl.DataFrame | Non
     )
 
 
-def weekly_tables(
-    rebalances: pl.DataFrame, decisions: pl.DataFrame, panel: WeeklyPanel | None = None
-) -> dict[str, pl.DataFrame]:
+def weekly_tables(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Compute ``weekly_signal`` and, if the signal before smoothing is known, ``weekly_deciles``.
 
     Parameters
@@ -36,15 +33,11 @@ def weekly_tables(
         The sealed index.
     decisions
         Result of :func:`pipeline.maths.weekly_signal.measured_decisions`.
-    panel
-        Its signals and forward returns on the clock, if already computed.
     """
     if "raw_score" not in decisions.columns:
         return {"weekly_signal": weekly_signal(rebalances, decisions)}
-    if "forward_return" not in decisions.columns:
-        decisions, panel = decisions.with_columns(forward_return=pl.lit(None, pl.Float64)), None
     deciles = weekly_deciles(decisions)
-    return {"weekly_signal": weekly_signal(rebalances, decisions, deciles, panel), "weekly_deciles": deciles}
+    return {"weekly_signal": weekly_signal(rebalances, decisions, deciles), "weekly_deciles": deciles}
 
 
 _RAW_SCORE = "unsmoothed_score"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.maths.deciles import weekly_deciles
-from pipeline.maths.weekly_signal import weekly_signal
+from pipeline.maths.weekly_signal import measured_decisions, weekly_signal
 from schemas.tables.weekly_signal import WEEKLY_SIGNAL
 from tests.maths import oracles
 from tests.maths.panels import SCHEMA, Run, check, runs, shuffled, week, wide_runs
@@ -63,7 +63,7 @@ def test_without_a_raw_signal_its_columns_are_absent(run: Run) -> None:
 @check
 @given(runs())
 def test_without_forward_returns_dependent_figures_are_null(run: Run) -> None:
-    weeks = weekly_signal(run.rebalances, run.decisions.drop("forward_return"))
+    weeks = weekly_signal(run.rebalances, measured_decisions(run.decisions.drop("forward_return"), None))
     full = weekly_signal(*run)
     lags = ALL_COLUMNS[-8:]
     assert weeks.select(lags).equals(full.select(lags))
