@@ -4,7 +4,7 @@ Each family is a module of pure functions on the samples that :mod:`pipeline.not
 """
 
 from pipeline.notices.outcome import NoticeOutcome, given, in_declared_order, judged, not_checked
-from pipeline.notices.run_notices import Run, find_notices, previous_week_ic
+from pipeline.notices.run_notices import Run, find_notices
 
 __all__ = [
     "NoticeOutcome",
@@ -14,5 +14,4 @@ __all__ = [
     "in_declared_order",
     "judged",
     "not_checked",
-    "previous_week_ic",
 ]

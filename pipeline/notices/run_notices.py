@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -70,7 +70,7 @@ class Run:
     portfolio
         The sealed ledger; None if the run sealed none.
     delayed
-        IC of the previous week's score, as :func:`previous_week_ic` returns it.
+        IC of the previous week's score by week, without NaN; None where there is none.
     proven
         Number of forward returns that fills prove; None where the rule could not be applied.
     figures
@@ -87,25 +87,6 @@ class Run:
     proven: Coverage | None = None
     figures: Sequence[Figure] = ()
     outside_turnover: Collection[str] = ()
-
-
-def previous_week_ic(weeks: pl.DataFrame, measure: Callable[[], Floats]) -> Floats | None:
-    """Return the weekly IC of the previous week's score, if a notice needs it.
-
-    Parameters
-    ----------
-    weeks
-        Frame with ``ic`` by week.
-    measure
-        Computes that IC by week; NaN where undetermined.
-
-    Returns
-    -------
-    Floats or None
-        IC of each week; None where the mean IC is not significant, so that the delayed IC proves little.
-    """
-    ic = weeks["ic"].drop_nulls().to_numpy()
-    return measured(measure()) if signal.is_significant(ic) else None
 
 
 def find_notices(run: Run) -> tuple[NoticeOutcome, ...]:

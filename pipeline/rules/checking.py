@@ -9,9 +9,9 @@ from typing import Any
 
 import polars as pl
 
-from datasets.figures.series import Floats
+from datasets.figures.series import Floats, measured
 from pipeline.maths.delivered_signal import delayed_ic
-from pipeline.notices import NoticeOutcome, Run, find_notices, previous_week_ic
+from pipeline.notices import NoticeOutcome, Run, find_notices
 from pipeline.notices.evidence import Evidence, gather
 from pipeline.reconciliation.figures import Figure
 from pipeline.reconciliation.seal_figures import measure_weeks, metrics_reproduced, recompute_figures
@@ -122,10 +122,8 @@ def _report(state: CheckState, tables: Tables, *, figures: bool, prices: str | N
         recomputed = recompute_figures(seal, weeks)
         state.record(metrics_reproduced(recomputed))
         delayed = None
-        if weeks is not None:
-            delayed = previous_week_ic(
-                weeks, lambda: delayed_ic(seal.table("rebalances"), seal.table("decisions"))
-            )
+        if weeks is not None and weeks["ic"].count():
+            delayed = measured(delayed_ic(seal.table("rebalances"), seal.table("decisions")))
         notices = judge(seal, evidence, state.coverage, weeks=weeks, delayed=delayed, figures=recomputed)
     elif figures and "metrics" in seal.kinds:
         state.skip(metrics_reproduced, "the seal is refused")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import date
 
 import orjson
 import polars as pl
 
-from datasets.figures.series import Floats
-from datasets.figures.signal import DeliveredSignal
+from datasets.figures.series import Floats, measured
 from datasets.figures.unavailable import Unavailable
 from datasets.layout import DESCRIPTION, PROBE, figures_path
 from datasets.manifest import FileEntry, encode
@@ -20,7 +18,6 @@ from datasets.sealed_weeks import SealedWeek, WeekDigests
 from pipeline.maths.ordering import ordered
 from pipeline.maths.weekly_digests import FillDigests, digest_decisions, seal_weeks
 from pipeline.maths.weekly_signal import measured_decisions
-from pipeline.notices import previous_week_ic
 from pipeline.reconciliation.figures import Figure
 from pipeline.reconciliation.seal_figures import figures_from, with_reconciliation
 from pipeline.rules import Report
@@ -47,21 +44,26 @@ class Written:
 def write_datasets(seal: Seal, report: Report, publication: Publication, stages: Stages) -> Written:
     """Write every dataset that the seal permits; free tables as soon as possible."""
     writer = SnapshotWriter(publication)
-    weekly: Future[_Weekly] | None = None
+    weekly: dict[str, pl.DataFrame] = {}
+    weeks = None
     digests = digest_decisions(None)
     fills = FillDigests()
-    with writer, ThreadPoolExecutor(1, thread_name_prefix="signal") as pool:
+    with writer:
         decisions = None
         if seal.has("decisions"):
             with stages("decisions"):
                 decisions = _write_decisions(seal, writer)
                 digests = digest_decisions(decisions)
+        delivered = research.measure_signal(None, decisions, None)  # the reason, if no weeks are computed
         if seal.has("rebalances"):
             with stages("signal quality"):
                 writer.table("rebalances", published_rebalances(seal.table("rebalances"), decisions))
                 if decisions is not None:
-                    weekly = _submit_weekly(seal, decisions, pool)
-        delivered = research.measure_signal(None, decisions, None)  # the reason, if no weeks are computed
+                    known = measured_decisions(decisions, seal.smoothing)
+                    weekly = weekly_tables(seal.table("rebalances"), known)
+                    weeks = weekly["weekly_signal"]
+                    delivered = research.measure_signal(weeks, decisions, weekly.get("weekly_deciles"))
+                    del known
         del decisions
         spans: dict[str, ledgers.Spans] = {}
         ledger: ledgers.Books = {}
@@ -80,13 +82,8 @@ def write_datasets(seal: Seal, report: Report, publication: Publication, stages:
         trials = _write_trials(seal, writer, stages)
         if spans:
             writer.table("books", ledgers.published_books(spans))
-        weeks = delayed = None
-        if weekly is not None:
-            with stages("signal quality"):
-                tables, delayed, delivered = weekly.result()
-                for name, figures_by_week in tables.items():
-                    writer.table(name, figures_by_week)
-                weeks = tables["weekly_signal"]
+        for name, rows in weekly.items():
+            writer.table(name, rows)
         with stages("reconcile"):
             figures = _write_metrics(seal, writer, weeks)
         with stages("research figures"):
@@ -99,6 +96,7 @@ def write_datasets(seal: Seal, report: Report, publication: Publication, stages:
         with stages("write"):
             writer.finish()
     sealed_weeks = _sealed_weeks(seal, digests, fills, weeks)
+    delayed = None if isinstance(delivered, Unavailable) else measured(delivered.ic_by_delay[1])
     return Written(writer.files, writer.columns, figures, sealed_weeks, weeks, delayed)
 
 
@@ -109,29 +107,6 @@ def _sealed_weeks(
     if not seal.has("rebalances"):
         return {}
     return seal_weeks(seal.table("rebalances"), digests, fills if seal.has("trades") else None, weekly)
-
-
-_Weekly = tuple[dict[str, pl.DataFrame], Floats | None, DeliveredSignal | Unavailable]
-"""The weekly tables, the IC of the previous week's score if a notice needs it, and the delivered score."""
-
-
-def _submit_weekly(seal: Seal, decisions: pl.DataFrame, pool: ThreadPoolExecutor) -> Future[_Weekly]:
-    """Compute the weekly figures on a thread, because they mostly use one core; the books are derived at the same time."""
-    rebalances = seal.table("rebalances")
-
-    def measure() -> _Weekly:
-        known = measured_decisions(decisions, seal.smoothing)
-        tables = weekly_tables(rebalances, known)
-        weeks = tables["weekly_signal"]
-        delivered = research.measure_signal(weeks, decisions, tables.get("weekly_deciles"))
-        if isinstance(delivered, Unavailable):
-            return tables, None, delivered
-        return tables, previous_week_ic(weeks, lambda: delivered.ic_by_delay[1]), delivered
-
-    weekly = pool.submit(measure)
-    if seal.in_parts:
-        weekly.result()  # so that the decisions are freed before the books are read
-    return weekly
 
 
 def _write_decisions(seal: Seal, writer: SnapshotWriter) -> pl.DataFrame:
