@@ -7,7 +7,6 @@ import io
 import itertools
 import math
 import os
-import queue
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -185,15 +184,15 @@ class SnapshotWriter:
             self._written.append(self._pool.submit(write_table, self._publication, dataset, rows, book))
 
     def parts(self, dataset: str, n_rows: int, rows: Iterable[pl.DataFrame], book: str | None = None) -> None:
-        """Write a file of `n_rows` rows from parts; one part is written while the next is derived."""
-        waiting: queue.Queue[pl.DataFrame | None] = queue.Queue(maxsize=1)
-        writing = self._pool.submit(write_parts, self._publication, dataset, n_rows, _dequeue(waiting), book)
+        """Write a file of `n_rows` rows from parts, which are derived one after another as they are written."""
+
+        def declared() -> Iterator[pl.DataFrame]:
+            for part in rows:
+                self._declare(dataset, part.columns if book is None else ["book", *part.columns])
+                yield part
+
+        writing = self._pool.submit(write_parts, self._publication, dataset, n_rows, declared(), book)
         self._written.append(writing)
-        for part in rows:
-            self._declare(dataset, part.columns if book is None else ["book", *part.columns])
-            if not _enqueue(waiting, part, writing):
-                break
-        _enqueue(waiting, None, writing)
         writing.result()
 
     def document(self, relative: str, dataset: str, data: bytes) -> None:
@@ -209,21 +208,3 @@ class SnapshotWriter:
         self.columns[dataset] = tuple(
             column.name for column in PUBLISHED_TABLES[dataset].published_columns if column.name in names
         )
-
-
-def _dequeue(waiting: queue.Queue[pl.DataFrame | None]) -> Iterator[pl.DataFrame]:
-    while (part := waiting.get()) is not None:
-        yield part
-
-
-def _enqueue(
-    waiting: queue.Queue[pl.DataFrame | None], part: pl.DataFrame | None, writing: Future[FileEntry]
-) -> bool:
-    """Pass a part to the writing thread; return False if writing failed."""
-    while not writing.done():
-        try:
-            waiting.put(part, timeout=0.5)
-        except queue.Full:
-            continue
-        return True
-    return False
