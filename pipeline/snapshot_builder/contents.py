@@ -48,53 +48,50 @@ def write_datasets(seal: Seal, report: Report, publication: Publication, stages:
     weeks = None
     digests = digest_decisions(None)
     fills = FillDigests()
-    with writer:
-        decisions = None
-        if seal.has("decisions"):
-            with stages("decisions"):
-                decisions = _write_decisions(seal, writer)
-                digests = digest_decisions(decisions)
-        delivered = research.measure_signal(None, decisions, None)  # the reason, if no weeks are computed
-        if seal.has("rebalances"):
-            with stages("signal quality"):
-                writer.table("rebalances", published_rebalances(seal.table("rebalances"), decisions))
-                if decisions is not None:
-                    known = measured_decisions(decisions, seal.smoothing)
-                    weekly = weekly_tables(seal.table("rebalances"), known)
-                    weeks = weekly["weekly_signal"]
-                    delivered = research.measure_signal(weeks, decisions, weekly.get("weekly_deciles"))
-                    del known
-        del decisions
-        spans: dict[str, ledgers.Spans] = {}
-        ledger: ledgers.Books = {}
-        if seal.has("portfolio"):
-            with stages("portfolio"):
-                ledger = ledgers.published_portfolio(seal.table("portfolio"), seal.equity_basis)
-                writer.by_book("portfolio", ledger)
-                writer.by_book("equity_curve", ledgers.published_equity_curves(ledger))
-                spans["portfolio"] = ledgers.spans(ledger, "portfolio")
-        sides = research.empty_sides(ledger)
-        observers = {"positions": sides.positions, "pnl": sides.pnl, "trades": fills.add}
-        for kind, on_rows in observers.items():
-            if seal.has(kind):
-                with stages(kind):
-                    spans[kind] = _write_books(seal, writer, kind, on_rows)
-        trials = _write_trials(seal, writer, stages)
-        if spans:
-            writer.table("books", ledgers.published_books(spans))
-        for name, rows in weekly.items():
-            writer.table(name, rows)
-        with stages("reconcile"):
-            figures = _write_metrics(seal, writer, weeks)
-        with stages("research figures"):
-            figures_by_family = {
-                **research.book_figures(ledger, sides, seal.kinds),
-                **research.signal_figures(delivered),
-                **research.luck_figures(_evidence(ledger, weeks, trials), seal.alpha_id, seal.description()),
-            }
-        _write_documents(seal, report, figures_by_family, writer)
-        with stages("write"):
-            writer.finish()
+    decisions = None
+    if seal.has("decisions"):
+        with stages("decisions"):
+            decisions = _write_decisions(seal, writer)
+            digests = digest_decisions(decisions)
+    delivered = research.measure_signal(None, decisions, None)  # the reason, if no weeks are computed
+    if seal.has("rebalances"):
+        with stages("signal quality"):
+            writer.table("rebalances", published_rebalances(seal.table("rebalances"), decisions))
+            if decisions is not None:
+                known = measured_decisions(decisions, seal.smoothing)
+                weekly = weekly_tables(seal.table("rebalances"), known)
+                weeks = weekly["weekly_signal"]
+                delivered = research.measure_signal(weeks, decisions, weekly.get("weekly_deciles"))
+                del known
+    del decisions
+    spans: dict[str, ledgers.Spans] = {}
+    ledger: ledgers.Books = {}
+    if seal.has("portfolio"):
+        with stages("portfolio"):
+            ledger = ledgers.published_portfolio(seal.table("portfolio"), seal.equity_basis)
+            writer.by_book("portfolio", ledger)
+            writer.by_book("equity_curve", ledgers.published_equity_curves(ledger))
+            spans["portfolio"] = ledgers.spans(ledger, "portfolio")
+    sides = research.empty_sides(ledger)
+    observers = {"positions": sides.positions, "pnl": sides.pnl, "trades": fills.add}
+    for kind, on_rows in observers.items():
+        if seal.has(kind):
+            with stages(kind):
+                spans[kind] = _write_books(seal, writer, kind, on_rows)
+    trials = _write_trials(seal, writer, stages)
+    if spans:
+        writer.table("books", ledgers.published_books(spans))
+    for name, rows in weekly.items():
+        writer.table(name, rows)
+    with stages("reconcile"):
+        figures = _write_metrics(seal, writer, weeks)
+    with stages("research figures"):
+        figures_by_family = {
+            **research.book_figures(ledger, sides, seal.kinds),
+            **research.signal_figures(delivered),
+            **research.luck_figures(_evidence(ledger, weeks, trials), seal.alpha_id, seal.description()),
+        }
+    _write_documents(seal, report, figures_by_family, writer)
     sealed_weeks = _sealed_weeks(seal, digests, fills, weeks)
     delayed = None if isinstance(delivered, Unavailable) else measured(delivered.ic_by_delay[1])
     return Written(writer.files, writer.columns, figures, sealed_weeks, weeks, delayed)

@@ -1,4 +1,4 @@
-"""Writes published Parquet files, tuned for fast reads, while the next dataset is derived."""
+"""Writes published Parquet files, tuned for fast reads."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import hashlib
 import io
 import itertools
 import math
-import os
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from typing import Final, Self
+from typing import Final
 
 import polars as pl
 from polars.io.plugins import register_io_source
@@ -111,10 +109,8 @@ def write_parts(
         )
         with target.open("rb") as stream:
             sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
-            size = os.fstat(stream.fileno()).st_size
-            os.fsync(stream.fileno())
     span = (min(days), max(days)) if days else (None, None)
-    return FileEntry(relative, dataset, book, rows, size, sha256, *span)
+    return FileEntry(relative, dataset, book, rows, target.stat().st_size, sha256, *span)
 
 
 def _row_group_rows(n_rows: int) -> int:
@@ -131,10 +127,7 @@ def write_document(
         target = publication.folder / relative
         with writing(target):
             target.parent.mkdir(parents=True, exist_ok=True)
-            with target.open("wb") as stream:
-                stream.write(data)
-                # Starts the write-back during the build; publication waits for it.
-                os.fsync(stream.fileno())
+            target.write_bytes(data)
     return FileEntry(relative, dataset, None, 0, memoryview(data).nbytes, sha256)
 
 
@@ -148,40 +141,31 @@ def find_span(rows: pl.DataFrame) -> tuple[str | None, str | None]:
 
 
 class SnapshotWriter:
-    """Writes files on threads while the next dataset is derived; Parquet encoding releases the GIL.
+    """Writes the files of a snapshot.
 
     Attributes
     ----------
     files
-        Entries of the written files, in the order of the calls; complete after :meth:`finish`.
+        Entries of the written files, in the order of the calls.
     columns
         Dataset -> published columns that are present, in declared order.
     """
 
     def __init__(self, publication: Publication) -> None:
         self._publication = publication
-        self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="write")
-        self._written: list[Future[FileEntry]] = []
         self.files: list[FileEntry] = []
         self.columns: dict[str, tuple[str, ...]] = {}
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._pool.shutdown(wait=True, cancel_futures=True)
-
     def table(self, dataset: str, rows: pl.DataFrame) -> None:
-        """Start writing a dataset of one file."""
+        """Write a dataset of one file."""
         self._declare(dataset, rows.columns)
-        self._written.append(self._pool.submit(write_table, self._publication, dataset, rows))
+        self.files.append(write_table(self._publication, dataset, rows))
 
     def by_book(self, dataset: str, parts: Books) -> None:
-        """Start writing a dataset of one file per book."""
+        """Write a dataset of one file per book."""
         present = next(iter(parts.values())).columns if parts else ()
         self._declare(dataset, ["book", *present])
-        for book, rows in parts.items():
-            self._written.append(self._pool.submit(write_table, self._publication, dataset, rows, book))
+        self.files += (write_table(self._publication, dataset, rows, book) for book, rows in parts.items())
 
     def parts(self, dataset: str, n_rows: int, rows: Iterable[pl.DataFrame], book: str | None = None) -> None:
         """Write a file of `n_rows` rows from parts, which are derived one after another as they are written."""
@@ -191,17 +175,11 @@ class SnapshotWriter:
                 self._declare(dataset, part.columns if book is None else ["book", *part.columns])
                 yield part
 
-        writing = self._pool.submit(write_parts, self._publication, dataset, n_rows, declared(), book)
-        self._written.append(writing)
-        writing.result()
+        self.files.append(write_parts(self._publication, dataset, n_rows, declared(), book))
 
     def document(self, relative: str, dataset: str, data: bytes) -> None:
         """Write a JSON document."""
         self.files.append(write_document(self._publication, relative, dataset, data))
-
-    def finish(self) -> None:
-        """Wait until every file is written; raise the error of a failed write."""
-        self.files = [future.result() for future in self._written] + self.files
 
     def _declare(self, dataset: str, present: Iterable[str]) -> None:
         names = set(present)
