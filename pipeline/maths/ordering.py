@@ -56,45 +56,13 @@ def order_codes(values: Floats, group: Integers) -> Integers:
     return codes
 
 
-def in_order(rows: pl.DataFrame, order: Sequence[str]) -> bool:
-    """Return whether rows are sorted by some columns.
-
-    Parameters
-    ----------
-    rows : polars.DataFrame
-        With the columns of `order`; a null is in order with every value.
-    order : sequence of str
-        Columns, at least one, the most significant first.
-
-    Returns
-    -------
-    bool
-        Also True for equal rows, and for fewer than two rows.
-    """
-    if rows.height < 2:
-        return True
-    # Series by series: an expression would queue in Polars' thread pool behind the files being written.
-    ascends, tied = _steps(rows[order[0]])
-    for name in order[1:]:
-        above, same = _steps(rows[name])
-        ascends, tied = ascends | (tied & above), tied & same
-    # `all` ignores nulls.
-    return bool((ascends | tied).all())
-
-
-def _steps(values: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Return where a value is above the previous one, and where it equals it."""
-    later, earlier = values.slice(1), values.slice(0, values.len() - 1)
-    return later > earlier, later == earlier
-
-
 def ordered(rows: pl.DataFrame, order: Sequence[str]) -> pl.DataFrame:
     """Sort rows, without a copy when they are already in order.
 
     Parameters
     ----------
     rows : polars.DataFrame
-        With the columns of `order`.
+        With the columns of `order`, without nulls.
     order : sequence of str
         Columns, at least one, the most significant first.
 
@@ -103,4 +71,4 @@ def ordered(rows: pl.DataFrame, order: Sequence[str]) -> pl.DataFrame:
     polars.DataFrame
         `rows` itself when it is in order.
     """
-    return rows if in_order(rows, order) else rows.sort(order)
+    return rows if rows.select(pl.struct(order)).to_series().is_sorted() else rows.sort(order)

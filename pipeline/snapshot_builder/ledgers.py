@@ -7,7 +7,6 @@ from datetime import date
 from itertools import accumulate
 from typing import Final
 
-import numpy as np
 import polars as pl
 
 from datasets.figures.equity import equity_curve
@@ -63,21 +62,12 @@ def published_portfolio(sealed: pl.DataFrame, equity_basis: float) -> Books:
     return by_book(sealed, PORTFOLIO, lambda rows: rows.with_columns(equity_basis=pl.lit(equity_basis)))
 
 
-# Series, not expressions, which would queue in Polars' thread pool behind the files being written.
-def _with_net(rows: pl.DataFrame, _: int) -> pl.DataFrame:
-    """Add the net P&L, a plain sum because costs are negative."""
-    net = rows["market_pnl"] + rows["execution_cost"] + rows["borrow_cashflow"]
-    return rows.hstack([net.alias("net_pnl")])
-
-
-def _numbered(rows: pl.DataFrame, first: int) -> pl.DataFrame:
-    return rows.hstack([pl.Series("fill_order", np.arange(first, first + rows.height), pl.Int64)])
-
-
+_NET_PNL: Final = pl.col("market_pnl") + pl.col("execution_cost") + pl.col("borrow_cashflow")
+"""A plain sum, because costs are negative."""
 _DERIVED: Final[Mapping[str, tuple[Table, Callable[[pl.DataFrame, int], pl.DataFrame]]]] = {
     "positions": (POSITIONS, lambda rows, _: rows),
-    "pnl": (PNL, _with_net),
-    "trades": (TRADES, _numbered),
+    "pnl": (PNL, lambda rows, _: rows.with_columns(net_pnl=_NET_PNL)),
+    "trades": (TRADES, lambda rows, first: rows.with_columns(fill_order=first + pl.int_range(pl.len()))),
 }
 """Kind with rows by name -> its declaration, and the function that adds its derived columns."""
 
@@ -163,11 +153,6 @@ def spans(parts: Books, kind: str) -> Spans:
 
 def span(rows: pl.DataFrame, kind: str) -> Span:
     """Count the days and rows of one book, as :func:`spans` does."""
-    # Series, not expressions, which would queue in Polars' thread pool behind the files being written.
-    day = rows["timestamp"].cast(pl.Date) if kind == "trades" else rows["date"]
-    # Rows are sorted by day, so a day starts where the day differs from that of the previous row.
-    sessions = int((day.slice(1) != day.slice(0, max(0, day.len() - 1))).sum()) + bool(day.len())
-    first, last = (day.min(), day.max()) if rows.height else (None, None)
-    assert first is None or isinstance(first, date)
-    assert last is None or isinstance(last, date)
+    day = pl.col("timestamp").dt.date() if kind == "trades" else pl.col("date")
+    sessions, first, last = rows.select(sessions=day.n_unique(), first=day.min(), last=day.max()).row(0)
     return sessions, rows.height, first, last

@@ -4,7 +4,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.maths.ordering import in_order, ordered
+from pipeline.maths.ordering import ordered
 from tests.maths.panels import check
 
 SCHEMA = {"date": pl.Int64, "symbol": pl.String}
@@ -14,12 +14,8 @@ SCHEMA = {"date": pl.Int64, "symbol": pl.String}
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["", "A", "AB", "B", "é"])), max_size=6))
 def test_ordered_rows_are_those_a_sort_keeps(rows: list[tuple[int, str]]) -> None:
     frame = pl.DataFrame(rows, schema=SCHEMA, orient="row")
-    assert in_order(frame, ["date", "symbol"]) == (rows == sorted(rows))
     assert ordered(frame, ["date", "symbol"]).rows() == sorted(rows)
-    assert in_order(frame, ["date"]) == ([date for date, _ in rows] == sorted(date for date, _ in rows))
-
-
-def test_a_null_is_in_order_with_every_value() -> None:
-    frame = pl.DataFrame([(1, None), (1, "B"), (None, "A"), (0, "A")], schema=SCHEMA, orient="row")
-    assert in_order(frame, ["date", "symbol"])
-    assert not in_order(frame.drop_nulls(), ["date", "symbol"])
+    assert (ordered(frame, ["date", "symbol"]) is frame) == (rows == sorted(rows))
+    assert (ordered(frame, ["date"]) is frame) == (
+        [date for date, _ in rows] == sorted(date for date, _ in rows)
+    )
