@@ -14,7 +14,7 @@ from pipeline.reconciliation.grid import Block, Floats
 from pipeline.reconciliation.tables import SESSION, Tables
 from pipeline.rule import Finding, rule
 from pipeline.rules.findings import broken_rows, pick_examples
-from pipeline.rules.tolerance import ABSOLUTE, differing, rows_that_differ
+from pipeline.rules.tolerance import ABSOLUTE, differ, differing
 from schemas.plurals import counted
 
 _CELL: Final = (*SESSION, "symbol")
@@ -33,7 +33,7 @@ _CASH: Final = "cash_adjustment"
 def trades_cost(tables: Tables) -> Finding | None:
     """Report fills whose cost differs from fee plus distance from the mid."""
     cost = pl.col("fee") + pl.col("quantity") * (pl.col("fill_price") - pl.col("mid_price"))
-    broken = rows_that_differ(tables["trades"], pl.col("execution_cost"), cost, tables.equity_basis)
+    broken = tables["trades"].filter(differ(pl.col("execution_cost"), cost, tables.equity_basis))
     columns = (*_FILL, "quantity", "mid_price", "fill_price", "fee", "expected", "actual")
     return broken_rows(
         "trades",
@@ -87,6 +87,7 @@ def positions_fills(tables: Tables) -> Finding | None:
     """Report holdings that do not follow from the fills."""
     grid = tables.alignment
     quantity, filled = grid.column("positions", "quantity"), grid.column("trades", "quantity")
+    size = np.abs(filled)
     adjusted = _optional(tables, _QUANTITY)
 
     def compare(block: Block) -> Gaps | None:
@@ -97,9 +98,7 @@ def positions_fills(tables: Tables) -> Finding | None:
         if adjusted is not None:
             expected += block.spread("pnl", adjusted)
         # There is no price to scale the tolerance, so a sum that cancels is compared relative to its terms.
-        wrong = differing(expected, actual, 0.0, before, bought)
-        if wrong.any():
-            wrong &= differing(expected, actual, 0.0, block.spread(grid.fills, abs(filled)))
+        wrong = differing(expected, actual, 0.0, before, block.spread(grid.fills, size))
         return gaps_in(block, wrong, expected, actual, quantity_before=before, filled=bought)
 
     return _finding(tables, "positions", compare, "quantity is not the previous quantity plus the fills")

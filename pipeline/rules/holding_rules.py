@@ -11,7 +11,7 @@ import polars as pl
 from pipeline.reconciliation.tables import SESSION, Tables
 from pipeline.rule import Finding, rule
 from pipeline.rules.findings import broken_rows, joined_findings, pick_examples
-from pipeline.rules.tolerance import ABSOLUTE, differing, rows_that_differ
+from pipeline.rules.tolerance import ABSOLUTE, differ, differing
 from schemas.plurals import counted
 
 _KEY: Final = (*SESSION, "symbol")
@@ -27,7 +27,7 @@ _FLOWS: Final = ("market_pnl", "execution_cost", "borrow_cashflow")
 def positions_notional(tables: Tables) -> Finding | None:
     """Report positions whose notional differs from quantity times mark."""
     product = pl.col("quantity") * pl.col("mark_price")
-    broken = rows_that_differ(tables["positions"], pl.col("signed_notional"), product, tables.equity_basis)
+    broken = tables["positions"].filter(differ(pl.col("signed_notional"), product, tables.equity_basis))
     return broken_rows(
         "positions",
         broken,
@@ -61,7 +61,7 @@ def positions_weight(tables: Tables) -> Finding | None:
     rows = tables["positions"].with_columns(ranges.repeat(equity["ending_equity"]))
     share = pl.col("signed_notional") / pl.col("ending_equity")
     known = pl.col("ending_equity").is_not_nan()
-    broken = rows_that_differ(rows, pl.col("weight"), share).filter(known)
+    broken = rows.filter(known & differ(pl.col("weight"), share))
     return broken_rows(
         "positions",
         broken,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Final
 
 import numpy as np
@@ -37,31 +38,13 @@ def differ(a: pl.Expr, b: pl.Expr, scale: float = 1.0) -> pl.Expr:
     return beyond | gap.is_finite().not_()
 
 
-def rows_that_differ(frame: pl.DataFrame, a: pl.Expr, b: pl.Expr, scale: float = 1.0) -> pl.DataFrame:
-    """Return the rows in which two figures differ by :func:`differ`.
-
-    In a sound table nearly every row is within the absolute floor, so one comparison decides most rows, and only
-    the others are compared exactly.
-    """
-    within_floor = (a - b).abs() <= ABSOLUTE * scale
-    return frame.filter(within_floor.not_()).filter(differ(a, b, scale))
-
-
 def differing(expected: Floats, actual: Floats, floor: float, *magnitudes: Floats) -> Flags:
     """Return where two figures differ by more than ``max(floor, 1e-9 of the largest magnitude)``.
 
-    A difference that is not a finite number differs. The other magnitudes are computed only where neither the floor nor
-    `actual` decides, which hardly occurs in a sound ledger.
+    A difference that is not a finite number, as when a product overflows, differs.
     """
     with np.errstate(invalid="ignore", over="ignore"):
         gap = np.abs(actual - expected)
-        wrong: Flags = ~(gap <= floor)
-        if wrong.any():
-            wrong &= ~(gap <= RELATIVE * np.abs(actual))
-    if wrong.any():
-        at = np.nonzero(wrong)
-        allowed = np.abs(expected[at])
-        for part in (actual, *magnitudes):
-            allowed = np.maximum(allowed, np.abs(part[at]))
-        wrong[at] = ~(gap[at] <= RELATIVE * allowed)
+        largest = reduce(np.maximum, map(np.abs, (expected, actual, *magnitudes)))
+        wrong: Flags = ~(gap <= np.maximum(floor, RELATIVE * largest)) | np.isinf(gap)
     return wrong

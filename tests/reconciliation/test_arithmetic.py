@@ -188,6 +188,15 @@ def test_the_scale_of_the_ledger_does_not_matter(
     assert counts(scaled, basis) == counts(broken)
 
 
+def test_a_fill_whose_value_overflows_is_reported(frames: dict[str, pl.DataFrame]) -> None:
+    first = pl.int_range(pl.len()) == 0
+    huge = {name: pl.when(first).then(1e308).otherwise(name) for name in ("quantity", "mid_price")}
+    tables = Tables(frames | {"trades": frames["trades"].with_columns(**huge)})
+    with np.errstate(over="ignore"):
+        broken = [rule(tables) for rule in (pnl_market, portfolio_cash_flow)]
+    assert [result and result.rows for result in broken] == [1, 1]
+
+
 @given(
     rows=st.lists(st.tuples(st.integers(-1, 40), st.integers(0, 6), st.floats(-9, 9)), max_size=60),
     opens=st.sets(st.integers(0, 40)),
