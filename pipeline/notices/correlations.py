@@ -7,8 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from datasets.figures.rank_correlation import centred_ranks_in_order
+from datasets.figures import rank_correlation
 from datasets.figures.series import Floats
+from pipeline.maths.ordering import order_codes
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from schemas.notices import CHANCE, MIN_CORRELATED_WEEKS, NOTICES
 from schemas.plurals import counted
@@ -72,19 +73,10 @@ def rank_correlations(one: Floats, other: Floats, fewest: int = _MIN_NAMES) -> F
 
 def centred_ranks(values: Floats) -> Floats:
     """Return 2 x rank - n - 1 in each column of n values, ties averaged; NaN stays NaN."""
-    columns = np.ascontiguousarray(values.T)
-    order = np.argsort(columns, axis=1)  # NaN sorts last
-    row = np.arange(columns.shape[0])[:, None]
-    ascending = columns[row, order]
-    size = np.isfinite(columns).sum(axis=1)
-    known = np.arange(columns.shape[1]) < size[:, None]
-    if (ascending[:, 1:] == ascending[:, :-1]).any():
-        ranked = centred_ranks_in_order(ascending[known], size)
-    else:
-        ranked = (2.0 * np.arange(columns.shape[1]) - (size[:, None] - 1))[known]
-    placed = np.full(columns.shape, np.nan)
-    placed[known] = ranked
-    ranks = np.empty(columns.shape)
-    ranks[row, order] = placed
+    known = np.isfinite(values.T)
+    column, _ = np.nonzero(known)
+    ranks = np.full(known.shape, np.nan)
+    codes = order_codes(values.T[known], column)
+    ranks[known] = rank_correlation.centred_ranks(codes, column, values.shape[1])
     by_name: Floats = ranks.T
     return by_name
