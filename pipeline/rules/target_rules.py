@@ -30,7 +30,6 @@ _PROPORTION: Final = 1e-6
 """Relative tolerance of the proportions between the positions that one decision opens."""
 _SIZING: Final = 0.1
 """Relative tolerance between a side's implied equity and the session's starting equity."""
-_PART: Final = 1 << 16
 _FILL_COLUMNS: Final = ("book", "timestamp", "decision_at", "symbol", "phase", "quantity", "mid_price")
 
 
@@ -100,9 +99,7 @@ def _rebalances(tables: Tables) -> pl.DataFrame:
 
 def whole_shares(quantity: Floats) -> bool:
     """Return whether all quantities are whole numbers."""
-    # Chunk by chunk: if there are fractions, the first chunk usually has some.
-    parts = (quantity[at : at + _PART] for at in range(0, quantity.size, _PART))
-    return all(np.array_equal(part, np.rint(part)) for part in parts)
+    return np.array_equal(quantity, np.rint(quantity))
 
 
 def side_equity(equity: Floats, target: Floats) -> Floats:
