@@ -108,11 +108,6 @@ def not_checked(notice: str, reason: str, **details: Any) -> NoticeOutcome:
     return NoticeOutcome(notice, NOT_CHECKED, reason=reason, details=details)
 
 
-def given(outcomes: Iterable[NoticeOutcome]) -> tuple[NoticeOutcome, ...]:
-    """Return the notices that apply."""
-    return tuple(outcome for outcome in outcomes if outcome.outcome == NOTICE)
-
-
 def in_declared_order(outcomes: Iterable[NoticeOutcome]) -> tuple[NoticeOutcome, ...]:
     """Return one outcome per declared notice, in declared order; the last of several wins.
 

@@ -6,7 +6,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pipeline.notices import NoticeOutcome, given
+from pipeline.notices import NoticeOutcome
 from pipeline.notices.evidence import Evidence
 from pipeline.reconciliation.figures import Figure, declared_and_figures
 from pipeline.rule import Coverage, Level, Rule, Violation
@@ -75,11 +75,6 @@ class Report:
     def refused(self) -> bool:
         """Whether any rule is broken."""
         return bool(self.violations)
-
-    @property
-    def given(self) -> tuple[NoticeOutcome, ...]:
-        """The notices that apply."""
-        return given(self.notices)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as a JSON-ready mapping."""

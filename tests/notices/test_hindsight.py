@@ -41,7 +41,7 @@ def given(run: RunRecord, folder: Path) -> dict[str, NoticeOutcome]:
     seal = write_seal(folder / "seal", RunRecord(run.manifest, run.tables, None, None, None))
     report = check(Seal.open(str(seal)))
     assert not report.violations, [violation.message for violation in report.violations]
-    return {outcome.notice: outcome for outcome in report.given}
+    return {x.notice: x for x in report.notices if x.outcome == "notice"}
 
 
 def test_an_honest_run_has_no_notice(market: Market, tmp_path: Path) -> None:

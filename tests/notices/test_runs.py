@@ -29,6 +29,7 @@ from examples.reference_engine import (
 from examples.reference_engine.fills import execution_price
 from examples.reference_engine.weekly_tables import forward_returns
 from pipeline.__main__ import cli
+from pipeline.notices import NoticeOutcome
 from pipeline.rules import RULES, Report, check
 from pipeline.seal import Seal
 from pipeline.snapshot_builder import build_seal
@@ -58,13 +59,17 @@ def report_of(seal: Path) -> Report:
     return report
 
 
+def noticed(report: Report) -> list[NoticeOutcome]:
+    return [notice for notice in report.notices if notice.outcome == "notice"]
+
+
 def given(seal: Path) -> list[str]:
-    return [notice.notice for notice in report_of(seal).given]
+    return [notice.notice for notice in noticed(report_of(seal))]
 
 
 def test_an_honest_run_has_no_notice(market: Market, tmp_path: Path) -> None:
     report = report_of(seal_of(market, tmp_path))
-    assert report.given == ()
+    assert noticed(report) == []
     assert [notice.notice for notice in report.notices] == list(NOTICES)
     outcomes = {notice.notice: notice for notice in report.notices}
     assert outcomes["signal.book_correlation"].value == pytest.approx(0.8, abs=0.15)
@@ -129,7 +134,7 @@ def test_costs_halved_for_purchases_alone_are_noticed(
         return execution_price(mid, shares, np.where(shares > 0, half_spread / 2, half_spread), weight_traded)
 
     monkeypatch.setattr(ledger, "execution_price", cheap_purchases)
-    (outcome,) = report_of(seal_of(market, tmp_path)).given
+    (outcome,) = noticed(report_of(seal_of(market, tmp_path)))
     assert outcome.notice == "fills.uneven_cost"
     assert outcome.value == pytest.approx(0.5, abs=0.1)
     assert (outcome.message or "").startswith("Purchases cost 5")
@@ -165,7 +170,7 @@ def test_trading_outside_the_turnover_is_noticed(
     }
     manifest = {**run.manifest, "reconciliation": {"outside_turnover": ["adjustments"]}}
     seal = write_seal(tmp_path / "seal", RunRecord(manifest, tables, None, None, None))
-    (outcome,) = report_of(seal).given
+    (outcome,) = noticed(report_of(seal))
     assert outcome.notice == "fills.outside_turnover"
     assert outcome.value == pytest.approx(0.67, abs=0.1)
 
@@ -190,7 +195,7 @@ def dealt_out_by(column: str) -> Callable[[pl.DataFrame], pl.DataFrame]:
 def test_forward_returns_reassigned_by_score_are_noticed(market: Market, tmp_path: Path) -> None:
     seal = seal_of(market, tmp_path, trades=False)
     rewrite(seal, "decisions", dealt_out_by("score"))
-    results = {notice.notice: notice for notice in report_of(seal).given}
+    results = {notice.notice: notice for notice in noticed(report_of(seal))}
     assert results["signal.mean_ic"].value == pytest.approx(1.0, abs=0.02)
 
 
@@ -246,7 +251,7 @@ def test_a_copied_week_is_noticed(
         raise AssertionError("no two weeks have the same names")
 
     rewrite(seal, "decisions", copy)
-    (actual,) = report_of(seal).given
+    (actual,) = noticed(report_of(seal))
     assert (actual.notice, actual.value) == (notice, 1.0)
     assert actual.message is not None
     assert "1 of" in actual.message
@@ -467,7 +472,7 @@ def test_a_sample_with_few_traded_names_leaves_weeks_unproven_by_chance(
 @pytest.mark.parametrize("name", ["Test_sp500_momentum", "Test_sp500_reversal", "sp500_lowvol"])
 def test_notices_on_real_runs_are_true(shared: Path, name: str) -> None:
     seal = shared / "seals" / name
-    result = report_of(seal).given
+    result = noticed(report_of(seal))
     assert [notice.notice for notice in result] == (
         ["universe.exits", "figures.stated"] if name == "sp500_lowvol" else []
     )
