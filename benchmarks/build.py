@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import statistics
 import subprocess
 import sys
@@ -30,6 +31,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(REPOSITORY))
 
 import datasets  # noqa: E402 - the repository is put on the path first
+from pipeline.batch.process import ALLOCATOR  # noqa: E402 - as above
 from pipeline.snapshot_builder import build_seal  # noqa: E402 - as above
 
 _TOLERANCE: Final = 1e-9
@@ -102,8 +104,6 @@ print(json.dumps({"seconds": {"figures": statistics.median(total), "calls": stat
 
 _BUILD = """
 import json, resource, sys, time
-from schemas.allocator import prepare_building
-prepare_building()  # as the command does, before anything else is loaded
 import pipeline.maths.weekly_signal
 from pipeline.snapshot_builder import build_seal
 {change}
@@ -162,6 +162,7 @@ def _run(script: str, seal: str) -> dict[str, Any]:
         done = subprocess.run(
             [sys.executable, "-c", script, seal, folder],
             cwd=REPOSITORY,
+            env=ALLOCATOR | os.environ,
             check=True,
             capture_output=True,
             text=True,

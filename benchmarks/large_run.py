@@ -10,6 +10,7 @@ written in slices, so that writing takes little memory at any size.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -26,6 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from datasets.file_digests import file_digest
+from pipeline.batch.process import ALLOCATOR
 from tests.support.seals import make_seal
 
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
@@ -44,8 +46,6 @@ _DIVIDED: Final = {
 _BUILD: Final = """
 import json, sys, time
 from pathlib import Path
-from schemas.allocator import prepare_building
-prepare_building()  # as the command does, before anything else is loaded
 from pipeline.snapshot_builder import build_seal
 def peak():  # getrusage would include the memory of the parent at the fork
     lines = Path("/proc/self/status").read_text().splitlines()
@@ -128,6 +128,7 @@ def measure(seal: Path, root: Path | None = None) -> dict[str, Any]:
         done = subprocess.run(
             [sys.executable, "-c", _BUILD, str(seal), str(root or temporary)],
             cwd=REPOSITORY,
+            env=ALLOCATOR | os.environ,
             check=False,
             capture_output=True,
             text=True,

@@ -6,7 +6,6 @@ from typing import Final
 
 import click
 
-from schemas.allocator import prepare_building
 from schemas.command_group import CommandGroup, LazyCommand
 from schemas.project import version_option
 
@@ -52,7 +51,6 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
 @version_option()
 def cli() -> None:
     """Turn the seals of alpha runs into immutable snapshots."""
-    prepare_building()
 
 
 if __name__ == "__main__":

@@ -19,6 +19,13 @@ from schemas.project import LOCATION
 
 ATTEMPTS: Final = 2
 """Tries of a build whose process crashes."""
+ALLOCATOR: Final = {
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_TRIM_THRESHOLD_": str(4 << 20),
+    "MALLOC_MMAP_THRESHOLD_": str(4 << 20),
+}
+"""A single heap, since each thread would otherwise retain the memory of its largest task; freed columns are returned to the
+system. Read by glibc; other C libraries ignore it."""
 _TAIL: Final = 2000
 
 
@@ -37,9 +44,14 @@ class WorkerProcess:
     def __init__(self, threads: int = len(os.sched_getaffinity(0))) -> None:
         # Without a backtrace, the last line of an abort gives the reason. One OpenBLAS thread, because its threads
         # busy-wait between the small products of the figures.
-        defaults = {"POLARS_MAX_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}
+        libraries = {"POLARS_MAX_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}
         paths = [str(LOCATION), os.environ.get("PYTHONPATH")]
-        environment = {**defaults, **os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+        environment = {
+            **ALLOCATOR,
+            **libraries,
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        }
         self._connection, child_end = Pipe()
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         with child_end:

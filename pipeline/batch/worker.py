@@ -17,7 +17,6 @@ from typing import Any, Final
 
 from pipeline.batch.result import SealResult, built, failed
 from pipeline.internal import contained
-from schemas.allocator import prepare_building
 from schemas.errors import AlphaResultsError
 
 _PR_SET_PDEATHSIG: Final = 1
@@ -27,7 +26,6 @@ def main() -> None:
     """Serve the parent until it ends."""
     # The kernel kills this process when the thread that started it ends, even during a call.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    prepare_building()
     limit_memory()
     parent = Connection(os.dup(sys.stdin.fileno()))
     # Output of libraries goes to the log, whose last line is reported after a crash.

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from datasets.layout import snapshot_path
+from pipeline.batch.process import ALLOCATOR
 from pipeline.rules import RULES
 from pipeline.seal.casting import POLARS_TYPES
 from schemas.tables import SEALED_TABLES
@@ -65,7 +66,9 @@ class Checker:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.mutated_seals.checker"],
             cwd=REPOSITORY,
-            env=os.environ | {"POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "RUST_BACKTRACE": "0"},
+            env=os.environ
+            | ALLOCATOR
+            | {"POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "RUST_BACKTRACE": "0"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -17,13 +17,10 @@ import time
 import traceback
 from typing import Any, NoReturn
 
-from schemas.allocator import prepare_building
-
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    prepare_building()
     for module in (
         "pipeline.snapshot_builder",
         "pipeline.check_command",

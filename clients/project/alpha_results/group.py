@@ -7,7 +7,6 @@ from typing import Final
 import click
 
 from pipeline.__main__ import COMMANDS
-from schemas.allocator import prepare_building
 from schemas.command_group import CommandGroup
 from schemas.project import version_option
 
@@ -33,4 +32,3 @@ class _Group(CommandGroup):
 @version_option()
 def cli() -> None:
     """Turn the seals of alpha runs into immutable snapshots, and serve them."""
-    prepare_building()
