@@ -1,42 +1,18 @@
-"""Cells of the grid in which two figures differ."""
+"""Cells of the grid in which two figures differ, as frames.
+
+Each has ``session`` and ``symbol`` (row and column of the grid), the terms of the expected value by name, ``expected`` (the value
+that follows from the other tables) and ``actual`` (the sealed value).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 import numpy as np
+import polars as pl
 
 from pipeline.reconciliation.grid import Block, Codes, Flags, Floats
 
 
-@dataclass(frozen=True, slots=True)
-class Gaps:
-    """Cells in which two figures differ, by session and symbol.
-
-    Attributes
-    ----------
-    session, symbol : Codes, shape (n_gaps,)
-        Row and column of the grid.
-    expected, actual : Floats, shape (n_gaps,)
-        Value that follows from the other tables, and sealed value.
-    parts : Mapping[str, Floats]
-        Name -> term of the expected value, shape (n_gaps,).
-    """
-
-    session: Codes
-    symbol: Codes
-    expected: Floats
-    actual: Floats
-    parts: Mapping[str, Floats]
-
-    @property
-    def size(self) -> int:
-        """Number of cells."""
-        return int(self.session.size)
-
-
-def gaps_in(block: Block, wrong: Flags, expected: Floats, actual: Floats, **parts: Floats) -> Gaps | None:
+def gaps_in(block: Block, wrong: Flags, expected: Floats, actual: Floats, **parts: Floats) -> pl.DataFrame:
     """Select the differing cells of a block in compared sessions.
 
     Parameters
@@ -52,27 +28,17 @@ def gaps_in(block: Block, wrong: Flags, expected: Floats, actual: Floats, **part
 
     Returns
     -------
-    Gaps or None
-        None if no compared cell differs.
+    polars.DataFrame
+        The differing cells.
     """
-    if not wrong.any():
-        return None
-    at = np.flatnonzero(wrong & block.compared[block.session])
+    at = np.flatnonzero(wrong)
     session, symbol = np.divmod(block.keys[at], block.symbols)
-    return (
-        None
-        if not at.size
-        else Gaps(
-            session + block.start,
-            symbol,
-            expected[at],
-            actual[at],
-            {name: values[at] for name, values in parts.items()},
-        )
-    )
+    values = {name: part[at] for name, part in {**parts, "expected": expected, "actual": actual}.items()}
+    cells = pl.DataFrame({"session": session + block.start, "symbol": symbol, **values})
+    return cells.filter(block.compared[session])
 
 
-def gaps_on(sessions: Codes, wrong: Flags, expected: Floats, actual: Floats, **parts: Floats) -> Gaps | None:
+def gaps_on(sessions: Codes, wrong: Flags, expected: Floats, actual: Floats, **parts: Floats) -> pl.DataFrame:
     """Select the differing cells of matrices with one row per session.
 
     Parameters
@@ -88,35 +54,11 @@ def gaps_on(sessions: Codes, wrong: Flags, expected: Floats, actual: Floats, **p
 
     Returns
     -------
-    Gaps or None
-        None if no cell differs.
+    polars.DataFrame
+        The differing cells.
     """
-    if not wrong.any():
-        return None
     row, symbol = np.nonzero(wrong)
-    at_gaps = {name: values[row, symbol] for name, values in parts.items()}
-    return Gaps(sessions[row], symbol, expected[row, symbol], actual[row, symbol], at_gaps)
-
-
-def joined(blocks: list[Gaps]) -> Gaps | None:
-    """Concatenate the gaps of several blocks.
-
-    Parameters
-    ----------
-    blocks : list of Gaps
-        With equal names of parts.
-
-    Returns
-    -------
-    Gaps or None
-        None for an empty list.
-    """
-    if not blocks:
-        return None
-    return Gaps(
-        session=np.concatenate([gaps.session for gaps in blocks]),
-        symbol=np.concatenate([gaps.symbol for gaps in blocks]),
-        expected=np.concatenate([gaps.expected for gaps in blocks]),
-        actual=np.concatenate([gaps.actual for gaps in blocks]),
-        parts={name: np.concatenate([gaps.parts[name] for gaps in blocks]) for name in blocks[0].parts},
-    )
+    values = {
+        name: part[row, symbol] for name, part in {**parts, "expected": expected, "actual": actual}.items()
+    }
+    return pl.DataFrame({"session": sessions[row], "symbol": symbol, **values})

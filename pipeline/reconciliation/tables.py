@@ -13,7 +13,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pipeline.reconciliation.fills import fill_sessions
-from pipeline.reconciliation.gaps import Gaps
 from pipeline.reconciliation.grid import (
     Block,
     Cells,
@@ -264,12 +263,11 @@ class Alignment:
         """Return a column of a table as an array."""
         return self._tables[kind][name].to_numpy()
 
-    def rows(self, gaps: Gaps) -> pl.DataFrame:
-        """Describe differing cells, sorted by key: book, date, symbol, expected value and its parts, sealed value."""
-        cells = self.sessions[gaps.session]
-        figures = {**gaps.parts, "expected": gaps.expected, "actual": gaps.actual}
-        rows = cells.drop("session").with_columns(symbol=self.names(gaps.symbol), **figures)
-        return rows.sort("book", "date", "symbol")
+    def rows(self, gaps: pl.DataFrame) -> pl.DataFrame:
+        """Describe differing cells, sorted by key: book, date, symbol, the parts of the expected value, it, and the sealed value."""
+        rows = gaps.with_columns(symbol=self.names(gaps["symbol"].to_numpy()))
+        cells = rows.join(self.sessions, on="session", maintain_order="left")
+        return cells.select(*SESSION, pl.exclude(*SESSION, "session")).sort(*SESSION, "symbol")
 
     def by_session(
         self, kind: str, values: Floats, leaving_out: Collection[str] = (), ufunc: np.ufunc = np.add

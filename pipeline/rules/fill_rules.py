@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from pipeline.reconciliation.fills import FILLS
-from pipeline.reconciliation.gaps import Gaps, gaps_in, joined
+from pipeline.reconciliation.gaps import gaps_in
 from pipeline.reconciliation.grid import Block, Floats
 from pipeline.reconciliation.tables import SESSION, Tables
 from pipeline.rule import Finding, rule
@@ -90,7 +90,7 @@ def positions_fills(tables: Tables) -> Finding | None:
     size = np.abs(filled)
     adjusted = _optional(tables, _QUANTITY)
 
-    def compare(block: Block) -> Gaps | None:
+    def compare(block: Block) -> pl.DataFrame:
         before = block.spread("positions", quantity, before=True)
         actual = block.spread("positions", quantity)
         bought = block.spread(grid.fills, filled)
@@ -126,7 +126,7 @@ def pnl_market(tables: Tables) -> Finding | None:
     paid = grid.column("trades", "quantity") * grid.column("trades", "mid_price")
     pnl, cash = grid.column("pnl", "market_pnl"), _optional(tables, _CASH)
 
-    def compare(block: Block) -> Gaps | None:
+    def compare(block: Block) -> pl.DataFrame:
         before = block.spread("positions", notional, before=True)
         after = block.spread("positions", notional)
         bought = block.spread(grid.fills, paid)
@@ -157,7 +157,7 @@ def pnl_execution_cost(tables: Tables) -> Finding | None:
     grid = tables.alignment
     cost, pnl = grid.column("trades", "execution_cost"), grid.column("pnl", "execution_cost")
 
-    def compare(block: Block) -> Gaps | None:
+    def compare(block: Block) -> pl.DataFrame:
         expected, actual = -block.spread(grid.fills, cost), block.spread("pnl", pnl)
         wrong = differing(expected, actual, ABSOLUTE * tables.equity_basis)
         return gaps_in(block, wrong, expected, actual)
@@ -185,7 +185,7 @@ def pnl_borrow(tables: Tables) -> Finding | None:
     selling = tables.has("trades", *_FILL, "quantity")
     sold = grid.column("trades", "quantity").clip(max=0.0) if selling else None
 
-    def compare(block: Block) -> Gaps | None:
+    def compare(block: Block) -> pl.DataFrame:
         actual = block.spread("pnl", borrow)
         after = block.spread("positions", quantity)
         wrong = (actual < -ABSOLUTE * tables.equity_basis) & (after >= 0)
@@ -203,13 +203,13 @@ def _optional(tables: Tables, column: str) -> Floats | None:
 
 
 def _finding(
-    tables: Tables, kind: str, compare: Callable[[Block], Gaps | None], complaint: str
+    tables: Tables, kind: str, compare: Callable[[Block], pl.DataFrame], complaint: str
 ) -> Finding | None:
     """Report the cells of the grid that a comparison returns, block by block."""
     grid = tables.alignment
-    gaps = joined([gaps for block in grid.blocks if (gaps := compare(block)) is not None])
-    if gaps is None:
+    gaps = [cells for cells in map(compare, grid.blocks) if cells.height]
+    if not gaps:
         return None
-    rows = grid.rows(gaps)
+    rows = grid.rows(pl.concat(gaps))
     examples = pick_examples(rows, rows.columns)
-    return Finding(kind, gaps.size, examples, f"{complaint} on {counted(gaps.size, 'name-day')}")
+    return Finding(kind, rows.height, examples, f"{complaint} on {counted(rows.height, 'name-day')}")

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from pipeline.reconciliation.fills import FILLS
-from pipeline.reconciliation.gaps import Gaps, gaps_on, joined
+from pipeline.reconciliation.gaps import gaps_on
 from pipeline.reconciliation.grid import Cells, Codes, Flags, Floats, reduced_by_session, totals
 from pipeline.reconciliation.tables import SESSION, Tables
 from pipeline.rule import Coverage, Finding, rule
@@ -61,7 +61,7 @@ def decisions_target(tables: Tables) -> Finding | Coverage | None:
     if not weeks.height:
         return None
     target_grid = _TargetGrid(tables)
-    by_fault: dict[str, list[Gaps]] = {}
+    by_fault: dict[str, list[pl.DataFrame]] = {}
     for (book,), own in weeks.group_by("book", maintain_order=True):
         for fault, part in target_grid.faults(
             _WEIGHT_COLUMN[str(book)], own["week"], own["session"].to_numpy()
@@ -70,11 +70,10 @@ def decisions_target(tables: Tables) -> Finding | Coverage | None:
     reasons: list[str] = []
     shown: list[Mapping[str, Any]] = []
     total = 0
-    for fault, gaps in ((fault, joined(parts)) for fault, parts in by_fault.items()):
-        assert gaps is not None
-        total += gaps.size
-        reasons.append(f"{counted(gaps.size, 'name')} {fault}")
-        rows = tables.alignment.rows(gaps)
+    for fault, parts in by_fault.items():
+        rows = tables.alignment.rows(pl.concat(parts))
+        total += rows.height
+        reasons.append(f"{counted(rows.height, 'name')} {fault}")
         shown += pick_examples(rows.with_columns(fault=pl.lit(fault)), (*rows.columns, "fault"))
     return joined_findings("decisions", total, shown, reasons)
 
@@ -156,7 +155,7 @@ class _TargetGrid:
         known = tables.part.whole_shares
         self._whole_shares = whole_shares(quantity) if known is None else known
 
-    def faults(self, weight: str, weeks: pl.Series, sessions: Codes) -> list[tuple[str, Gaps]]:
+    def faults(self, weight: str, weeks: pl.Series, sessions: Codes) -> list[tuple[str, pl.DataFrame]]:
         """Compare the rebalances of one book with its targets; return each fault with its cells.
 
         Parameters
@@ -202,7 +201,7 @@ class _TargetGrid:
             fault: gaps_on(sessions, wrong, expected, actual, target_weight=target)
             for fault, (wrong, expected, actual) in checks.items()
         }
-        return [(fault, gaps) for fault, gaps in by_fault.items() if gaps is not None]
+        return [(fault, gaps) for fault, gaps in by_fault.items() if gaps.height]
 
     def _by_week(self, column: Floats) -> Floats:
         return self._at_sessions(np.arange(self._weeks.len()), (self._cells, column))
