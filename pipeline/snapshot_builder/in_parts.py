@@ -14,7 +14,7 @@ import polars as pl
 
 from pipeline.maths.ordering import ordered
 from pipeline.reconciliation.row_ranges import find_row_ranges
-from pipeline.rules.in_parts import merge_row_ranges
+from pipeline.rules.in_parts import merge_row_ranges, read_columns
 from pipeline.seal import Seal
 from pipeline.snapshot_builder.ledgers import Span, Spans, published_by_name, span
 from pipeline.snapshot_builder.weekly import published_decisions
@@ -62,10 +62,8 @@ def find_layout(seal: Seal, kind: str) -> Layout | None:
     height = seal.decode_height(kind)
     if not height:
         return None
-    parts = (range(start, min(start + PART_ROWS, height)) for start in range(0, height, PART_ROWS))
-    ranges = merge_row_ranges(
-        seal.part(kind, rows, key).frame.select(key).with_columns(pl.col(day).cast(pl.Date)) for rows in parts
-    )
+    parts = read_columns(seal, kind, key)
+    ranges = merge_row_ranges(part.with_columns(pl.col(day).cast(pl.Date)) for part in parts)
     days = np.append(ranges.starts, height)
     books: dict[str | None, range] = {}
     groups = ranges.heads.with_row_index("place")
