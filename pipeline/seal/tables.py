@@ -92,16 +92,9 @@ def decode_table(
                 return _unreadable(table, _UNPACKED, f"{unpacked:,} bytes in memory")
         stored = pl.read_parquet_schema(_source(raw))
         present = [name for name in declared if name in stored]
-        if rows is None:
-            frame = pl.read_parquet(_source(raw), columns=present, glob=False)
-            height = frame.height if present else height
-        else:
-            frame = (
-                pl.scan_parquet(_source(raw), glob=False)
-                .select(present)
-                .slice(rows.start, len(rows))
-                .collect()
-            )
+        lazy = pl.scan_parquet(_source(raw), glob=False).select(present)
+        frame = (lazy if rows is None else lazy.slice(rows.start, len(rows))).collect()
+        height = frame.height if present and rows is None else height
     except _UNREADABLE as error:
         fix = "write it again; it may be cut off, compressed by another program or of another format"
         return _unreadable(table, "a Parquet file", f"unreadable ({_reason(error)})", fix)
