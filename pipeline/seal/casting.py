@@ -105,17 +105,17 @@ def cast_losslessly(series: pl.Series, type_: Type) -> pl.Series | CastProblem:
     stored = series.dtype
     if stored == target:
         return series
-    if stored == pl.Null:
+    if (
+        stored == pl.Null
+        or (type_ is Type.F64 and stored == pl.Float32)
+        or (type_ is Type.STR and stored in (pl.Categorical, pl.Enum))
+    ):
         return series.cast(target)
     changed: pl.Series | None = None
-    if type_ is Type.F64 and stored == pl.Float32:
-        return series.cast(target)
     if type_ is Type.F64 and stored.is_integer():
         changed = _outside(series, -_EXACT, _EXACT)
     elif type_ is Type.I64 and stored.is_integer():
         changed = _outside(series, -(2**63), 2**63 - 1)
-    elif type_ is Type.STR and stored in (pl.Categorical, pl.Enum):
-        return series.cast(target)
     elif type_ is Type.DATE and isinstance(stored, pl.Datetime) and stored.time_zone in (None, "UTC"):
         changed = series.to_physical() % _DAY[stored.time_unit] != 0
     elif type_ is Type.TIMESTAMP and isinstance(stored, pl.Datetime) and stored.time_zone is not None:
@@ -127,16 +127,12 @@ def cast_losslessly(series: pl.Series, type_: Type) -> pl.Series | CastProblem:
         shown = tuple(str(value) for value in broken.head(5).cast(pl.String))
         fix = fix_for(stored, type_)
         return CastProblem(series.name, EXPECTED[type_], stored_as(stored), broken.len(), shown, fix)
-    return _cast(series, type_, target)
+    if type_ is Type.TIMESTAMP:
+        return series.dt.convert_time_zone("UTC").dt.cast_time_unit("us")
+    return series.cast(target)
 
 
 def _outside(series: pl.Series, low: int, high: int) -> pl.Series:
     """Return which integers are outside bounds that their own type may be unable to represent."""
     wide = series.cast(pl.Int128, strict=False)
     return wide.is_between(low, high).not_() | (wide.is_null() & series.is_not_null())
-
-
-def _cast(series: pl.Series, type_: Type, target: pl.DataType) -> pl.Series:
-    if type_ is Type.TIMESTAMP:
-        return series.dt.convert_time_zone("UTC").dt.cast_time_unit("us")
-    return series.cast(target)
