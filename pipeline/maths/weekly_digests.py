@@ -18,6 +18,7 @@ import polars as pl
 
 from datasets.figures.series import Floats
 from datasets.sealed_weeks import SealedWeek, WeekDigests
+from pipeline.maths.weeks import week_sizes
 from schemas.tables.books import is_raw_book
 
 if TYPE_CHECKING:
@@ -188,10 +189,9 @@ def _digest(names: _Hash, columns: Sequence[Words]) -> str | None:
 
 def _runs(days: pl.Series) -> list[tuple[date, int, int]]:
     """Return each day with the range of its rows, which are adjacent."""
-    number = days.cast(pl.Int32).to_numpy()
-    starts = np.flatnonzero(np.diff(number, prepend=number[:1] - 1))
-    ends = [*starts[1:].tolist(), number.size]
-    return list(zip(days.gather(starts), starts.tolist(), ends, strict=True))
+    dates, size = week_sizes(days)
+    stops = np.cumsum(size)
+    return list(zip(dates, (stops - size).tolist(), stops.tolist(), strict=True))
 
 
 def _names(rows: pl.DataFrame, day: str) -> dict[date, str]:
