@@ -13,6 +13,7 @@ from pipeline.rule import Finding, Level, examples_wanted, limited, rule
 from pipeline.seal.casting import POLARS_TYPES
 from pipeline.seal.shape import short_value
 from pipeline.seal.strict_json import NotJson, parse_json
+from pipeline.seal.tables import empty_table
 from schemas.kinds import MAX_DEPTH, MAX_KEYS
 from schemas.plurals import counted
 from schemas.tables import TABLES
@@ -111,9 +112,8 @@ def decode_description(raw: bytes) -> dict[str, Any]:
 
 
 def _unreadable(reason: str) -> SealedRecords:
-    frame = pl.DataFrame(schema={column.name: POLARS_TYPES[column.type] for column in METRICS.sealed_columns})
     return SealedRecords(
-        frame, (RecordProblem(-1, "(file)", reason, 'a JSON object {"records": [...]}'),), ()
+        empty_table(METRICS), (RecordProblem(-1, "(file)", reason, 'a JSON object {"records": [...]}'),), ()
     )
 
 

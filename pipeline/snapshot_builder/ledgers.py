@@ -11,8 +11,9 @@ import polars as pl
 
 from datasets.figures.equity import equity_curve
 from pipeline.maths.ordering import ordered
+from pipeline.seal.casting import POLARS_TYPES
 from schemas.table import Table
-from schemas.tables.books import BOOK_KINDS, book_order, is_raw_book
+from schemas.tables.books import BOOK_KINDS, BOOKS, book_order, is_raw_book
 from schemas.tables.equity_curve import EQUITY_CURVE
 from schemas.tables.pnl import PNL
 from schemas.tables.portfolio import PORTFOLIO
@@ -105,17 +106,6 @@ def _stored(rows: pl.DataFrame, table: Table) -> pl.DataFrame:
     return rows[[column.name for column in table.stored_columns if column.name in rows.columns]]
 
 
-_SCHEMA = {
-    "book": pl.String,
-    "kind": pl.String,
-    "raw": pl.Boolean,
-    "sessions": pl.Int64,
-    "rows": pl.Int64,
-    "from": pl.Date,
-    "to": pl.Date,
-}
-
-
 Span = tuple[int, int, date | None, date | None]
 """Days, rows, first and last day."""
 Spans = dict[str, Span]
@@ -137,7 +127,7 @@ def published_books(kinds: Mapping[str, Spans]) -> pl.DataFrame:
         for kind in BOOK_KINDS
         if kind in kinds and book in kinds[kind]
     ]
-    return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+    return pl.DataFrame(rows, {x.name: POLARS_TYPES[x.type] for x in BOOKS}, orient="row")
 
 
 def spans(parts: Books, kind: str) -> Spans:
