@@ -12,12 +12,12 @@ import numpy as np
 import polars as pl
 
 from pipeline.reconciliation.grid import Codes, Flags, Floats
+from pipeline.reconciliation.tables import CELL
 
 _DAYS = np.int64(1) << 32
 """Larger than any day of a table, so that symbol and day form one key."""
 Holding = tuple[Codes, Codes, Codes]
 """Symbol, and the days on which it is bought and sold at the open, each of shape (n_holdings,)."""
-_CELL = ("book", "date", "symbol")
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ class CorporateActions:
 def _spin_offs(arrived: pl.DataFrame, positions: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
     """Count new shares of a name that was not held before as cash, at their close, paid by any holding of the book."""
     value = (
-        arrived.join(positions.select(*_CELL, mark="mark_price"), on=_CELL, how="inner")
+        arrived.join(positions.select(*CELL, mark="mark_price"), on=CELL, how="inner")
         .group_by("book", "date")
         .agg(value=(pl.col("quantity_adjustment") * pl.col("mark")).sum())
         .join(before, on=("book", "date"))

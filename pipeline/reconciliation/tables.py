@@ -26,8 +26,12 @@ from pipeline.reconciliation.grid import (
 from pipeline.reconciliation.row_ranges import RowRanges, find_row_ranges
 from pipeline.seal.declared_differences import DeclaredDifferences
 
-SESSION = ("book", "date")
+SESSION: Final = ("book", "date")
 """Key of a session of a book."""
+CELL: Final = (*SESSION, "symbol")
+"""Key of positions and P&L by name."""
+FILL: Final = ("book", "timestamp", "symbol")
+"""Columns that describe a fill."""
 _SYMBOL_KINDS: Final = ("positions", "pnl", "trades", "decisions")
 
 

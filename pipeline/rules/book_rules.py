@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from pipeline.reconciliation.grid import Flags, Floats
-from pipeline.reconciliation.tables import SESSION, Tables
+from pipeline.reconciliation.tables import CELL, FILL, SESSION, Tables
 from pipeline.rule import Finding, examples_wanted, rule
 from pipeline.rules.findings import pick_examples
 from pipeline.rules.tolerance import ABSOLUTE, differing
@@ -34,8 +34,6 @@ MAX_ROUNDING_TOTAL: Final = 0.01
 MIN_ROUNDING_TOTAL: Final = 1e-4
 """Total rounding that is always allowed, as a fraction of equity, for the truncated cents of a small book."""
 
-_FILL: Final = ("book", "timestamp", "symbol")
-_CELL: Final = (*SESSION, "symbol")
 _RATIOS: Final = ("gross_exposure", "net_exposure", "largest_abs_weight", "turnover")
 """Columns of the ledger that are compared on a scale of 1, not of equity_basis."""
 
@@ -70,9 +68,9 @@ def portfolio_cash_start(tables: Tables) -> Finding | None:
             "cash_carry",
             "rounding_adjustment",
         ),
-        "trades": (*_FILL, "quantity", "mid_price", "execution_cost"),
+        "trades": (*FILL, "quantity", "mid_price", "execution_cost"),
     },
-    uses={"pnl": (*_CELL, "cash_adjustment")},
+    uses={"pnl": (*CELL, "cash_adjustment")},
     unique=("portfolio",),
 )
 def portfolio_cash_flow(tables: Tables) -> Finding | None:
@@ -82,7 +80,7 @@ def portfolio_cash_flow(tables: Tables) -> Finding | None:
         grid.column("trades", name) for name in ("quantity", "mid_price", "execution_cost")
     )
     received: Floats | float = 0.0
-    if tables.has("pnl", *_CELL, "cash_adjustment"):
+    if tables.has("pnl", *CELL, "cash_adjustment"):
         received = grid.by_session("pnl", grid.column("pnl", "cash_adjustment"))
     paid = grid.by_session("trades", quantity * mid, excluded)
     flows = grid.ledger("borrow_cashflow") + grid.ledger("cash_carry") + grid.ledger("rounding_adjustment")
@@ -96,7 +94,7 @@ def portfolio_cash_flow(tables: Tables) -> Finding | None:
     "Charge the book exactly what its fills cost.",
     needs={
         "portfolio": (*SESSION, "execution_cost"),
-        "trades": (*_FILL, "execution_cost"),
+        "trades": (*FILL, "execution_cost"),
     },
     unique=("portfolio",),
 )
@@ -179,7 +177,7 @@ def portfolio_carry(tables: Tables) -> Finding | None:
     "divided by ending_equity; all are 0 without positions.",
     "Sum the positions that are sealed, marked at the close, and divide by the ending equity.",
     needs={
-        "positions": (*_CELL, "signed_notional"),
+        "positions": (*CELL, "signed_notional"),
         "portfolio": (*SESSION, "ending_equity"),
     },
     uses={
@@ -218,7 +216,7 @@ def portfolio_exposure(tables: Tables) -> Finding | None:
     "Count every fill once at its mid, purchases and sales alike.",
     needs={
         "portfolio": (*SESSION, "turnover_notional"),
-        "trades": (*_FILL, "quantity", "mid_price"),
+        "trades": (*FILL, "quantity", "mid_price"),
     },
     unique=("portfolio",),
 )
@@ -237,7 +235,7 @@ def portfolio_turnover_notional(tables: Tables) -> Finding | None:
     needs={
         "portfolio": (*SESSION, "turnover", "turnover_notional", "starting_equity", "ending_equity"),
     },
-    uses={"positions": (*_CELL, "weight")},
+    uses={"positions": (*CELL, "weight")},
     unique=("portfolio",),
 )
 def portfolio_turnover(tables: Tables) -> Finding | None:
@@ -247,7 +245,7 @@ def portfolio_turnover(tables: Tables) -> Finding | None:
         tried[name] = expected
         if not _mismatch(tables, "turnover", expected).any():
             return None
-    if not tables.has("positions", *_CELL, "weight"):
+    if not tables.has("positions", *CELL, "weight"):
         return None  # the conventions on weights cannot be tried, but the run may use one of them
     return _nearest(tables, "turnover", tried)
 
@@ -264,7 +262,7 @@ def _turnovers(tables: Tables) -> Iterator[tuple[str, Floats]]:
     grid = tables.alignment
     half = 0.5 * grid.ledger("turnover_notional")
     yield "traded_over_starting_equity", _ratio(half, grid.ledger("starting_equity"))
-    changes = _weight_changes(tables) if tables.has("positions", *_CELL, "weight") else None
+    changes = _weight_changes(tables) if tables.has("positions", *CELL, "weight") else None
     if changes is not None:
         yield "weight_changes_on_fills", np.where(half > 0, changes, 0.0)
     yield "traded_over_ending_equity", _ratio(half, grid.ledger("ending_equity"))

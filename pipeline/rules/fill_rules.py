@@ -11,14 +11,12 @@ import polars as pl
 from pipeline.reconciliation.fills import FILLS
 from pipeline.reconciliation.gaps import gaps_in
 from pipeline.reconciliation.grid import Block, Floats
-from pipeline.reconciliation.tables import SESSION, Tables
+from pipeline.reconciliation.tables import CELL, FILL, SESSION, Tables
 from pipeline.rule import Finding, rule
 from pipeline.rules.findings import broken_rows, pick_examples
 from pipeline.rules.tolerance import ABSOLUTE, differ, differing
 from schemas.plurals import counted
 
-_CELL: Final = (*SESSION, "symbol")
-_FILL: Final = ("book", "timestamp", "symbol")
 _QUANTITY: Final = "quantity_adjustment"
 _CASH: Final = "cash_adjustment"
 
@@ -34,7 +32,7 @@ def trades_cost(tables: Tables) -> Finding | None:
     """Report fills whose cost differs from fee plus distance from the mid."""
     cost = pl.col("fee") + pl.col("quantity") * (pl.col("fill_price") - pl.col("mid_price"))
     broken = tables["trades"].filter(differ(pl.col("execution_cost"), cost, tables.equity_basis))
-    columns = (*_FILL, "quantity", "mid_price", "fill_price", "fee", "expected", "actual")
+    columns = (*FILL, "quantity", "mid_price", "fill_price", "fee", "expected", "actual")
     return broken_rows(
         "trades",
         broken,
@@ -64,7 +62,7 @@ def trades_decision(tables: Tables) -> Finding | None:
     return broken_rows(
         "trades",
         broken,
-        (*_FILL, "decision_at"),
+        (*FILL, "decision_at"),
         f"decision_at is not a traded rebalance date before the fill in {counted(broken.height, 'fill')}",
     )
 
@@ -76,11 +74,11 @@ def trades_decision(tables: Tables) -> Finding | None:
     "Seal every fill with its sign, on the session it changed the holding; shares received without a fill belong "
     "in quantity_adjustment of the pnl.",
     needs={
-        "positions": (*_CELL, "quantity"),
-        "trades": (*_FILL, "quantity"),
+        "positions": (*CELL, "quantity"),
+        "trades": (*FILL, "quantity"),
         "portfolio": SESSION,
     },
-    uses={"pnl": (*_CELL, _QUANTITY)},
+    uses={"pnl": (*CELL, _QUANTITY)},
     unique=("positions", "portfolio"),
 )
 def positions_fills(tables: Tables) -> Finding | None:
@@ -111,9 +109,9 @@ def positions_fills(tables: Tables) -> Finding | None:
     "Measure P&L of holdings from close to close, and of fills from or to the mid; costs against the mid "
     "belong in execution_cost, cash that a holding pays in cash_adjustment.",
     needs={
-        "pnl": (*_CELL, "market_pnl"),
-        "positions": (*_CELL, "signed_notional"),
-        "trades": (*_FILL, "quantity", "mid_price"),
+        "pnl": (*CELL, "market_pnl"),
+        "positions": (*CELL, "signed_notional"),
+        "trades": (*FILL, "quantity", "mid_price"),
         "portfolio": SESSION,
     },
     uses={"pnl": (_CASH,)},
@@ -146,8 +144,8 @@ def pnl_market(tables: Tables) -> Finding | None:
     "A name's execution_cost on a day is the negative sum of the execution_cost of its fills.",
     "Book only the costs of fills as execution cost, each on its name and session.",
     needs={
-        "pnl": (*_CELL, "execution_cost"),
-        "trades": (*_FILL, "execution_cost"),
+        "pnl": (*CELL, "execution_cost"),
+        "trades": (*FILL, "execution_cost"),
         "portfolio": SESSION,
     },
     unique=("pnl", "portfolio"),
@@ -171,18 +169,18 @@ def pnl_execution_cost(tables: Tables) -> Finding | None:
     "of the day.",
     "Charge the borrow to the short positions that cause it.",
     needs={
-        "pnl": (*_CELL, "borrow_cashflow"),
-        "positions": (*_CELL, "quantity"),
+        "pnl": (*CELL, "borrow_cashflow"),
+        "positions": (*CELL, "quantity"),
         "portfolio": SESSION,
     },
-    uses={"trades": (*_FILL, "quantity")},
+    uses={"trades": (*FILL, "quantity")},
     unique=("pnl", "positions", "portfolio"),
 )
 def pnl_borrow(tables: Tables) -> Finding | None:
     """Report name-days with borrow costs of a name that is not short."""
     grid = tables.alignment
     quantity, borrow = grid.column("positions", "quantity"), grid.column("pnl", "borrow_cashflow")
-    selling = tables.has("trades", *_FILL, "quantity")
+    selling = tables.has("trades", *FILL, "quantity")
     sold = grid.column("trades", "quantity").clip(max=0.0) if selling else None
 
     def compare(block: Block) -> pl.DataFrame:
@@ -199,7 +197,7 @@ def pnl_borrow(tables: Tables) -> Finding | None:
 
 
 def _optional(tables: Tables, column: str) -> Floats | None:
-    return tables.alignment.column("pnl", column) if tables.has("pnl", *_CELL, column) else None
+    return tables.alignment.column("pnl", column) if tables.has("pnl", *CELL, column) else None
 
 
 def _finding(

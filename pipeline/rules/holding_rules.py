@@ -8,13 +8,12 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from pipeline.reconciliation.tables import SESSION, Tables
+from pipeline.reconciliation.tables import CELL, SESSION, Tables
 from pipeline.rule import Finding, rule
 from pipeline.rules.findings import broken_rows, joined_findings, pick_examples
 from pipeline.rules.tolerance import ABSOLUTE, differ, differing
 from schemas.plurals import counted
 
-_KEY: Final = (*SESSION, "symbol")
 _FLOWS: Final = ("market_pnl", "execution_cost", "borrow_cashflow")
 
 
@@ -31,7 +30,7 @@ def positions_notional(tables: Tables) -> Finding | None:
     return broken_rows(
         "positions",
         broken,
-        (*_KEY, "quantity", "mark_price", "expected", "actual"),
+        (*CELL, "quantity", "mark_price", "expected", "actual"),
         f"signed_notional is not quantity x mark_price in {counted(broken.height, 'row')}",
         expected=product,
         actual="signed_notional",
@@ -65,7 +64,7 @@ def positions_weight(tables: Tables) -> Finding | None:
     return broken_rows(
         "positions",
         broken,
-        (*_KEY, "signed_notional", "ending_equity", "expected", "actual"),
+        (*CELL, "signed_notional", "ending_equity", "expected", "actual"),
         f"weight is not signed_notional / ending_equity in {counted(broken.height, 'row')}",
         expected=share,
         actual="weight",

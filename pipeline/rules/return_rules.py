@@ -12,7 +12,7 @@ import polars as pl
 from pipeline.reconciliation.corporate_actions import CorporateActions, Holding
 from pipeline.reconciliation.fills import FILLS, fill_instants
 from pipeline.reconciliation.grid import Codes, Floats
-from pipeline.reconciliation.tables import SESSION, Tables
+from pipeline.reconciliation.tables import CELL, SESSION, Tables
 from pipeline.rule import Coverage, Finding, examples_wanted, rule
 from pipeline.rules.findings import pick_examples
 from pipeline.rules.tolerance import ABSOLUTE, RELATIVE, differing
@@ -20,7 +20,6 @@ from schemas.plurals import counted
 from schemas.tables.books import SETTLEMENTS, is_raw_book
 from schemas.tables.pnl import ADJUSTMENTS
 
-_CELL: Final = (*SESSION, "symbol")
 _INSTANTS: Final = ("entry_at", "maturity_at")
 _NO_INSTANT: Final = np.iinfo(np.int64).min
 _DAY: Final = 86_400_000_000
@@ -214,15 +213,15 @@ def _weekly_instants(tables: Tables, weeks: pl.Series) -> Mapping[str, Codes]:
 def _corporate_actions(tables: Tables) -> CorporateActions | None:
     """Read the splits and dividends that the pnl seals; None if it seals none."""
     sealed = tables.present("pnl", ADJUSTMENTS)
-    if not (sealed and tables.has("pnl", *_CELL)):
+    if not (sealed and tables.has("pnl", *CELL)):
         return None
-    columns = (*_CELL, "quantity", "mark_price")
+    columns = (*CELL, "quantity", "mark_price")
     # Without positions or sessions no holdings are known, so no return is compared.
     empty = pl.DataFrame(
         schema=dict(zip(columns, (pl.String, pl.Date, pl.String, pl.Float64, pl.Float64), strict=True))
     )
     return CorporateActions.of(
-        tables["pnl"].select(*_CELL, *sealed),
+        tables["pnl"].select(*CELL, *sealed),
         tables["positions"].select(columns) if tables.has("positions", *columns) else empty,
         tables["portfolio"].select(SESSION) if tables.has("portfolio", *SESSION) else empty.select(SESSION),
         tables.symbols("decisions").names,

@@ -11,14 +11,13 @@ import polars as pl
 from pipeline.reconciliation.fills import FILLS
 from pipeline.reconciliation.gaps import gaps_on
 from pipeline.reconciliation.grid import Cells, Codes, Flags, Floats, reduced_by_session, totals
-from pipeline.reconciliation.tables import SESSION, Tables
+from pipeline.reconciliation.tables import CELL, SESSION, Tables
 from pipeline.rule import Coverage, Finding, rule
 from pipeline.rules.findings import joined_findings, pick_examples
 from schemas.objects.seal import BINDING
 from schemas.plurals import counted
 from schemas.tables.books import CONDITIONED_BOOKS, RAW_PREFIX, base_book, is_raw_book
 
-_CELL: Final = (*SESSION, "symbol")
 _NAME: Final = ("date", "symbol")
 _WEIGHT_COLUMN: Final = {
     prefix + book: f"{prefix}{book}_target_weight"
@@ -43,7 +42,7 @@ _FILL_COLUMNS: Final = ("book", "timestamp", "decision_at", "symbol", "phase", "
     "advisory in seal.json.",
     needs={
         "decisions": (*_NAME, "next_open_tradeable"),
-        "positions": (*_CELL, "quantity"),
+        "positions": (*CELL, "quantity"),
         "trades": _FILL_COLUMNS,
         "portfolio": (*SESSION, "starting_equity"),
         "rebalances": ("date", "week_status"),

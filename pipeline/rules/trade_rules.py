@@ -7,12 +7,11 @@ from typing import Final
 import polars as pl
 
 from pipeline.reconciliation.fills import fill_sessions
-from pipeline.reconciliation.tables import SESSION, Tables
+from pipeline.reconciliation.tables import FILL, SESSION, Tables
 from pipeline.rule import Finding, rule
 from pipeline.rules.findings import broken_rows
 from schemas.plurals import counted
 
-_FILL: Final = ("book", "timestamp", "symbol")
 _CLOSING: Final = "close"
 
 
@@ -36,7 +35,7 @@ def trades_session(tables: Tables) -> Finding | None:
         return None
     broken = trades.join(unmatched, on=("book", "timestamp"), how="semi")
     message = f"{counted(broken.height, 'fill')} on a day that is not a session of the book"
-    return broken_rows("trades", broken, _FILL, message)
+    return broken_rows("trades", broken, FILL, message)
 
 
 @rule(
@@ -51,6 +50,6 @@ def trades_reasons(tables: Tables) -> Finding | None:
     return broken_rows(
         "trades",
         broken,
-        (*_FILL, "phase", "exit_reason"),
+        (*FILL, "phase", "exit_reason"),
         f"{counted(broken.height, 'fill')} with an exit_reason although the phase is not {_CLOSING}",
     )
