@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from datasets.figures.equity import period_returns
 from datasets.figures.rank_correlation import Integers
-from datasets.figures.series import Dates, Floats, Matrix, Window, constant_rows, is_constant
+from datasets.figures.series import ROUNDING, Dates, Floats, Matrix, Window, constant_rows, is_constant
 from datasets.figures.unavailable import Unavailable, no_variation, too_few
 
 Days: TypeAlias = npt.NDArray[np.int32]
 """Days since 1970-01-01, ascending, unique."""
 DayNumbers: TypeAlias = Dates | Days
 """Days, as dates or as day numbers."""
+_Number = TypeVar("_Number", np.float64, Floats)
 MIN_SESSIONS: Final = 10
 """Minimum common sessions for a correlation of daily returns."""
 _EPOCH: Final = np.datetime64("1970-01-01", "D")
@@ -178,16 +179,28 @@ def correlate_rows(series: Floats, rows: Matrix) -> Floats:
         Between -1 and 1; NaN where either side is constant within rounding, and with fewer than two observations.
     """
     count = series.size
-    if count < 2 or is_constant(series):
+    if count < 2:
         return np.full(rows.shape[0], np.nan)
     # Bit for bit equal to `mean`, and faster for many short ranges.
     mean, means = np.add.reduce(series) / count, np.add.reduce(rows, axis=1) / count
     deviations, others = series - mean, rows - means[:, np.newaxis]
     norm, norms = np.sqrt(np.vecdot(deviations, deviations)), np.sqrt(np.vecdot(others, others))
+    if norm <= _doubtful(count, mean, norm) and is_constant(series):
+        return np.full(rows.shape[0], np.nan)
+    constant = norms <= _doubtful(count, means, norms)
+    if constant.any():
+        constant[constant] = constant_rows(rows[constant])
     correlations = np.full(rows.shape[0], np.nan)
-    np.divide(np.vecdot(others, deviations), norms * norm, out=correlations, where=~constant_rows(rows))
+    np.divide(np.vecdot(others, deviations), norms * norm, out=correlations, where=~constant)
     clipped: Floats = np.minimum(np.maximum(correlations, -1.0), 1.0)
     return clipped
+
+
+def _doubtful(count: int, mean: _Number, norm: _Number) -> _Number:
+    """Return the largest norm of deviations at which a series may be constant within rounding."""
+    # The range is at least the deviation, and no value exceeds the mean plus the norm.
+    bound: _Number = 2 * ROUNDING * np.sqrt(count) * np.maximum(1.0, np.abs(mean) + norm)
+    return bound
 
 
 def correlation(series: Floats, others: Floats) -> float | Unavailable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
 import polars as pl
 
 from pipeline.reconciliation.tables import SESSION, Tables
@@ -23,7 +24,7 @@ from schemas.tables.books import base_book
 )
 def trades_one_price(tables: Tables) -> Finding | None:
     """Report fills whose mid differs from that of other fills of the name at the instant."""
-    mids = _conflicting(tables["trades"], "timestamp", "mid_price")
+    mids = _conflicting(tables, "trades", "timestamp", "mid_price")
     if mids.is_empty():
         return None
     base = {book: base_book(book) for book in mids["book"].unique()}
@@ -43,16 +44,19 @@ def trades_one_price(tables: Tables) -> Finding | None:
 )
 def positions_one_price(tables: Tables) -> Finding | None:
     """Report positions whose mark differs from that of other books."""
-    marks = _conflicting(tables["positions"], "date", "mark_price")
+    marks = _conflicting(tables, "positions", "date", "mark_price")
     return _finding("positions", marks, "date", "mark_price")
 
 
-def _conflicting(rows: pl.DataFrame, moment: str, column: str) -> pl.DataFrame:
+def _conflicting(tables: Tables, kind: str, moment: str, column: str) -> pl.DataFrame:
     """Return the rows of names with more than one price at a moment."""
-    cell = (moment, "symbol")
-    prices = rows.group_by(cell).agg(low=pl.col(column).min(), high=pl.col(column).max())
-    several = prices.filter(pl.col("high") - pl.col("low") > RELATIVE * pl.col("high").abs())
-    return rows.join(several, on=cell, how="semi")
+    rows, symbol = tables[kind], tables.symbols(kind).codes
+    instant, price = rows[moment].to_physical().to_numpy(), rows[column].to_numpy()
+    order = np.lexsort((symbol, instant))
+    above, below = order[:-1], order[1:]
+    same = (instant[above] == instant[below]) & (symbol[above] == symbol[below])
+    conflicts = rows[below[same & (price[above] != price[below])]]
+    return rows.join(conflicts, on=(moment, "symbol"), how="semi")
 
 
 _MOMENT_NOUNS: Final = {"timestamp": "instant", "date": "session"}
@@ -62,10 +66,11 @@ def _finding(kind: str, rows: pl.DataFrame, moment: str, column: str) -> Finding
     """Report names with two prices at an instant, with the lowest and the highest; one row is one name and instant."""
     price = pl.col(column)
     low, high = price.arg_min(), price.arg_max()
-    broken = rows.group_by(moment, "symbol").agg(
+    extremes = rows.group_by(moment, "symbol").agg(
         lowest=price.min(), lowest_in=pl.col("book").get(low),
         highest=price.max(), highest_in=pl.col("book").get(high),
     )  # fmt: skip
+    broken = extremes.filter(pl.col("highest") - pl.col("lowest") > RELATIVE * pl.col("highest"))
     return broken_rows(
         kind,
         broken.sort(moment, "symbol"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
@@ -14,8 +15,14 @@ from serve.pages.sql import compile_books
 
 def visible_books(snapshot: Snapshot, *, raw: bool) -> tuple[str, ...]:
     """Return the books a key can read, over all kinds, in listing order."""
-    books = {book for kind in BOOK_KINDS for book in snapshot.books(kind) if raw or not is_raw_book(book)}
-    return tuple(sorted(books, key=book_order))
+    return _listed(tuple(map(snapshot.books, BOOK_KINDS)), raw=raw)
+
+
+@lru_cache(maxsize=1024)
+def _listed(by_kind: tuple[tuple[str, ...], ...], *, raw: bool) -> tuple[str, ...]:
+    """Sort the books of all kinds; cached, because most runs have the same books and every request about a book needs them."""
+    distinct = {book for books in by_kind for book in books}
+    return tuple(sorted((x for x in distinct if raw or not is_raw_book(x)), key=book_order))
 
 
 def holds_book(snapshot: Snapshot, kind: str, book: str, *, raw: bool) -> bool:

@@ -269,7 +269,7 @@ class RowTables:
         """
         key = (snapshot.key, view)
         size = _estimated_bytes(view, n_rows)
-        if size > self._budget.limit * MAX_SHARE or not self._is_read(snapshot.key):
+        if size > self._budget.limit * MAX_SHARE:
             return
         free = self._budget.bytes + size <= self._budget.limit
         threshold = size / _BUILD_BYTES_PER_SECOND * (_COST_SHARE_WHEN_FREE if free else 1.0)

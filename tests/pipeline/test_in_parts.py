@@ -273,10 +273,10 @@ def test_a_file_that_cannot_be_written_ends_the_build(
 ) -> None:
     cut(100)
 
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("pipeline.snapshot_builder.write.os.fsync", full)
+    monkeypatch.setattr(pl.LazyFrame, "sink_parquet", full)
     with pytest.raises(StorageUnavailable, match="cannot be written"):
         build_seal(str(seal), tmp_path / "root")
     assert not list((tmp_path / "root").rglob("manifest.json"))

@@ -70,9 +70,9 @@ def test_every_page_of_every_window_matches_the_definition(
 
 
 def test_a_ledger_reports_its_memory() -> None:
-    row: dict[str, Any] = {name: [1.0] for name in LEDGER_COLUMNS}
-    row |= {"date": [dt.date(2020, 1, 3)], "timestamp": [dt.datetime(2020, 1, 3, tzinfo=dt.UTC)]}
-    one, many = make_ledger(pl.DataFrame(row)), make_ledger(pl.concat([pl.DataFrame(row)] * 1_000))
+    row: dict[str, Any] = dict.fromkeys(LEDGER_COLUMNS, 1.0)
+    row |= {"date": dt.date(2020, 1, 3), "timestamp": dt.datetime(2020, 1, 3, tzinfo=dt.UTC)}
+    one, many = make_ledger(pl.DataFrame([row])), make_ledger(pl.DataFrame([row] * 1_000))
     assert one.bytes >= 8 * len(LEDGER_COLUMNS)
     assert many.bytes >= 8_000 * len(LEDGER_COLUMNS)
 
