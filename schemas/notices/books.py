@@ -168,7 +168,7 @@ BOOK_NOTICES: Final = (
         "last_session_share",
         0.1,
         f"highest market_pnl of the last session / absolute profit of a book, where it is at least {LAST_DEVIATIONS:g} standard "
-        "deviations of a session's with positions",
+        "deviations of the market_pnl of sessions with positions",
         "Carhart, Kaniel, Musto and Reed (2002), Leaning for the Tape, Journal of Finance 57: closes at the end of a period are marked up",
     ),
     Notice(
