@@ -110,12 +110,25 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
         os.close(descriptor)
 
 
-def make_private(folder: Path) -> None:
-    """Create a folder that only this user may use; raises PermissionError if it exists and others may use it."""
+def make_private(folder: Path) -> Path:
+    """Create a folder that only this user may use, and return its absolute path.
+
+    Raises
+    ------
+    PermissionError
+        If it exists and others may use it.
+    OSError
+        If it cannot be created, or is below the home directory of a user who has none.
+    """
+    try:
+        folder = folder.expanduser().absolute()
+    except RuntimeError as error:  # there is no home directory
+        raise OSError(str(error)) from error
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = folder.stat(follow_symlinks=False)
     if not S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
         raise PermissionError(errno.EPERM, "it is not a folder that this user alone may use", str(folder))
+    return folder
 
 
 class NotRegular(Exception):

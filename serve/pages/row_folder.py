@@ -64,9 +64,8 @@ class RowFolder:
 
     def __init__(self, folder: Path, limit: int, identity: str) -> None:
         self.limit: Final = limit
-        self._folder = folder
-        self._root = folder / identity
-        make_private(folder)
+        self._folder = make_private(folder)
+        self._root = self._folder / identity
         self._root.mkdir(exist_ok=True)
         with tempfile.TemporaryFile(dir=self._root):
             pass
@@ -218,9 +217,9 @@ class RowFolder:
 def open_folder(folder: Path, limit: int, identity: str) -> RowFolder | None:
     """Open a folder of row tables; if it cannot be used, log a warning and return None."""
     try:
-        return RowFolder(folder.expanduser().absolute(), limit, identity)
-    except (OSError, RuntimeError) as error:  # RuntimeError: there is no home directory
-        reason = getattr(error, "strerror", None) or str(error)
+        return RowFolder(folder, limit, identity)
+    except OSError as error:
+        reason = error.strerror or str(error)
         _log.warning("rendered_rows_in_memory", folder=str(folder), reason=reason)
         return None
 

@@ -217,11 +217,7 @@ class ReturnsStore:
     def _may_write(self) -> bool:
         """Whether this process writes to the folder; tries to take over if no other process does."""
         if not self._is_writer:
-            try:
-                self._folder = self._folder.expanduser()
-            except RuntimeError as error:  # there is no home directory
-                raise OSError(str(error)) from error
-            make_private(self._folder)
+            self._folder = make_private(self._folder)
             with suppress(BlockingIOError):
                 self._opened.enter_context(locked(self._folder / "lock", wait=False))
                 self._is_writer = True
