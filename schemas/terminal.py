@@ -24,6 +24,17 @@ def visible(text: str) -> str:
     return _COMMANDS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
+def escape_bytes(text: str) -> str:
+    r"""Return a text with bytes of a path that are not UTF-8 escaped, as JSON cannot hold them.
+
+    Examples
+    --------
+    >>> escape_bytes("run\udce9")
+    'run\\udce9'
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def echo(message: str = "", *, err: bool = False, nl: bool = True) -> None:
     """Print a message that may contain untrusted text."""
     import click  # noqa: PLC0415 - only commands need it, not the checker of seals

@@ -18,6 +18,7 @@ from schemas.errors import (
     SealRefused,
 )
 from schemas.exit_codes import ExitCode
+from schemas.terminal import escape_bytes
 
 SUCCESSES: Final = ("built", "unchanged", "superseded", "rolled back", "withdrawn")
 """Outcomes that are not failures; all others are."""
@@ -58,8 +59,7 @@ class SealResult:
         """All fields of the report, JSON-ready."""
         entry = {"seal": self.seal, "outcome": self.outcome, **self.details}
         if self.error is not None and self.outcome not in SUCCESSES:
-            # The bytes of a path that are not UTF-8 would be refused by JSON.
-            entry["message"] = str(self.error).encode("utf-8", "backslashreplace").decode("utf-8")
+            entry["message"] = escape_bytes(str(self.error))
         if isinstance(self.error, SealRefused):
             entry["violations"] = list(self.error.violations)
         return entry

@@ -10,6 +10,7 @@ import orjson
 
 from schemas.errors import SettingsError
 from schemas.settings.options import option, options, switch_option
+from schemas.terminal import escape_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,7 +86,7 @@ def print_json(document: Any) -> None:
 
 def _escaped(value: Any) -> Any:
     if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+        return escape_bytes(value)
     if isinstance(value, dict):
         return {name: _escaped(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
