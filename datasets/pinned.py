@@ -76,7 +76,7 @@ class PinnedSnapshots:
         return self._open(pointer, snapshot)
 
     def _open(self, current: Pointer, snapshot: str) -> Snapshot:
-        """Open a kept snapshot; the former pointer of an earlier one is rebuilt from its manifest."""
+        """Open a kept snapshot; for an earlier one, rebuild its former pointer from its manifest."""
         if not is_kept(current, snapshot):
             raise _not_kept(current.alpha_id, snapshot, current.snapshot)
         if snapshot == current.snapshot:
@@ -100,7 +100,7 @@ class PinnedSnapshots:
 
 
 def is_kept(pointer: Pointer, snapshot: str) -> bool:
-    """Whether a snapshot is served, or a kept earlier one; an empty one, which marks a withdrawal, is neither."""
+    """Whether a snapshot is served or kept; the empty snapshot of a withdrawal is neither."""
     if snapshot == pointer.snapshot:
         return True
     replaced = snapshot in pointer.earlier and snapshot not in pointer.removing

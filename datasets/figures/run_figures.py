@@ -149,7 +149,7 @@ class CrossSections:
         Returns
         -------
         Self
-            The kept weeks; `raw` as :meth:`RawSignal.within` selects it.
+            The selected weeks, also of `raw`.
         """
         raw = None if self.raw is None else self.raw.within(rows, self.in_force[rows])
         return cut(self, rows, raw=raw)
