@@ -31,10 +31,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks.processes import cpu_seconds, memory_kb
-from datasets.catalogue import Catalogue
+from datasets.catalogue.live import Catalogue
+from datasets.catalogue.pointer_index import rebuild
 from datasets.layout import pointer_path
 from datasets.pointer import Earlier, Pointer
-from datasets.pointer_index import rebuild
 from datasets.publication.pointers import compare_and_swap
 from datasets.storage import Storage, open_storage
 

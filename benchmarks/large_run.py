@@ -26,7 +26,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from datasets.file_digests import file_digest
+from datasets.storage.file_digests import file_digest
 from pipeline.batch.process import ALLOCATOR
 from tests.support.seals import make_seal
 

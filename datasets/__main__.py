@@ -35,7 +35,7 @@ def cli() -> None:
 @_JSON
 def list_alphas(root: str, as_json: bool) -> None:
     """List the alphas of ROOT, latest started first."""
-    from datasets.root import open_published  # noqa: PLC0415 - it loads Polars, and --help does without
+    from datasets.analysis.root import open_published  # noqa: PLC0415 - it loads Polars, and --help does without
 
     rows = open_published(root).list().to_dicts()
     if as_json:
@@ -50,7 +50,7 @@ def list_alphas(root: str, as_json: bool) -> None:
 @_JSON
 def units(table: str | None, as_json: bool) -> None:
     """Print unit and meaning of every published column, or of those of one TABLE."""
-    from datasets.units import units as declared_units  # noqa: PLC0415 - as above
+    from datasets.analysis.units import units as declared_units  # noqa: PLC0415 - as above
 
     rows = [row for row in declared_units().to_dicts() if table in (None, row["table"])]
     if not rows:
@@ -74,8 +74,8 @@ def sql(root: str, into: str | None, as_json: bool) -> None:
     Without --into the statements are printed. A view names the files of the snapshots that are served now, so run the
     command again after a publication.
     """
-    from datasets.root import open_published  # noqa: PLC0415 - as above
-    from datasets.sql_views import script, write  # noqa: PLC0415 - as above
+    from datasets.analysis.root import open_published  # noqa: PLC0415 - as above
+    from datasets.analysis.sql_views import script, write  # noqa: PLC0415 - as above
 
     opened = open_published(root)
     if into is None:

@@ -81,7 +81,7 @@ def alpha_path(alpha_id: str) -> str:
 
 
 def sealed_weeks_path(alpha_id: str) -> str:
-    """Return the path of an alpha's weekly digests (:mod:`datasets.sealed_weeks`)."""
+    """Return the path of an alpha's weekly digests (:mod:`datasets.provenance.sealed_weeks`)."""
     return f"{alpha_path(alpha_id)}/{SEALED_WEEKS}"
 
 

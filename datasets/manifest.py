@@ -89,10 +89,10 @@ class Manifest:
     history
         One entry per earlier seal of the alpha, oldest first: ``seal_digest``, ``sealed_at`` and ``snapshot``;
         ``outcome``, which is ``extended`` or ``restated``; ``common_weeks``, ``restated_weeks`` by kind of data,
-        ``restated_since``, ``mean_ic_before`` and ``mean_ic_after`` (:func:`datasets.sealed_weeks.compare`).
+        ``restated_since``, ``mean_ic_before`` and ``mean_ic_after`` (:func:`datasets.provenance.sealed_weeks.compare`).
     weekly_digests
         Week -> digest of its ``scores``, ``targets``, ``forward_returns`` and ``fills``; None if the run did not seal
-        them (:mod:`datasets.sealed_weeks`).
+        them (:mod:`datasets.provenance.sealed_weeks`).
     sealed_by
         Team whose key signed the seal; None if the deployment requires no signature.
     """

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from datasets.catalogue import Catalogue
-from datasets.history import empty_snapshot_ids
+from datasets.catalogue.live import Catalogue
 from datasets.layout import is_snapshot_id
 from datasets.pointer import Pointer, make_pointer
+from datasets.publication.history import empty_snapshot_ids
 from datasets.publication.pointers import not_published, served
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage

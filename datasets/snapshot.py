@@ -161,7 +161,7 @@ class Snapshot:
         -------
         str
             For a remote root, the path of the cached copy, which stays there for at least
-            :data:`datasets.cache.IN_USE_SECONDS`.
+            :data:`datasets.storage.cache.IN_USE_SECONDS`.
 
         Raises
         ------

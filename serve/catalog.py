@@ -9,7 +9,7 @@ from typing import Final
 
 import structlog
 
-from datasets.catalogue import Catalogue
+from datasets.catalogue.live import Catalogue
 from datasets.disk import reading
 from datasets.layout import ALPHAS, CATALOG
 from datasets.pinned import PinnedSnapshots

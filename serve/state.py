@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
-from datasets.cache import Cache
-from datasets.file_digests import DIGESTS
 from datasets.storage import Storage, open_storage
+from datasets.storage.cache import Cache
+from datasets.storage.file_digests import DIGESTS
 from schemas.errors import SettingsError
 from schemas.project import project_version
 from serve.auth.authenticator import Authenticator

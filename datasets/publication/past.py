@@ -8,7 +8,13 @@ from typing import Any, Final
 
 from datasets.layout import sealed_weeks_path
 from datasets.manifest import Manifest
-from datasets.sealed_weeks import SealedWeek, SealEntry, compare_with_earlier, decode_seals, encode_seals
+from datasets.provenance.sealed_weeks import (
+    SealedWeek,
+    SealEntry,
+    compare_with_earlier,
+    decode_seals,
+    encode_seals,
+)
 from datasets.storage import Storage
 from schemas.errors import PublicationContended
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from datasets.catalogue.pointer_index import record_move
 from datasets.figures.headline import has_headline
 from datasets.layout import MANIFEST, pointer_path, snapshot_path
 from datasets.manifest import Manifest, digest
 from datasets.pointer import MAX_EARLIER_SNAPSHOTS, Earlier, Pointer, RollbackScope
-from datasets.pointer_index import record_move
 from datasets.storage import Storage, Version
 from schemas.errors import (
     AlphaNotPublished,

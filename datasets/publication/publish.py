@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Final, Self
 
 from datasets.disk import locked, writing
-from datasets.file_digests import file_digest
 from datasets.headline import make_headline
 from datasets.layout import MANIFEST, STAGING, snapshot_path
 from datasets.manifest import FileEntry, Manifest, digest
 from datasets.pointer import Pointer
 from datasets.publication.pointers import Published, publish_pointer
 from datasets.storage import DRAFT_SUFFIX, Storage
+from datasets.storage.file_digests import file_digest
 from schemas.errors import SnapshotCorrupt, StorageUnavailable
 from schemas.plurals import counted
 

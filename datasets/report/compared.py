@@ -10,8 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from datasets.analysis import Alpha
-from datasets.comparison import ComparisonQuery, Matrix, correlate, read_returns
+from datasets.analysis.alpha import Alpha
+from datasets.analysis.comparison import ComparisonQuery, Matrix, correlate, read_returns
 from datasets.figures.daily_returns import between_common_closes
 from datasets.figures.ratios import FIGURES, book_figures, equal_weight
 from datasets.figures.series import FULL_HISTORY, Floats, Window

@@ -8,13 +8,13 @@ from typing import Any, Final
 import polars as pl
 import polars.selectors as cs
 
-from datasets.analysis import Alpha
-from datasets.audit import Reader, audit_entries, verdict
-from datasets.benchmark_prices import read_benchmark
+from datasets.analysis.alpha import Alpha
 from datasets.figure_data import floats_of
 from datasets.figures.equity import equity_curve, equity_summary
 from datasets.figures.price import price_summary
 from datasets.figures.series import FULL_HISTORY, Window
+from datasets.market_data.benchmark_prices import read_benchmark
+from datasets.provenance.audit import Reader, audit_entries, verdict
 from datasets.snapshot import Snapshot, in_window
 from schemas.errors import SettingsError
 from schemas.warning_codes import CODES

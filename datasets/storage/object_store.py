@@ -17,10 +17,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from datasets.cache import DEFAULT_BYTES, Cache
 from datasets.disk import TooLarge, writing
 from datasets.layout import STAGING
 from datasets.storage import failures
+from datasets.storage.cache import DEFAULT_BYTES, Cache
 from datasets.storage.lock import object_lock
 from datasets.storage.protocol import (
     DRAFT_SUFFIX,

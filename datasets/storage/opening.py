@@ -14,7 +14,7 @@ from datasets.storage.protocol import Storage, without_secrets
 from schemas.errors import SettingsError
 
 if TYPE_CHECKING:
-    from datasets.cache import Cache
+    from datasets.storage.cache import Cache
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.:-]*)://")
 _ALIASES: Final = {"s3a": "s3"}

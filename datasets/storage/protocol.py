@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from schemas.errors import SnapshotCorrupt
 
 if TYPE_CHECKING:
-    from datasets.cache import Cache
+    from datasets.storage.cache import Cache
 
 MAX_DOCUMENT_BYTES: Final = 16 << 20
 """Maximum bytes of a manifest, pointer or other document; the size of a table is in its manifest."""

@@ -9,7 +9,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
-from datasets.archives import (
+from datasets.manifest import digest
+from datasets.provenance.archives import (
     DELIVERED,
     FAILED,
     PACKAGING,
@@ -17,7 +18,6 @@ from datasets.archives import (
     read_archive_state,
     write_archive_state,
 )
-from datasets.manifest import digest
 from datasets.storage import Storage, open_storage
 from pipeline.archive.exclusions import DEFAULT_EXCLUDE, is_excluded
 from pipeline.seal import Seal

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from datasets.operator_files import find_files
+from datasets.market_data.operator_files import find_files
 from datasets.storage import Signature, open_storage, require_supported
 from pipeline.archive.exclusions import exclusions
 from pipeline.folder import require_folder

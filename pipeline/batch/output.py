@@ -13,7 +13,7 @@ import orjson
 from rich.table import Column
 from rich.text import Text
 
-from datasets.archives import FAILED
+from datasets.provenance.archives import FAILED
 from pipeline.batch.batch import Batch
 from pipeline.batch.result import NOT_STARTED, STILL_REFUSED, SUCCESSES, SealResult, stamp
 from pipeline.batch.run import Step

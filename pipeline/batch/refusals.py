@@ -18,9 +18,9 @@ from typing import Any, Final, TypedDict
 import msgspec
 import orjson
 
-from datasets.file_digests import file_digest
 from datasets.layout import REFUSED
 from datasets.storage import Storage, open_storage
+from datasets.storage.file_digests import file_digest
 from pipeline.batch.discover import DiscoveredSeal
 from pipeline.batch.result import STILL_REFUSED, SealResult
 from pipeline.release import release

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from datasets.archives import FAILED
+from datasets.provenance.archives import FAILED
 from pipeline.seal.store import without_secrets
 from schemas.errors import (
     AlphaResultsError,

@@ -9,8 +9,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
+from datasets.catalogue.pointer_index import rebuild
 from datasets.layout import CATALOG
-from datasets.pointer_index import rebuild
 from datasets.storage import open_storage
 from pipeline.batch.batch import Batch
 from pipeline.batch.cancellation import POLL_SECONDS, Cancellation

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from datasets.archives import DELIVERED, ArchiveState, archive_state_path
-from datasets.catalogue import Catalogue
+from datasets.catalogue.live import Catalogue
 from datasets.pointer import Pointer
+from datasets.provenance.archives import DELIVERED, ArchiveState, archive_state_path
 from datasets.publication.pointers import is_current
 from datasets.storage import Storage
 from pipeline.batch.batch import Batch

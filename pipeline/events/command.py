@@ -53,7 +53,7 @@ def notify(
     Exit code: 0, 2 for invalid settings, 5 when the store is unavailable or the file of --state cannot be written, 6 when a
     receiver did not take an event.
     """
-    from datasets.catalogue import Catalogue
+    from datasets.catalogue.live import Catalogue
     from pipeline.batch.refusals import read_refusals
     from pipeline.events.delivery import Delivered, require_token, require_url, send
     from pipeline.events.event import cloud_event, derive, lineage_event
@@ -102,7 +102,7 @@ def notify(
 
 def _manifest(storage: Storage, event: Event) -> Manifest | None:
     """Return the manifest of the snapshot that an event serves; None without one, or if it is gone or damaged."""
-    from datasets.integrity import read_manifests
+    from datasets.provenance.integrity import read_manifests
 
     if event.alpha_id is None or event.snapshot is None:
         return None

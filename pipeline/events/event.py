@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from datasets.history import recorded_changes
 from datasets.pointer import Pointer
+from datasets.publication.history import recorded_changes
 
 if TYPE_CHECKING:
     from pipeline.batch.refusals import Refusal

@@ -97,7 +97,7 @@ def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
 
 def _served(storage: Storage) -> list[Snapshot]:
     """Return the served snapshot of every alpha; raises SnapshotCorrupt when a pointer cannot be read."""
-    from datasets.catalogue import Catalogue
+    from datasets.catalogue.live import Catalogue
 
     catalogue = Catalogue(storage)
     catalogue.refresh()

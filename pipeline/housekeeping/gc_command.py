@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from rich.table import Column
 
+from datasets.catalogue.pointer_index import rebuild
 from datasets.layout import ALPHAS
-from datasets.pointer_index import rebuild
 from datasets.publication.leases import LEASES, Lease, horizon, is_stale, read_leases
 from pipeline.housekeeping.command_line import (
     json_option,

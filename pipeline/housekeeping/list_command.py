@@ -24,7 +24,7 @@ def list_alphas(context: click.Context, root: str, as_json: bool) -> None:
     Exit code: 0, or 4 when the pointer of an alpha cannot be read (the others are listed), 5 when the store is
     unavailable.
     """
-    from datasets.catalogue import Catalogue
+    from datasets.catalogue.live import Catalogue
 
     catalogue = Catalogue(opened(root))
     catalogue.refresh()

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import click
 import orjson
 
-from datasets.integrity import check_files, read_manifests
 from datasets.layout import DESCRIPTION, MANIFEST, snapshot_path
 from datasets.manifest import Manifest, has_content_id
 from datasets.pointer import Pointer, make_pointer
+from datasets.provenance.integrity import check_files, read_manifests
 from pipeline.housekeeping.command_line import decision, opened, print_json
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt
 from schemas.terminal import echo

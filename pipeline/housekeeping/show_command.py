@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.table import Column
 
-from datasets.integrity import read_manifests
 from datasets.manifest import NO_SEAL, Manifest
-from datasets.sealed_weeks import describe
+from datasets.provenance.integrity import read_manifests
+from datasets.provenance.sealed_weeks import describe
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option, size_text
 from schemas.screen import Screen, make_table
 from schemas.terminal import echo

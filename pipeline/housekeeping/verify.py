@@ -10,7 +10,6 @@ from typing import Any, Final
 import orjson
 import polars as pl
 
-from datasets.integrity import Fault, check_files, check_manifest
 from datasets.layout import (
     DESCRIPTION,
     FIGURES,
@@ -24,6 +23,7 @@ from datasets.layout import (
 )
 from datasets.manifest import FileEntry, Manifest
 from datasets.pointer import Pointer
+from datasets.provenance.integrity import Fault, check_files, check_manifest
 from datasets.publication.past import earlier_seals
 from datasets.publication.pointers import served
 from datasets.storage import Storage

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from datasets.figures.series import Floats
-from datasets.sealed_weeks import SealedWeek, WeekDigests
+from datasets.provenance.sealed_weeks import SealedWeek, WeekDigests
 from pipeline.maths.weeks import week_sizes
 from schemas.tables.books import is_raw_book
 

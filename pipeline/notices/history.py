@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from datasets.sealed_weeks import NOTICE, RESTATED, describe
+from datasets.provenance.sealed_weeks import NOTICE, RESTATED, describe
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Floats
-from datasets.operator_files import find_files, read_columns, read_files, refused
+from datasets.market_data.operator_files import find_files, read_columns, read_files, refused
 from datasets.storage import Signature, open_storage
 from pipeline.notices.rows import place_in, to_days
 from schemas.errors import DiskUnavailable, SettingsError, SnapshotCorrupt

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from datasets.archives import ArchiveState
+from datasets.provenance.archives import ArchiveState
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from datasets.figures.series import Floats, measured
 from datasets.figures.unavailable import Unavailable
 from datasets.layout import DESCRIPTION, PROBE, figures_path
 from datasets.manifest import FileEntry, encode
+from datasets.provenance.sealed_weeks import SealedWeek, WeekDigests
 from datasets.publication.publish import Publication
-from datasets.sealed_weeks import SealedWeek, WeekDigests
 from pipeline.maths.ordering import ordered
 from pipeline.maths.weekly_digests import FillDigests, digest_decisions, seal_weeks
 from pipeline.maths.weekly_signal import measured_decisions

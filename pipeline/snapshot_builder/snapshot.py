@@ -9,9 +9,9 @@ from datetime import datetime
 
 import polars as pl
 
-from datasets.integrity import check_manifest
 from datasets.manifest import Manifest
 from datasets.pointer import Pointer, make_pointer
+from datasets.provenance.integrity import check_manifest
 from datasets.publication.past import with_history
 from datasets.publication.pointers import is_current, refuse, served
 from datasets.publication.publish import Publication

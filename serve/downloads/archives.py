@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import structlog
 
-from datasets.archives import DELIVERED, ArchiveState, read_archive_state
+from datasets.provenance.archives import DELIVERED, ArchiveState, read_archive_state
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage, open_storage, without_secrets
 from schemas.errors import ApiError, SettingsError

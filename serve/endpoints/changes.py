@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from datasets.history import Change
+from datasets.publication.history import Change
 from schemas.errors import ApiError
 from serve.auth.caller import Caller
 from serve.http.handler import Computed, EndpointFunction

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from datasets.alpha_columns import Columns
+from datasets.catalogue.alpha_columns import Columns
 from datasets.figure_data import read_ledger, read_luck, read_weekly_ic
 from datasets.figures.bootstrap import make_seed
 from datasets.figures.exposures import Factors, explain

@@ -8,11 +8,11 @@ from typing import Final
 
 import scipy.special  # noqa: F401 - figures load it on demand, and the first answer would wait 0.2 s for it
 
-from datasets.audit import Reader, audit
 from datasets.figure_data import read, read_check_summary
 from datasets.figures.checks import named_alphas
 from datasets.figures.run_metrics import Answer, MetricsQuery, assemble
 from datasets.figures.series import Window
+from datasets.provenance.audit import Reader, audit
 from datasets.snapshot import Snapshot
 from schemas.metrics.statistic import SOURCES
 from schemas.metrics_documentation import documentation

@@ -11,8 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from datasets.alpha_columns import Allowed
-from datasets.comparison import (
+from datasets.analysis.comparison import (
     ComparisonQuery,
     ReadReturns,
     correlate,
@@ -20,6 +19,7 @@ from datasets.comparison import (
     others_in,
     read_returns,
 )
+from datasets.catalogue.alpha_columns import Allowed
 from datasets.figure_data import BOOK
 from datasets.figures.contribution import shortened
 from datasets.figures.false_discoveries import minimum_backtest_length

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from serve.http.params import Values
 
 if TYPE_CHECKING:
-    from datasets.listing import Listing
+    from datasets.catalogue.listing import Listing
     from datasets.snapshot import Snapshot
     from serve.auth.caller import Caller
 

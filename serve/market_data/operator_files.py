@@ -11,11 +11,11 @@ from typing import Final, Generic, TypeVar
 
 import structlog
 
-from datasets.factors import read_factors
 from datasets.figures.exposures import Factors
 from datasets.figures.price import Benchmark
-from datasets.market_data import read_benchmarks
-from datasets.operator_files import find_files, read_files
+from datasets.market_data.factors import read_factors
+from datasets.market_data.operator_files import find_files, read_files
+from datasets.market_data.prices import read_benchmarks
 from datasets.storage import Signature, open_storage
 from datasets.storage.failures import is_refusal, names_missing_bucket
 from schemas.errors import ApiError, SettingsError, StorageUnavailable

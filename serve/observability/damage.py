@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 import structlog
 from polars.exceptions import PanicException
 
-from datasets.integrity import check_manifest
 from datasets.pointer import Pointer
+from datasets.provenance.integrity import check_manifest
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage
 from schemas.errors import (

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 import structlog
 
-from datasets.cache import Cache
+from datasets.storage.cache import Cache
 from serve.auth.authenticator import Authenticator
 from serve.catalog import Catalog
 from serve.observability.damage import Damage

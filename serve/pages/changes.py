@@ -20,8 +20,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from datasets.history import Change, recorded_changes
-from datasets.listing import Listing
+from datasets.catalogue.listing import Listing
+from datasets.publication.history import Change, recorded_changes
 
 DIGEST_BYTES: Final = 6
 _DIGESTS: Final = 3

@@ -10,10 +10,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from datasets.alpha_columns import Allowed, Columns, Entry, Places
+from datasets.catalogue.alpha_columns import Allowed, Columns, Entry, Places
+from datasets.catalogue.listing import Listing
 from datasets.figures.headline import checked_in
 from datasets.figures.series import Flags, Floats
-from datasets.listing import Listing
 from datasets.pointer import Pointer
 from schemas.listing_parameters import LISTED_ORDERS
 from schemas.metrics.headline import HEADLINE, JUDGED_NAMES

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from datasets.alpha_columns import Allowed
+from datasets.catalogue.alpha_columns import Allowed
 from datasets.figures.daily_returns import Days
 from datasets.figures.false_discoveries import Block, effective_number, squared_correlations
 from datasets.figures.rank_correlation import Integers

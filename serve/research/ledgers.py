@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from datasets.comparison import EQUITY, LEDGER
+from datasets.analysis.comparison import EQUITY, LEDGER
 from datasets.figures.daily_returns import DailyReturns, returns_of
 from datasets.snapshot import Snapshot
 
@@ -25,7 +25,7 @@ def read_ledgers(runs: Sequence[Snapshot], book: str) -> list[DailyReturns]:
     Returns
     -------
     list of DailyReturns
-        As :func:`datasets.comparison.read_returns` for each run, in their order.
+        As :func:`datasets.analysis.comparison.read_returns` for each run, in their order.
 
     Raises
     ------

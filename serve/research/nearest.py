@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from datasets.comparison import NO_VARIATION, TOO_FEW, Neighbour
+from datasets.analysis.comparison import NO_VARIATION, TOO_FEW, Neighbour
 from datasets.figures.daily_returns import MIN_SESSIONS, DailyReturns, correlate_rows
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import ROUNDING, Flags, Floats

@@ -11,8 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from datasets.alpha_columns import Allowed
-from datasets.comparison import (
+from datasets.analysis.comparison import (
     NO_DATA,
     NO_VARIATION,
     TOO_FEW,
@@ -20,6 +19,7 @@ from datasets.comparison import (
     ReadReturns,
     neighbours,
 )
+from datasets.catalogue.alpha_columns import Allowed
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt, StorageUnavailable
 from serve.catalog import Catalog

@@ -28,13 +28,13 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from datasets.comparison import NO_DATA
+from datasets.analysis.comparison import NO_DATA
+from datasets.catalogue.listing import Listing
 from datasets.figures.daily_returns import DailyReturns, Days
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Flags, Floats
-from datasets.file_digests import file_digest
-from datasets.listing import Listing
 from datasets.snapshot import Snapshot
+from datasets.storage.file_digests import file_digest
 
 Singles = npt.NDArray[np.float32]
 Key = tuple[str, str]

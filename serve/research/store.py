@@ -22,12 +22,12 @@ import numpy as np
 import structlog
 from polars.exceptions import PanicException
 
-from datasets.alpha_columns import Allowed
-from datasets.comparison import NO_DATA
+from datasets.analysis.comparison import NO_DATA
+from datasets.catalogue.alpha_columns import Allowed
+from datasets.catalogue.listing import Listing
 from datasets.disk import locked, make_private
 from datasets.figures.daily_returns import DailyReturns
 from datasets.figures.unavailable import Unavailable
-from datasets.listing import Listing
 from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot
 from schemas.errors import StorageUnavailable

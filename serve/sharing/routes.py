@@ -16,8 +16,8 @@ import orjson
 from litestar import Request, Response, Router, get, post
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
 
-from datasets.history import empty_snapshot_ids, served_at
 from datasets.pinned import is_kept
+from datasets.publication.history import empty_snapshot_ids, served_at
 from datasets.snapshot import Snapshot
 from schemas.endpoint import Endpoint
 from schemas.endpoints import ENDPOINTS, readable_tables

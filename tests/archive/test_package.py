@@ -9,7 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from datasets.archives import ArchiveState, archive_state_path, read_archive_state, write_archive_state
+from datasets.provenance.archives import (
+    ArchiveState,
+    archive_state_path,
+    read_archive_state,
+    write_archive_state,
+)
 from datasets.storage import Storage, open_storage
 from pipeline.archive.exclusions import DEFAULT_EXCLUDE
 from pipeline.archive.package import package

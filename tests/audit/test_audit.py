@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import datasets
-from datasets.audit import verdict
 from datasets.figures.checks import CheckSummary
+from datasets.provenance.audit import verdict
 from pipeline.rules.registry import RULES
 from schemas.metrics.checked import FORWARD_RETURN_RULE
 from schemas.notices.catalogue import TOO_FEW_OTHERS

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import datasets
-from datasets.integrity import check_files
+from datasets.provenance.integrity import check_files
 from datasets.publication.pointers import served
 from datasets.storage import open_storage
 from schemas.errors import PublicationRefused

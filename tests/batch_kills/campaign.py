@@ -21,9 +21,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from datasets.catalogue import Catalogue
-from datasets.integrity import check_files
+from datasets.catalogue.live import Catalogue
 from datasets.layout import ALPHAS
+from datasets.provenance.integrity import check_files
 from datasets.storage import open_storage
 from tests.support.processes import REPOSITORY, builds
 from tests.support.seals import make_seal

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from datasets.cache import Cache
+from datasets.storage.cache import Cache
 
 
 @pytest.fixture

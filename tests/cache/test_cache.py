@@ -15,12 +15,12 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import datasets
-from datasets import cache as caching
-from datasets.cache import Cache
-from datasets.catalogue import Catalogue
-from datasets.file_digests import FileDigests
+from datasets.catalogue.live import Catalogue
 from datasets.manifest import digest
+from datasets.storage import cache as caching
 from datasets.storage import open_storage
+from datasets.storage.cache import Cache
+from datasets.storage.file_digests import FileDigests
 from schemas.errors import SettingsError, SnapshotCorrupt, StorageUnavailable
 from tests.support.processes import REPOSITORY, WITHOUT_RIGHTS
 from tests.support.remote_root import ALPHA, Remote, cached_bytes, copies
@@ -150,12 +150,12 @@ def test_a_corrupt_copy_is_fetched_again_by_the_next_process(
     damage(path)
     assert path.read_bytes() != content
     before = cache.counts["misses"]
-    monkeypatch.setattr("datasets.cache.DIGESTS", FileDigests(3600))  # empty, as in a new process
+    monkeypatch.setattr("datasets.storage.cache.DIGESTS", FileDigests(3600))  # empty, as in a new process
     assert Path(snapshot.file("decisions")).read_bytes() == content
     assert cache.counts["misses"] == before + 1
     damage(path)
     remote.stop()
-    monkeypatch.setattr("datasets.cache.DIGESTS", FileDigests(3600))
+    monkeypatch.setattr("datasets.storage.cache.DIGESTS", FileDigests(3600))
     with pytest.raises(StorageUnavailable):
         snapshot.file("decisions")
     assert cache.counts["misses"] == before + 2

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from datasets import file_digests
-from datasets.file_digests import FileDigests
+from datasets.storage import file_digests
+from datasets.storage.file_digests import FileDigests
 from schemas.errors import StorageUnavailable
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from datasets.cache import Cache
 from datasets.storage import object_store
+from datasets.storage.cache import Cache
 from schemas.errors import StorageUnavailable
 from tests.support.remote_root import Remote, copies
 from tests.support.slow_line import slow_line

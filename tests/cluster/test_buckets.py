@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import datasets
-from datasets.integrity import check_files
+from datasets.provenance.integrity import check_files
 from datasets.storage import open_storage
 from tests.support.bucket import Bucket
 from tests.support.dask import Dask

@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from datasets.archives import DELIVERED, ArchiveState, write_archive_state
-from datasets.catalogue import Catalogue
+from datasets.catalogue.live import Catalogue
+from datasets.provenance.archives import DELIVERED, ArchiveState, write_archive_state
 from datasets.storage import open_storage
 from schemas.endpoint import AllowListScope, Endpoint
 from schemas.endpoints import ENDPOINTS

@@ -22,13 +22,13 @@ from pathlib import Path
 import pytest
 
 import datasets
-from datasets.cache import Cache
 from datasets.disk import locked, reading, writing
-from datasets.integrity import check_files, check_manifest
 from datasets.layout import ALPHAS, CATALOG, MANIFEST, STAGING, pointer_path
+from datasets.provenance.integrity import check_files, check_manifest
 from datasets.publication.leases import write_lease
 from datasets.publication.pointers import served
 from datasets.storage import open_storage
+from datasets.storage.cache import Cache
 from pipeline.snapshot_builder import build_seal
 from schemas.errors import StorageUnavailable
 from tests.support.application import running

@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 from polars.exceptions import PanicException
 
-from datasets.catalogue import Catalogue
+from datasets.catalogue.live import Catalogue
 from datasets.snapshot import Snapshot
 from datasets.storage import open_storage
 from pipeline.snapshot_builder import build_seal

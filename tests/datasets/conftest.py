@@ -9,13 +9,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from datasets.file_digests import file_digest
 from datasets.layout import DESCRIPTION, table_path
 from datasets.manifest import FileEntry, Manifest, digest, encode
 from datasets.pointer import Pointer
 from datasets.publication.pointers import Published
 from datasets.publication.publish import Publication
 from datasets.storage import Storage, open_storage
+from datasets.storage.file_digests import file_digest
 
 Publish = Callable[..., Published]
 

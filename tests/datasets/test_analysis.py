@@ -21,8 +21,8 @@ from polars.testing import assert_frame_equal
 
 import datasets
 from datasets.__main__ import cli
-from datasets.market_data import read_benchmarks
-from datasets.sql_views import script
+from datasets.analysis.sql_views import script
+from datasets.market_data.prices import read_benchmarks
 from pipeline.snapshot_builder import build_seal
 from schemas.errors import KindNotPublished, SettingsError, SnapshotCorrupt
 from schemas.tables import PUBLISHED_TABLES

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.catalogue import make_pointer
-from datasets.catalogue import Catalogue
+from datasets.catalogue.live import Catalogue
 from datasets.layout import CATALOG, INDEX, pointer_path
 from datasets.pointer import Pointer
 from datasets.publication.pointers import compare_and_swap

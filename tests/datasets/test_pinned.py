@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from datasets.catalogue import Catalogue
+from datasets.catalogue.live import Catalogue
 from datasets.layout import MANIFEST
 from datasets.pinned import PinnedSnapshots
 from datasets.publication.decisions import Author, withdraw

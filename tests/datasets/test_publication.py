@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import datasets
-from datasets.catalogue import Catalogue
+from datasets.catalogue.live import Catalogue
 from datasets.layout import CATALOG, MANIFEST, STAGING, pointer_path, snapshot_path
 from datasets.pointer import Pointer
 from datasets.publication.pointers import Published

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from datasets.sealed_weeks import (
+from datasets.provenance.sealed_weeks import (
     UNSETTLED_WEEKS,
     SealedWeek,
     SealEntry,

@@ -16,7 +16,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 import datasets
-from datasets.catalogue import Catalogue
+from datasets.catalogue.live import Catalogue
 from pipeline.__main__ import cli
 from pipeline.snapshot_builder import build_seal
 from tests.support import contract_app

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import datasets
-from datasets.integrity import Fault, check_files
+from datasets.provenance.integrity import Fault, check_files
 from pipeline.housekeeping import pointer_commands
 from pipeline.snapshot_builder import build_seal
 from schemas.errors import PublicationRefused

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import datasets
-from datasets.catalogue import Catalogue
+from datasets.catalogue.live import Catalogue
 from datasets.layout import pointer_path
 from datasets.storage import open_storage
 from pipeline.snapshot_builder import build_seal

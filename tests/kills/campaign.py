@@ -21,9 +21,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from datasets.integrity import check_manifest
 from datasets.layout import MANIFEST, alpha_path, snapshot_path
 from datasets.manifest import Manifest, digest
+from datasets.provenance.integrity import check_manifest
 from datasets.publication.pointers import served
 from datasets.storage import open_storage
 from pipeline.snapshot_builder import build_seal

@@ -19,13 +19,13 @@ from typing import Any
 import datasets.publication.publish  # noqa: F401 - what gc loads later on
 import pipeline.housekeeping.gc_command
 import pipeline.maths.weekly_signal  # noqa: F401 - what a build loads later on
-from datasets import cache as caching
-from datasets.cache import Cache
-from datasets.catalogue import Catalogue
+from datasets.catalogue.live import Catalogue
 from datasets.layout import CATALOG, snapshot_path
 from datasets.manifest import digest
 from datasets.snapshot import Snapshot
+from datasets.storage import cache as caching
 from datasets.storage import lock, open_storage
+from datasets.storage.cache import Cache
 from pipeline.__main__ import cli
 from pipeline.snapshot_builder import build_seal
 

@@ -9,9 +9,9 @@ import sys
 import time
 from pathlib import Path
 
-from datasets import cache as caching
-from datasets.cache import Cache
 from datasets.manifest import digest
+from datasets.storage import cache as caching
+from datasets.storage.cache import Cache
 from tests.support.processes import REPOSITORY
 from tests.support.remote_root import Remote, cached_bytes, copies
 
@@ -20,8 +20,8 @@ KILLS = int(os.environ.get("ALPHA_RESULTS_TEST_KILLS", "8"))
 # Uses count only briefly, so that copies are constantly evicted; digests are checked after every use.
 _FILL = """
 import random, sys
-from datasets import cache as caching
-from datasets.cache import Cache
+from datasets.storage import cache as caching
+from datasets.storage.cache import Cache
 from datasets.manifest import digest
 from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from datasets import cache as caching
-from datasets.cache import Cache
+from datasets.storage import cache as caching
 from datasets.storage import open_storage
+from datasets.storage.cache import Cache
 from pipeline.housekeeping.verify import verify
 from tests.kills.campaign import ALPHA, Campaign
 from tests.support.bucket import Bucket

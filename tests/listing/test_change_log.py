@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datasets.history import Change
+from datasets.publication.history import Change
 from serve.pages.changes import START, ChangeLog, Cursor, Entry, make_entry
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

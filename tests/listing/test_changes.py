@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from datasets.history import recorded_changes
+from datasets.publication.history import recorded_changes
 from datasets.publication.pointers import served
 from datasets.storage import open_storage
 from tests.support import published

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from datasets.market_data import read_benchmarks
+from datasets.market_data.prices import read_benchmarks
 from examples.reference_engine.run import simulate
 from schemas.errors import SettingsError
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datasets.figures.price import Benchmark
-from datasets.market_data import read_benchmarks
+from datasets.market_data.prices import read_benchmarks
 from serve.market_data import measure
 
 File = Callable[..., bytes]

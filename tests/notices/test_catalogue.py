@@ -13,9 +13,9 @@ import polars.selectors as cs
 import pytest
 
 import datasets
-from datasets.audit import Reader, audit_entries
 from datasets.layout import PROBE, alpha_path, pointer_path
 from datasets.pointer import Pointer
+from datasets.provenance.audit import Reader, audit_entries
 from datasets.storage import open_storage
 from examples.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, simulate_market, write_seal
 from pipeline.housekeeping.verify import verify

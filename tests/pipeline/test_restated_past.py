@@ -14,7 +14,7 @@ import pytest
 
 import datasets
 from datasets.layout import sealed_weeks_path
-from datasets.sealed_weeks import decode_seals
+from datasets.provenance.sealed_weeks import decode_seals
 from examples.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, simulate_market, write_seal
 from pipeline.snapshot_builder import build_seal
 from schemas.errors import PublicationRefused, SnapshotCorrupt

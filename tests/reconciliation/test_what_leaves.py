@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import datasets
-from datasets.manifest_view import visible
+from datasets.provenance.manifest_view import visible
 from pipeline.snapshot_builder import build_seal
 from schemas.endpoints import ENDPOINTS
 from tests.reconciliation.test_falsified_figures import OVERALL, restated

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from statsmodels.stats.multitest import multipletests
 
+from datasets.catalogue.listing import Listing
 from datasets.figures.daily_returns import DailyReturns
 from datasets.figures.false_discoveries import minimum_backtest_length
 from datasets.figures.unavailable import Unavailable
-from datasets.listing import Listing
 from schemas.endpoints import ENDPOINTS
 from serve.auth.allow_list import ALL, AllowList, Mode
 from serve.research import catalogue

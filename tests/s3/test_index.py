@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner
 
 from benchmarks.catalogue import make_pointer
-from datasets.catalogue import Catalogue
+from datasets.catalogue.live import Catalogue
+from datasets.catalogue.pointer_index import INDEX_PATH, MOVED_PATH, read_index, rebuild
 from datasets.layout import pointer_path
 from datasets.pointer import Pointer
-from datasets.pointer_index import INDEX_PATH, MOVED_PATH, read_index, rebuild
 from datasets.publication.decisions import Author, withdraw
 from datasets.publication.pointers import compare_and_swap, moment
 from datasets.storage import Storage, open_storage

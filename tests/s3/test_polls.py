@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 from benchmarks.catalogue import make_pointer
-from datasets.catalogue import Catalogue
+from datasets.catalogue.live import Catalogue
 from datasets.layout import pointer_path
 from datasets.pointer import Pointer
 from datasets.storage import open_storage

@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 from s3fs import S3FileSystem
 
 import datasets
-from datasets.catalogue import Catalogue
+from datasets.catalogue.live import Catalogue
 from datasets.layout import snapshot_path
 from datasets.storage import open_storage
 from pipeline.snapshot_builder import build_seal

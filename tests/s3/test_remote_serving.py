@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from datasets import catalogue as catalogues
-from datasets.cache import Cache
-from datasets.catalogue import Catalogue
+from datasets.catalogue import live as catalogues
+from datasets.catalogue.live import Catalogue
 from datasets.layout import alpha_path
 from datasets.storage import object_store, open_storage
+from datasets.storage.cache import Cache
 from pipeline.__main__ import cli
 from pipeline.snapshot_builder import build_seal
 from schemas.errors import AlphaNotPublished, StorageUnavailable

@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 import datasets
-from datasets.archives import ArchiveState, read_archive_state, write_archive_state
+from datasets.provenance.archives import ArchiveState, read_archive_state, write_archive_state
 from datasets.storage import open_storage
 from pipeline.archive.package import package
 from pipeline.seal import Seal

@@ -23,7 +23,7 @@ _READ_BY_TIME: Final = (
 )
 _READ_BY_DATETIME: Final = (
     "datasets.publication.pointers.datetime",
-    "datasets.catalogue.datetime",
+    "datasets.catalogue.live.datetime",
     "pipeline.housekeeping.gc_command.datetime",
     "serve.reader_lease.datetime",
     "serve.endpoints.changes.datetime",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import cast
 from urllib.parse import urlencode
 
-from datasets.catalogue import Catalogue
+from datasets.catalogue.live import Catalogue
 from datasets.storage import open_storage
 from schemas.endpoints import ENDPOINTS
 from serve.app import ROUTES

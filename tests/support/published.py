@@ -10,13 +10,13 @@ from typing import Any
 
 import polars as pl
 
-from datasets.file_digests import file_digest
 from datasets.layout import DESCRIPTION, table_path
 from datasets.manifest import FileEntry, Manifest, digest, encode
 from datasets.pointer import Pointer
 from datasets.publication.pointers import Published
 from datasets.publication.publish import Publication
 from datasets.storage import open_storage
+from datasets.storage.file_digests import file_digest
 from schemas.arrow import stored_schema
 from schemas.kinds import REQUIRED_KINDS
 from schemas.tables import PUBLISHED_TABLES

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from datasets.cache import Cache
 from datasets.layout import snapshot_path
 from datasets.publication.pointers import served
 from datasets.snapshot import Snapshot
 from datasets.storage import open_storage
+from datasets.storage.cache import Cache
 from pipeline.snapshot_builder import build_seal
 from tests.support.seals import make_seal
 from tests.support.web_storage import SCHEME, register

@@ -15,8 +15,8 @@ from stat import S_ISDIR, S_ISREG
 from typing import Any, Final
 
 from datasets.disk import NotRegular, TooLarge, locked, read_regular, reading, writing
-from datasets.file_digests import DIGESTS
 from datasets.layout import STAGING
+from datasets.storage.file_digests import DIGESTS
 from datasets.storage.protocol import (
     DRAFT_SUFFIX,
     MAX_DOCUMENT_BYTES,

@@ -24,7 +24,7 @@ from schemas.errors import SettingsError
 from schemas.extras import extra
 
 if TYPE_CHECKING:
-    from datasets.cache import Cache
+    from datasets.storage.cache import Cache
 
 EXAMPLE: Final = "s3://bucket/prefix"
 _LOST: Final = frozenset({"PreconditionFailed", "ConditionalRequestConflict", "412", "409", "NoSuchKey"})

@@ -6,7 +6,7 @@ from typing import Final
 
 from fsspec.implementations.http import HTTPFileSystem
 
-from datasets.cache import Cache
+from datasets.storage.cache import Cache
 from datasets.storage.object_store import ObjectStorage
 
 EXAMPLE: Final = "web://host:port"

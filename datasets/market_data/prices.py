@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from datasets.figures.price import Benchmark
-from datasets.operator_files import read_all, read_columns, refused
+from datasets.market_data.operator_files import read_all, read_columns, refused
 from schemas.errors import SettingsError
 from schemas.market_data import DEFAULT_NAMES, MARKET_DATA, SIMULATED_KEY, SIMULATED_SYMBOLS, USUAL_BENCHMARK
 from schemas.settings import SETTINGS

@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from datasets.catalogue.listing import Listing
+from datasets.catalogue.pointer_index import decode, encode, last_move, prefer_single_reads, read_index
 from datasets.layout import CATALOG, SAVED_CATALOGUE, by_alpha, pointer_path
-from datasets.listing import Listing
 from datasets.pointer import Pointer
-from datasets.pointer_index import decode, encode, last_move, prefer_single_reads, read_index
 from datasets.snapshot import Snapshot
 from datasets.storage import Signature, Storage
 from schemas.errors import SnapshotCorrupt, StorageUnavailable
@@ -30,7 +30,7 @@ class Catalogue:
     Readers never wait for a refresh, and a request keeps the snapshot that it resolved while another one is published.
 
     A refresh lists the pointers and reads the changed ones concurrently; if many changed, it reads the index of the
-    root (:mod:`datasets.pointer_index`). If a remote root has a cache, the pointers are also saved there, so that a
+    root (:mod:`datasets.catalogue.pointer_index`). If a remote root has a cache, the pointers are also saved there, so that a
     restart reads only the changed ones, and can serve while the store is unavailable.
 
     Parameters

@@ -10,10 +10,8 @@ from typing import Any, Final
 
 import polars as pl
 
-from datasets.analysis import Alpha
-from datasets.cache import DEFAULT_BYTES, Cache
-from datasets.catalogue import Catalogue
-from datasets.comparison import (
+from datasets.analysis.alpha import Alpha
+from datasets.analysis.comparison import (
     ComparisonQuery,
     correlate,
     measure_contribution,
@@ -21,12 +19,14 @@ from datasets.comparison import (
     others_in,
     read_returns,
 )
+from datasets.catalogue.live import Catalogue
 from datasets.disk import reading
 from datasets.figures.ratios import NAMED_WEIGHTS
 from datasets.figures.series import FULL_HISTORY, Window
 from datasets.layout import ALPHAS, CATALOG, REFUSED
 from datasets.publication.pointers import not_published
 from datasets.storage import Storage, open_storage
+from datasets.storage.cache import DEFAULT_BYTES, Cache
 from schemas.errors import AlphaNotPublished, SettingsError
 from schemas.plurals import counted
 

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 import polars as pl
 
-from datasets.compared_sections import SECTION_COMPARISONS, compare_sections
+from datasets.analysis.compared_sections import SECTION_COMPARISONS, compare_sections
 from datasets.figures.bootstrap import make_seed
 from datasets.figures.contribution import Weighting, contribution, empty_contribution
 from datasets.figures.daily_returns import DailyReturns, common_days, correlation, returns_of, span

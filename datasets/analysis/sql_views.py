@@ -13,7 +13,7 @@ from schemas.errors import DiskUnavailable, SettingsError
 from schemas.tables import PUBLISHED_TABLES
 
 if TYPE_CHECKING:
-    from datasets.root import Root
+    from datasets.analysis.root import Root
 
 ALPHAS: Final = "alphas"
 """Name of the view that lists the alphas."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Final
 
-from datasets.alpha_columns import Columns
+from datasets.catalogue.alpha_columns import Columns
 from datasets.figures.headline import has_headline
 from datasets.pointer import Pointer
 

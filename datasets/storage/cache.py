@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from datasets.disk import locked, writing
-from datasets.file_digests import DIGESTS
 from datasets.layout import SAVED_CATALOGUE
+from datasets.storage.file_digests import DIGESTS
 from schemas.errors import DiskUnavailable, SettingsError, SnapshotCorrupt, StorageUnavailable
 from schemas.settings import SETTINGS
 

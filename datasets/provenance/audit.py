@@ -16,8 +16,8 @@ from datasets.figures.checks import (
     share_checked,
 )
 from datasets.manifest import Manifest
-from datasets.manifest_view import visible
-from datasets.sealed_weeks import RESTATED, describe
+from datasets.provenance.manifest_view import visible
+from datasets.provenance.sealed_weeks import RESTATED, describe
 from schemas.notices.catalogue import TOO_FEW_OTHERS
 from schemas.objects.audit import ENTRY_KINDS, STATUSES
 from schemas.plurals import counted

@@ -8,7 +8,7 @@ from typing import Final
 import polars as pl
 
 from datasets.figures.exposures import Factors
-from datasets.operator_files import read_columns, refused
+from datasets.market_data.operator_files import read_columns, refused
 from schemas.errors import SettingsError
 from schemas.market_data import FACTORS, MAX_FACTORS, RISK_FREE_FACTOR
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from datasets.figures.price import price_curve
 from datasets.figures.series import FULL_HISTORY, Window, day
-from datasets.market_data import read_symbols
+from datasets.market_data.prices import read_symbols
 from datasets.snapshot import Snapshot, in_window
 
 if TYPE_CHECKING:
@@ -63,9 +63,9 @@ def read_benchmark(
     run : Snapshot
         The run with the book.
     market_data : str, os.PathLike or None
-        As in :func:`datasets.market_data.read_symbols`.
+        As in :func:`datasets.market_data.prices.read_symbols`.
     symbol : str or None
-        One of the symbols of :func:`datasets.market_data.read_symbols`.
+        One of the symbols of :func:`datasets.market_data.prices.read_symbols`.
     book : str
         Name of the book.
     window : Window

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 import polars as pl
 
-from datasets.benchmark_prices import read_benchmark
+from datasets.analysis.units import units
 from datasets.figures.price import Benchmark
 from datasets.figures.series import FULL_HISTORY, Window
-from datasets.market_data import is_configured, read_symbols
-from datasets.operator_files import read_all
+from datasets.market_data.benchmark_prices import read_benchmark
+from datasets.market_data.operator_files import read_all
+from datasets.market_data.prices import is_configured, read_symbols
 from datasets.snapshot import Snapshot
-from datasets.units import units
 from schemas.errors import KindNotPublished, SettingsError
 from schemas.market_data import USUAL_BENCHMARK
 from schemas.metrics.statistic import SOURCES
@@ -102,7 +102,7 @@ class Alpha(Snapshot):
         SnapshotCorrupt
             When the manifest is missing or damaged.
         """
-        from datasets.audit import audit_entries  # noqa: PLC0415 - slow to load beside the rest
+        from datasets.provenance.audit import audit_entries  # noqa: PLC0415 - slow to load beside the rest
 
         rows = [
             {**entry, "details": orjson.dumps(entry["details"]).decode()}
@@ -279,9 +279,9 @@ class Alpha(Snapshot):
         SnapshotCorrupt
             When the ledger is missing or damaged.
         """
-        from datasets.factors import read_factors  # noqa: PLC0415 - slow to load beside the rest
         from datasets.figure_data import read_ledger  # noqa: PLC0415 - as above
         from datasets.figures.exposures import explain  # noqa: PLC0415 - as above
+        from datasets.market_data.factors import read_factors  # noqa: PLC0415 - slow to load beside the rest
 
         withheld = {}
         series: Sequence[Benchmark] = ()
@@ -426,6 +426,6 @@ class Alpha(Snapshot):
         Returns
         -------
         polars.DataFrame
-            Columns as in :func:`datasets.units.units`.
+            Columns as in :func:`datasets.analysis.units.units`.
         """
         return units(self)

@@ -1,0 +1,1 @@
+"""The API for analysts: a root, its alphas, comparisons of them, and SQL views."""

@@ -1,0 +1,1 @@
+"""Files of an operator: prices of benchmarks and factor returns, checked when they are read."""
