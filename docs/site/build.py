@@ -54,12 +54,12 @@ class BrokenLink(ValueError):
 
 def pages() -> dict[str, str]:
     """Return path in the repository -> path in the site, for every file of the site."""
-    found = {
+    documents = {
         path.relative_to(REPOSITORY).as_posix(): path.relative_to(DOCS).as_posix()
         for path in sorted(DOCS.rglob("*"))
         if path.suffix in COPIED and HERE not in path.parents
     }
-    return found | {source: page for source, page in OUTSIDE.items() if source != "README.md"}
+    return documents | {source: page for source, page in OUTSIDE.items() if source != "README.md"}
 
 
 def stage(folder: Path) -> None:
@@ -96,10 +96,10 @@ def relink(text: str, source: str, page: str, known: dict[str, str]) -> str:
         For a target that is neither in the repository nor a URL.
     """
 
-    def link(found: re.Match[str]) -> str:
-        mark, label, address = found.groups()
+    def link(match: re.Match[str]) -> str:
+        mark, label, address = match.groups()
         if ":" in address or address.startswith("#"):
-            return found[0]
+            return match[0]
         path, hash_, anchor = address.partition("#")
         target = (REPOSITORY / source).parent.joinpath(path).resolve()
         if not target.is_relative_to(REPOSITORY) or not target.exists():
@@ -119,21 +119,21 @@ def relink(text: str, source: str, page: str, known: dict[str, str]) -> str:
 def with_diagrams(text: str, page: str, folder: Path) -> str:
     """Render the diagrams of a page; renderings are cached beside the pages, since each takes seconds."""
 
-    def drawn(found: re.Match[str]) -> str:
-        if found[3].strip() != "mermaid":
-            return found[0]
-        name = f"diagram-{hashlib.sha256(found[4].encode()).hexdigest()[:16]}.svg"
+    def image(match: re.Match[str]) -> str:
+        if match[3].strip() != "mermaid":
+            return match[0]
+        name = f"diagram-{hashlib.sha256(match[4].encode()).hexdigest()[:16]}.svg"
         stored = folder.parent / "diagrams" / name
         if not stored.exists():
             stored.parent.mkdir(parents=True, exist_ok=True)
-            stored.write_text(sized(mermaidx.render(found[4]).svg()), "utf-8")
+            stored.write_text(sized(mermaidx.render(match[4]).svg()), "utf-8")
         (folder / "images").mkdir(exist_ok=True)
         shutil.copyfile(stored, folder / "images" / name)
         there = os.path.relpath(f"images/{name}", Path(page).parent)
-        said = ", ".join(dict.fromkeys(label.replace("<br>", " ") for label in _LABEL.findall(found[4])))
-        return f"![Diagram: {html.escape(said)}]({there}){{ .diagram }}\n"
+        labels = ", ".join(dict.fromkeys(label.replace("<br>", " ") for label in _LABEL.findall(match[4])))
+        return f"![Diagram: {html.escape(labels)}]({there}){{ .diagram }}\n"
 
-    return _FENCE.sub(drawn, text)
+    return _FENCE.sub(image, text)
 
 
 def sized(svg: str) -> str:
