@@ -1,4 +1,4 @@
-"""One broken seal for each rule, checked through the command."""
+"""One broken seal for each rule, and the report that the check prints as JSON."""
 
 from __future__ import annotations
 
@@ -64,8 +64,7 @@ def test_every_rule_has_a_seal_that_breaks_it() -> None:
 @pytest.mark.parametrize("raw", [True, False], ids=["with raw books", "without"])
 @pytest.mark.parametrize("equity_basis", [1.0, 2_500_000.0])
 def test_a_valid_seal_is_accepted(tmp_path: Path, raw: bool, equity_basis: float) -> None:
-    exit_code, report = outcome(make_seal(tmp_path, raw=raw, ranks=True, equity_basis=equity_basis))
-    assert exit_code == 0
+    report = outcome(make_seal(tmp_path, raw=raw, ranks=True, equity_basis=equity_basis))
     assert not report["refused"]
     assert report["violations"] == report["warnings"] == report["not_checked"] == []
     assert report["rows"]["positions"] > 0
@@ -74,8 +73,7 @@ def test_a_valid_seal_is_accepted(tmp_path: Path, raw: bool, equity_basis: float
 @pytest.mark.parametrize("broken", CASES, ids=str)
 def test_a_broken_rule_alone_refuses_the_seal(seal: Path, broken: Case) -> None:
     broken.alter(seal)
-    exit_code, report = outcome(seal)
-    assert exit_code == 1
+    report = outcome(seal)
     assert report["refused"]
     named = {violation["rule"] for violation in report["violations"]}
     # A wrong figure also contradicts the tables it comes from.
@@ -92,8 +90,8 @@ def test_a_broken_rule_alone_refuses_the_seal(seal: Path, broken: Case) -> None:
 @pytest.mark.parametrize("warned", WARNED, ids=str)
 def test_a_warning_does_not_refuse_the_seal(seal: Path, warned: Case) -> None:
     warned.alter(seal)
-    exit_code, report = outcome(seal)
-    assert (exit_code, report["violations"]) == (0, [])
+    report = outcome(seal)
+    assert report["violations"] == []
     (warning,) = report["warnings"]
     assert (warning["rule"], warning["file"], warning["rows"]) == (warned.rule, warned.file, warned.rows)
     assert warned.shows in json.dumps(warning["examples"])
@@ -101,7 +99,7 @@ def test_a_warning_does_not_refuse_the_seal(seal: Path, warned: Case) -> None:
 
 def test_at_most_five_examples_are_shown_and_all_rows_are_counted(seal: Path) -> None:
     rewrite(seal, "positions", put("weight", 17.0, 40))
-    (violation,) = outcome(seal)[1]["violations"]
+    (violation,) = outcome(seal)["violations"]
     assert violation["rows"] == 40
     assert len(violation["examples"]) == 5
     assert {"book", "date", "symbol", "expected", "actual"} <= set(violation["examples"][0])
@@ -113,7 +111,7 @@ def test_all_broken_rules_are_reported_together_in_the_order_of_the_list(seal: P
     rewrite(seal, "rebalances", put("week_status", "skipped"))
     rewrite(seal, "portfolio", put("cash_end", 9.0))
     rewrite(seal, "positions", put("weight", float("nan")))
-    report = outcome(seal)[1]
+    report = outcome(seal)
     assert [violation["rule"] for violation in report["violations"]] == [
         "table.finite",
         "rebalances.status",
@@ -131,7 +129,7 @@ def test_all_broken_rules_are_reported_together_in_the_order_of_the_list(seal: P
 
 def test_rules_unchecked_because_of_a_bad_file_are_reported(seal: Path) -> None:
     entry("portfolio", sha256="0" * 64)(seal)
-    report = outcome(seal)[1]
+    report = outcome(seal)
     skipped = {entry["rule"]: entry["reason"] for entry in report["not_checked"]}
     assert skipped["positions.total"] == "portfolio failed seal.digest"
     assert skipped["table.null"] == "portfolio failed seal.digest"
@@ -158,7 +156,7 @@ def test_rules_unchecked_because_of_a_bad_document_are_reported(
         "seal.digest": {"sha256": "0" * 64},
     }
     entry(kind, **changes[broken])(seal)
-    report = outcome(seal)[1]
+    report = outcome(seal)
     assert [violation["rule"] for violation in report["violations"]] == [broken]
     reason = f"{kind} failed {broken}"
     assert unchecked <= {entry["rule"] for entry in report["not_checked"] if entry["reason"] == reason}
@@ -181,8 +179,8 @@ def test_rules_unchecked_because_of_a_bad_document_are_reported(
 def test_a_missing_kind_is_accepted_and_its_rules_reported_as_unchecked(
     tmp_path: Path, absent: str, unchecked: set[str]
 ) -> None:
-    exit_code, report = outcome(make_seal(tmp_path, without_kinds={absent}))
-    assert exit_code == 0
+    report = outcome(make_seal(tmp_path, without_kinds={absent}))
+    assert not report["refused"]
     assert unchecked <= {entry["rule"] for entry in report["not_checked"]}
     assert all(absent in entry["reason"] for entry in report["not_checked"])
 
@@ -194,7 +192,7 @@ def test_any_part_of_a_description_may_be_null_or_absent(seal: Path, field: Fiel
 
     for change in (at(field.name, None), drop):
         rewrite(seal, "description", change)
-        report = outcome(seal)[1]
+        report = outcome(seal)
         assert not report["refused"]
         # Of these keys, only the address does not come from the description.
         extra = change is not drop and field.name in ADDRESS_KEYS
@@ -203,14 +201,14 @@ def test_any_part_of_a_description_may_be_null_or_absent(seal: Path, field: Fiel
 
 def test_an_empty_description_is_valid(seal: Path) -> None:
     rewrite(seal, "description", lambda _: {})
-    report = outcome(seal)[1]
+    report = outcome(seal)
     assert report["violations"] == report["warnings"] == report["not_checked"] == []
 
 
 def test_every_fault_of_a_description_is_counted_and_cross_checks_are_skipped(seal: Path) -> None:
     rewrite(seal, "description", at("tldr", 7))
     rewrite(seal, "description", at("source_papers.0.role", 7))
-    report = outcome(seal)[1]
+    report = outcome(seal)
     (violation,) = report["violations"]
     assert (violation["rule"], violation["rows"]) == ("description.shape", 2)
     assert [(entry["field"], entry["found"]) for entry in violation["examples"]] == [
@@ -226,22 +224,22 @@ def test_every_fault_of_a_description_is_counted_and_cross_checks_are_skipped(se
 
 def test_optional_columns_may_be_absent(tmp_path: Path) -> None:
     absent = {"decisions": ["forward_return", "entry_at", "maturity_at", "decision_reason"]}
-    exit_code, report = outcome(make_seal(tmp_path, raw=False, without_columns=absent))
-    assert (exit_code, report["warnings"], report["not_checked"]) == (0, [], [])
+    report = outcome(make_seal(tmp_path, raw=False, without_columns=absent))
+    assert report["violations"] == report["warnings"] == report["not_checked"] == []
 
 
 def test_tables_without_rows_are_accepted(seal: Path) -> None:
     for kind in SEALED_TABLES:
         rewrite(seal, kind, lambda frame: frame.clear())
     rewrite(seal, "metrics", lambda _: {"records": []})
-    exit_code, report = outcome(seal)
-    assert (exit_code, report["violations"]) == (0, [])
+    report = outcome(seal)
+    assert report["violations"] == []
     assert set(report["rows"].values()) == {0}
 
 
 def test_a_run_without_rows_of_trials_is_not_said_to_be_among_them(seal: Path) -> None:
     rewrite(seal, "trials", lambda frame: frame.clear())
-    report = outcome(seal)[1]
+    report = outcome(seal)
     assert not report["refused"]
     assert report["not_checked"] == [{"rule": "trials.own", "reason": "trials has no rows"}]
 
@@ -250,10 +248,10 @@ def test_the_order_of_the_rows_changes_nothing(seal: Path) -> None:
     rewrite(seal, "positions", put("weight", 17.0, 3))
     rewrite(seal, "pnl", put("market_pnl", 1.0, 2))
     rewrite(seal, "decisions", repeat_first)
-    before = outcome(seal)[1]
+    before = outcome(seal)
     for kind in SEALED_TABLES:
         rewrite(seal, kind, lambda frame: frame.sample(fraction=1, shuffle=True, seed=3))
-    after = outcome(seal)[1]
+    after = outcome(seal)
     assert [(v["rule"], v["rows"]) for v in after["violations"]] == [
         (v["rule"], v["rows"]) for v in before["violations"]
     ]
@@ -279,8 +277,8 @@ def test_a_missing_column_does_not_suppress_other_rules(seal: Path, kind: str, c
     spoilt = {"portfolio": "cash_end", "positions": "mark_price"}[other]
     rewrite(seal, kind, lambda frame: frame.drop(column.name))
     rewrite(seal, other, put(spoilt, 9.0))
-    exit_code, report = outcome(seal)
-    assert exit_code == 1
+    report = outcome(seal)
+    assert report["refused"]
     named = {violation["rule"] for violation in report["violations"]}
     assert {"portfolio.cash", "positions.notional"} & named
     assert ("table.columns" in named) is not column.optional
@@ -289,8 +287,8 @@ def test_a_missing_column_does_not_suppress_other_rules(seal: Path, kind: str, c
 @columns((kind, column) for kind, column in SEALED_COLUMNS if not column.nullable)
 def test_a_forbidden_null_is_reported_in_any_column(seal: Path, kind: str, column: Column) -> None:
     rewrite(seal, kind, both(with_column(column), put(column.name, None, 2)))
-    exit_code, report = outcome(seal)
-    assert exit_code == 1
+    report = outcome(seal)
+    assert report["refused"]
     violation = next(v for v in report["violations"] if v["rule"] == "table.null")
     assert violation["rows"] == 2
     assert column.name in violation["message"]
@@ -299,17 +297,17 @@ def test_a_forbidden_null_is_reported_in_any_column(seal: Path, kind: str, colum
 def test_a_clock_a_few_minutes_ahead_is_accepted(tmp_path: Path) -> None:
     seal = make_seal(tmp_path)
     manifest(sealed_at=soon(minutes=4))(seal)
-    assert outcome(seal)[0] == 0
+    assert not outcome(seal)["refused"]
 
 
 def test_a_close_at_midnight_belongs_to_the_day_it_ends(tmp_path: Path) -> None:
     seal = make_seal(tmp_path, trades=False)
     midnight = col("date").cast(pl.Datetime("us", "UTC")).dt.offset_by("1d")
     table("portfolio", lambda frame: frame.with_columns(timestamp=midnight))(seal)
-    assert outcome(seal)[0] == 0
+    assert not outcome(seal)["refused"]
 
 
 def test_long_texts_are_truncated_in_reports(tmp_path: Path) -> None:
     seal = make_seal(tmp_path)
     table("decisions", put("symbol", "A" * 100_000))(seal)
-    assert len(json.dumps(outcome(seal)[1])) < 10_000
+    assert len(json.dumps(outcome(seal))) < 10_000
