@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ JUST = str(Path(sys.executable).with_name("just"))
 CI = "".join((REPOSITORY / ".ci" / name).read_text("utf-8") for name in ("run", "nightly"))
 
 
+@cache
 def recipe(name: str) -> list[str]:
     """Return the words of the commands that a recipe runs, without running them."""
     done = subprocess.run(
