@@ -368,12 +368,3 @@ def test_a_batch_passes_the_setting_on_and_verify_agrees(
     assert recorded["market.drift"]["outcome"] == "notice"
     assert recorded["market.prices"]["outcome"] == "pass"
     assert CliRunner().invoke(cli, ["verify", "--datasets", root]).exit_code == 0
-
-
-@pytest.mark.parametrize("name", ["Test_sp500_momentum", "Test_sp500_reversal", "sp500_lowvol"])
-def test_real_runs_agree_with_their_market(shared: Path, tmp_path: Path, name: str) -> None:
-    for file in ("prices_sp500.parquet", "prices_sp500_former.parquet"):
-        shutil.copy(shared / "data" / file, tmp_path / file)
-    outcomes = outcomes_of(shared / "seals" / name, tmp_path)
-    assert not [outcome for outcome in outcomes.values() if outcome.outcome == "notice"]
-    assert outcomes["market.forward_returns"].details["cells"] > 10_000

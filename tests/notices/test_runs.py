@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -467,20 +466,6 @@ def test_a_sample_with_few_traded_names_leaves_weeks_unproven_by_chance(
     outcomes = {notice.notice: notice for notice in report_of(seal).notices}
     assert outcomes["signal.unproven_weeks"].outcome == "not_checked"
     assert "5 are needed" in (outcomes["signal.unproven_weeks"].reason or "")
-
-
-@pytest.mark.parametrize("name", ["Test_sp500_momentum", "Test_sp500_reversal", "sp500_lowvol"])
-def test_notices_on_real_runs_are_true(shared: Path, name: str) -> None:
-    seal = shared / "seals" / name
-    result = noticed(report_of(seal))
-    assert [notice.notice for notice in result] == (
-        ["universe.exits", "figures.stated"] if name == "sp500_lowvol" else []
-    )
-    if result:
-        assert result[1].details["figures"] == ["raw_mean_ic", "raw_icir"]
-        decisions = pl.read_parquet(io.BytesIO((seal / "decisions.parquet").read_bytes()))
-        last = decisions.filter(pl.col("date") == pl.col("date").max())
-        assert decisions["symbol"].n_unique() == last.height == 120
 
 
 def test_the_document_of_the_notices_is_up_to_date() -> None:

@@ -225,13 +225,6 @@ def test_unsealed_figures_are_not_checked(tmp_path: Path) -> None:
     }
 
 
-def test_figures_of_real_runs_are_reproduced(shared: Path) -> None:
-    for name, unknown in (("Test_sp500_momentum", set()), ("sp500_lowvol", {"raw_mean_ic", "raw_icir"})):
-        figures = recompute_figures(Seal.open(str(shared / "seals" / name)))
-        assert broken(figures) == []
-        assert {x.name for x in figures if x.status == "not_checked" and x.sealed is not None} == unknown
-
-
 ALPHA = "Test_falsified"
 SEALED = {"information_ratio": 9.9, "max_drawdown": 0.0001, "raw_mean_ic": 0.77, "annualised_turnover": 1.5}
 
