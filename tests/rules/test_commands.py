@@ -55,6 +55,8 @@ def test_json_of_several_seals(tmp_path: Path) -> None:
     result = run("check", "--json", str(make_seal(tmp_path)), str(tmp_path / "none"))
     assert result.returncode == 2
     good, none = json.loads(result.stdout)["seals"]
+    assert good.keys() >= {"violations", "warnings", "not_checked", "reconciliation", "refused"}
+    assert len(good["reconciliation"]["figures"]) > 50
     assert good["refused"] is False
     assert none["error"] == "SealUnreadable"
     assert result.stderr == ""
@@ -106,13 +108,6 @@ def test_a_misspelt_variable_is_named_and_other_variables_are_not() -> None:
     json.loads(result.stdout)
 
 
-def test_a_text_where_a_number_is_expected_is_shown_in_quotes(tmp_path: Path) -> None:
-    seal = make_seal(tmp_path)
-    rewrite(seal, "seal", lambda manifest: {**manifest, "seal_version": "1"})
-    result = run("check", str(seal))
-    assert 'found="1", expected=the number 1' in result.stdout
-
-
 def skip_first(rebalances: pl.DataFrame) -> pl.DataFrame:
     is_first = pl.int_range(pl.len()) == 0
     return rebalances.with_columns(
@@ -120,10 +115,14 @@ def skip_first(rebalances: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def test_one_broken_row_is_counted_in_the_singular(tmp_path: Path) -> None:
-    seal = make_seal(tmp_path)
-    rewrite(seal, "rebalances", skip_first)
-    result = run("check", str(seal))
+def test_a_text_is_shown_in_quotes_where_a_number_is_expected_and_one_row_in_the_singular(
+    tmp_path: Path,
+) -> None:
+    text, one_row = make_seal(tmp_path, alpha_id="text"), make_seal(tmp_path, alpha_id="one_row")
+    rewrite(text, "seal", lambda manifest: {**manifest, "seal_version": "1"})
+    rewrite(one_row, "rebalances", skip_first)
+    result = CliRunner().invoke(program.cli, ["check", str(text), str(one_row)])
+    assert 'found="1", expected=the number 1' in result.stdout
     assert "1 row of rebalances.parquet" in result.stdout
     assert "1 week with a status that is not a snake_case code" in result.stdout
 
