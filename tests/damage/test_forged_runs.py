@@ -17,7 +17,7 @@ from tests.support.client import ApiClient
 
 REFUSED = (
     "forward returns in the order of the scores",
-    "scores of the other sign, the books are as they were",
+    "scores are the forward returns, the books are as they were",
     "one book is marked at prices of its own",
     "trials without the run itself",
 )

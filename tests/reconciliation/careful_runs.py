@@ -33,6 +33,7 @@ from tests.reconciliation.forged_runs import (
     market,
     of,
     on,
+    plain,
     repeated_weeks,
     run,
     said_by,
@@ -248,10 +249,10 @@ def half_of_the_names_free() -> RunRecord:
 
 
 def one_book_free() -> RunRecord:
-    genuine = market()
+    genuine, base = market(), plain()
     with patch("examples.reference_engine.ledger.FEE_PER_SHARE", 0.0):
-        free = ledger_of(replace(genuine, half_spread=0.0 * genuine.half_spread), run(genuine))
-    return with_book_of(free, "long_only", run(genuine))
+        free = ledger_of(replace(genuine, half_spread=0.0 * genuine.half_spread), base)
+    return with_book_of(free, "long_only", base)
 
 
 @contextmanager
@@ -369,7 +370,6 @@ CAREFUL: Mapping[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
     "holidays called sessions": (partial(days_without_prices, 0.02), said_by("book.flat_sessions")),
     "days taken out": (partial(days_without_prices, 0.05), said_by("book.flat_sessions")),
     "weeks come again, nearly": (weeks_come_again_nearly, said_by("signal.copied_forward_returns")),
-    "names under two symbols": (partial(under_two_symbols, 8), said_by("universe.twins")),
     # Costs and flows
     "trading half of the names is free": (half_of_the_names_free, said_by("fills.without_cost")),
     "trading is free for one book": (one_book_free, said_by("book.execution_cost", "fills.without_cost")),

@@ -16,7 +16,6 @@ from examples.reference_engine import signal as signal_module
 from examples.reference_engine.weekly_tables import forward_returns
 from tests.reconciliation.careful_runs import (
     Weights,
-    borrow_every,
     closing,
     under_two_symbols,
     weighted,
@@ -41,6 +40,7 @@ from tests.reconciliation.forged_runs import (
     of,
     on,
     paid_as,
+    plain,
     returns_by_name,
     run,
     run_of,
@@ -178,7 +178,7 @@ def prices_of_the_day_after(prices: str) -> Callable[[Market], Floats]:
 def held() -> Floats:
     """Return the honest run's side of each name at each close."""
     genuine = market()
-    positions = run(genuine).tables["positions"].filter(pl.col("book") == "long_short")
+    positions = plain().tables["positions"].filter(pl.col("book") == "long_short")
     day = {at: place for place, at in enumerate(genuine.schedule.tolist())}
     name = {symbol: place for place, symbol in enumerate(genuine.symbols)}
     side = np.zeros(genuine.closes.shape)
@@ -309,8 +309,8 @@ def last_weeks_pending(number: int) -> RunRecord:
 def one_book_bargains(share: float) -> RunRecord:
     """Fill only the long_only book below the market, at its own times."""
     genuine = market()
-    moved = ledger_of(replace(genuine, opens=genuine.opens * (1 - share)), run(genuine))
-    return with_book_of(moved, "long_only", run(genuine))
+    moved = ledger_of(replace(genuine, opens=genuine.opens * (1 - share)), plain())
+    return with_book_of(moved, "long_only", plain())
 
 
 # Dividends and bounds
@@ -431,7 +431,6 @@ FURTHER: dict[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
         said_by("fills.without_cost"),
     ),
     "borrowing half of the names is as good as free": (nearly_unborrowed, said_by("book.unborrowed")),
-    "borrowing is paid one day in five": (partial(borrow_every, 5), said_by("book.unborrowed")),
     "a negative rate": (
         lambda: on(risk_free=lambda m: 0 * m.risk_free - 0.05 / 252),
         said_by("book.risk_free_rate"),
