@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import httpx
 import pytest
 
@@ -74,35 +72,11 @@ def test_an_invalid_alpha_address_is_not_found(api: ContractApp, alpha: str) -> 
 
 
 @every(PRIVATE)
-@pytest.mark.parametrize(
-    ("key", "code"),
-    [
-        (None, "missing_api_key"),
-        ("malformed", "malformed_api_key"),
-        ("unknown", "invalid_api_key"),
-        ("wrong_secret", "invalid_api_key"),
-        ("suspended", "key_suspended"),
-        ("revoked", "key_revoked"),
-        ("expired", "key_expired"),
-        ("former", "account_inactive"),
-        ("elsewhere", "ip_not_allowed"),
-        ("nothing", "endpoint_not_allowed"),
-    ],
-)
-def test_a_key_without_the_endpoint_is_refused_with_the_reason(
-    api: ContractApp, endpoint: Endpoint, key: str | None, code: str
-) -> None:
-    arguments = {**arguments_of(api, endpoint), "key": key}
-    response = api.get(endpoint, {**CASES[endpoint.id].query, "limit": "0"}, **arguments)
-    error = response.json()["error"]
-    assert error["code"] == code, "the key is judged before the parameters"
-    expected: dict[str, Any] = {
-        "ip_not_allowed": {"ip": "203.0.113.9"},
-        "endpoint_not_allowed": {"endpoint": endpoint.id},
-    }
-    assert error["details"] == expected.get(code)
-    if response.status_code == 401:
-        assert response.headers["www-authenticate"].startswith("Bearer")
+def test_a_key_is_judged_before_the_parameters(api: ContractApp, endpoint: Endpoint) -> None:
+    for key, code in (("suspended", "key_suspended"), ("nothing", "endpoint_not_allowed")):
+        arguments = {**arguments_of(api, endpoint), "key": key}
+        error = api.refused(endpoint, {**CASES[endpoint.id].query, "limit": "0"}, **arguments)
+        assert error["code"] == code
 
 
 def test_an_unknown_key_is_indistinguishable_from_a_wrong_secret(api: ContractApp) -> None:
@@ -111,14 +85,6 @@ def test_an_unknown_key_is_indistinguishable_from_a_wrong_secret(api: ContractAp
     wrong = api.get("meta.me", key="wrong_secret", headers=own_id)
     assert unknown.content == wrong.content
     assert outwardly(unknown) == outwardly(wrong)
-
-
-@every(e for e in ENDPOINTS.values() if e.admin)
-def test_administrative_routes_are_closed_to_everyone_else(api: ContractApp, endpoint: Endpoint) -> None:
-    for key in ("raw", "reader"):
-        error = api.refused(endpoint, **{**arguments_of(api, endpoint), "key": key})
-        assert error["code"] == "endpoint_not_allowed"
-        assert error["details"] == {"endpoint": endpoint.id}
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,20 @@ from tests.support.conformance import strict
 from tests.support.contract_app import ABSENT, FULL, HIDDEN, NOWHERE, PLAIN, UNDECIDED, ContractApp, Keys
 from tests.support.processes import REPOSITORY
 
+OF_THE_KEY = (
+    "missing_api_key",
+    "malformed_api_key",
+    "invalid_api_key",
+    "key_suspended",
+    "key_revoked",
+    "key_expired",
+    "account_inactive",
+    "ip_not_allowed",
+    "endpoint_not_allowed",
+)
+"""Error codes of the states of a key, each of which the matrix asks of every endpoint."""
 NAMED_ELSEWHERE = {
+    **dict.fromkeys(OF_THE_KEY, "tests/contract/test_matrix.py"),
     # Needs a store that answers but no longer has the object.
     "source_object_missing": "tests/s3/test_source_downloads.py",
     # Needs more calls than the threads can handle.
@@ -132,7 +145,7 @@ def with_unread_returns(root: Path, prices: Path, keys: Keys, folder: Path) -> I
 Provocation = Callable[[pytest.FixtureRequest, ContractApp, Endpoint], httpx.Response]
 
 
-def with_key(key: str | None) -> Provocation:
+def with_key(key: str) -> Provocation:
     def provoke(_: pytest.FixtureRequest, api: ContractApp, endpoint: Endpoint) -> httpx.Response:
         return api.get(endpoint, CASES[endpoint.id].query, **{**arguments_of(api, endpoint), "key": key})
 
@@ -221,15 +234,6 @@ def with_unknown_snapshot(
 PROVOCATIONS: dict[str, Provocation] = {
     "method_not_allowed": by_post,
     "internal_error": in_application("failing"),
-    "missing_api_key": with_key(None),
-    "malformed_api_key": with_key("malformed"),
-    "invalid_api_key": with_key("unknown"),
-    "key_suspended": with_key("suspended"),
-    "key_revoked": with_key("revoked"),
-    "key_expired": with_key("expired"),
-    "account_inactive": with_key("former"),
-    "ip_not_allowed": with_key("elsewhere"),
-    "endpoint_not_allowed": with_key("nothing"),
     "rate_limit_second": within_one_second,
     "rate_limit_minute": beyond_limit("minute"),
     "rate_limit_day": beyond_limit("day"),

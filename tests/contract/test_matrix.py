@@ -162,6 +162,8 @@ def test_each_state_of_a_key_has_one_answer(
     assert (response.status_code, body["error"]["code"]) == (ERROR_CODES[code].status, code)
     assert code in endpoint.all_errors
     assert body["error"]["request_id"] == "asked-by-the-matrix"
+    assert body["error"]["message"].endswith(".")
+    assert "retry-after" not in response.headers
     details: dict[str, Any] = {
         "ip_not_allowed": {"ip": HERE},
         "endpoint_not_allowed": {"endpoint": endpoint.id},
