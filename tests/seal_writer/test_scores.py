@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import re
@@ -16,13 +17,16 @@ import polars as pl
 import pytest
 from alpha_results_seal import Costs, Ledger, SealError, SealWriter
 from alpha_results_seal.scores import tail_weights
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import datasets
+from pipeline.__main__ import cli
 from pipeline.rules.checking import check
 from pipeline.seal import Seal
 from schemas.kinds import REQUIRED_KINDS
+from tests.seal_writer.command import Done, writer
 from tests.support.small_disk import small_disk
 
 NAMES = [f"N{at}" for at in range(10)]
@@ -226,9 +230,9 @@ def test_instants_with_an_offset_in_a_file_are_of_their_local_day(tmp_path: Path
         assert frame.equals(ledger.tables[kind]), kind
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "alpha_results", "import", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+def run(folder: Path, *arguments: str) -> Done:
+    with contextlib.chdir(folder):
+        return writer("import", *arguments)
 
 
 def test_the_command_writes_the_same_seal_and_prints_its_assumptions(tmp_path: Path) -> None:
@@ -236,7 +240,10 @@ def test_the_command_writes_the_same_seal_and_prints_its_assumptions(tmp_path: P
     scores.parent.mkdir()
     long(SCORES, "score").write_csv(scores)
     long(market(5)["close"], "close").write_parquet(tmp_path / "prices.parquet")
-    done = run(tmp_path, str(scores), "prices.parquet", "--tails", "0.3", "--fee", "0.001")
+    command = [sys.executable, "-m", "alpha_results", "import", str(scores), "prices.parquet"]
+    done = subprocess.run(
+        [*command, "--tails", "0.3", "--fee", "0.001"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
     ledger = Ledger.from_scores(SCORES, market(5)["close"], tails=0.3, costs=Costs(fee=0.001))
     assert [f"assumed: {note}" for note in ledger.notes] == done.stdout.splitlines()[1:]
@@ -246,18 +253,8 @@ def test_the_command_writes_the_same_seal_and_prints_its_assumptions(tmp_path: P
     again = run(tmp_path, str(scores), "prices.parquet", "--json")
     assert again.returncode == 2
     assert "holds something already" in json.loads(again.stdout)["problems"][0]
-    other = run(
-        tmp_path,
-        str(scores),
-        "prices.parquet",
-        "--json",
-        "--out",
-        "other",
-        "--hours",
-        "Europe/Berlin",
-        "09:00",
-        "17:30",
-    )
+    hours = ("--hours", "Europe/Berlin", "09:00", "17:30")
+    other = run(tmp_path, str(scores), "prices.parquet", "--json", "--out", "other", *hours)
     assert json.loads(other.stdout)["rows"]["rebalances"] == 14
     assert not any("no calendar" in note for note in json.loads(other.stdout)["notes"])
 
@@ -278,11 +275,9 @@ def test_an_unstated_rate_is_null_and_dependent_figures_withheld(tmp_path: Path)
     ledger = Ledger.from_scores(SCORES, market(5))
     assert ledger.tables["portfolio"]["risk_free_return"].null_count() == ledger.tables["portfolio"].height
     SealWriter(tmp_path / "seal", alpha_id="Test_scores").add_ledger(ledger).write()
-    done = subprocess.run(
-        [sys.executable, "-m", "pipeline", "build", "--strict", str(tmp_path / "seal"), "--datasets", str(tmp_path / "root")],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout
+    command = ["build", "--strict", str(tmp_path / "seal"), "--datasets", str(tmp_path / "root")]
+    done = CliRunner().invoke(cli, command)
+    assert done.exit_code == 0, done.stdout
     metrics = datasets.open(str(tmp_path / "root"))["Test_scores"].metrics()
     excess, sharpe = metrics["core"]["excess_sharpe"], metrics["core"]["sharpe"]
     assert (excess["value"], excess["status"], sharpe["status"]) == (None, "not_measurable", "available")

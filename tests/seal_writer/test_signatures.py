@@ -7,25 +7,22 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from pipeline.__main__ import cli
 from pipeline.rules.checking import check
 from pipeline.seal import Seal
 from pipeline.seal.signature import MAX_ENVELOPE_BYTES, read_keys
 from pipeline.snapshot_builder import build_seal
 from schemas.errors import SealRefused, SettingsError
+from tests.seal_writer.command import writer
 from tests.support.application import running
 from tests.support.processes import WITHOUT_RIGHTS
 from tests.support.seals import make_seal
-
-
-def writer(*arguments: str, begin: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
-    command = [*begin, sys.executable, "-m", "alpha_results_seal", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -105,23 +102,12 @@ def test_answers_name_the_sealing_team(place: Path, tmp_path: Path) -> None:
 
 def test_commands_and_workers_use_the_file_of_keys(place: Path, tmp_path: Path) -> None:
     for options, code in (((), 0), (("--seal-keys", str(place / "keys.json")), 1)):
-        command = [
-            sys.executable,
-            "-m",
-            "pipeline",
-            "check",
-            *options,
-            str(place / "Test_plain"),
-            str(place / "Test_signed"),
-        ]
-        assert subprocess.run(command, capture_output=True, check=False).returncode == code
-    built = subprocess.run(
-        [
-            sys.executable, "-m", "pipeline", "build", "--from", str(place), "--datasets", str(tmp_path / "root"), "--json",
-            "--seal-keys", str(place / "keys.json"),
-        ],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        command = ["check", *options, str(place / "Test_plain"), str(place / "Test_signed")]
+        assert CliRunner().invoke(cli, command).exit_code == code
+    keys = ("--seal-keys", str(place / "keys.json"))
+    built = CliRunner().invoke(
+        cli, ["build", "--from", str(place), "--datasets", str(tmp_path / "root"), "--json", *keys]
+    )
     outcomes = {
         Path(line["seal"]).name: line["outcome"]
         for line in map(json.loads, built.stdout.splitlines())
@@ -171,7 +157,8 @@ def test_a_file_without_permission_is_no_wrong_argument(place: Path, tmp_path: P
     }[unreadable]
     closed.chmod(0)
     try:
-        done = writer(*arguments, begin=WITHOUT_RIGHTS)
+        command = [*WITHOUT_RIGHTS, sys.executable, "-m", "alpha_results_seal", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
     finally:
         closed.chmod(0o700)
     assert done.returncode == 5, done.stderr
