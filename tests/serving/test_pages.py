@@ -110,7 +110,7 @@ def requests(draw: st.DrawFn) -> tuple[str, dict[str, str], bool]:
     return name, {key: value for key, value in requested.items() if value is not None}, draw(st.booleans())
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(requests())
 def test_memory_and_file_answer_the_same_bytes(
     uncached: Parts, both: dict[str, Parts], request_: tuple[str, dict[str, str], bool]
