@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 
 # Fixtures of several folders; imported here, each session-wide one is created once.
 from tests.support.bucket import bucket, s3_server  # noqa: F401
+from tests.support.contract_root import contract_root  # noqa: F401
 from tests.support.dask import dask  # noqa: F401
 from tests.support.hand_made_root import server_root, token  # noqa: F401
 from tests.support.history import built, history  # noqa: F401

@@ -10,13 +10,14 @@ import pytest
 
 from tests.support import contract_app
 from tests.support.contract_app import ContractApp
+from tests.support.contract_root import ContractRoot
 
 
 @pytest.fixture(scope="module")
-def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ContractApp]:
+def api(tmp_path_factory: pytest.TempPathFactory, contract_root: ContractRoot) -> Iterator[ContractApp]:
     folder = tmp_path_factory.mktemp("agents")
     access = replace(contract_app.access_settings(folder), trusted_hops=1)
     keys = asyncio.run(contract_app.issue_keys(access))
-    program = contract_app.settings(contract_app.publish(folder), agents=True)
+    program = contract_app.settings(contract_root(folder), agents=True)
     with contract_app.opened(program, access, keys) as api:
         yield api

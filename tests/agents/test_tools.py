@@ -19,6 +19,7 @@ from serve.agents.answer import MAX_BYTES
 from tests.support import application, contract_app, plain_http, published
 from tests.support.client import ApiClient
 from tests.support.contract_app import FULL, HIDDEN, PLAIN
+from tests.support.contract_root import ContractRoot
 from tests.support.seals import make_seal
 from tests.support.server import served, token_for
 
@@ -26,10 +27,12 @@ Tools = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+def running(
+    tmp_path_factory: pytest.TempPathFactory, contract_root: ContractRoot
+) -> Iterator[tuple[str, str]]:
     """Yield the address of a server and a key."""
     folder = tmp_path_factory.mktemp("agents")
-    root = contract_app.publish(folder)
+    root = contract_root(folder)
     variables = {
         "ALPHA_RESULTS_AGENTS": "on",
         "ALPHA_RESULTS_MARKET_DATA": str(contract_app.market_data(folder)),

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support import contract_app
 from tests.support.contract_app import ContractApp, Keys
+from tests.support.contract_root import ContractRoot
 
 
 @pytest.fixture(scope="session")
@@ -18,8 +19,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def root(folder: Path) -> Path:
-    return contract_app.publish(folder)
+def root(folder: Path, contract_root: ContractRoot) -> Path:
+    return contract_root(folder)
 
 
 @pytest.fixture(scope="session")

@@ -31,6 +31,7 @@ from tests.support import contract_app
 from tests.support.application import running
 from tests.support.client import ApiClient
 from tests.support.contract_app import EMPTY, FULL, HIDDEN, PLAIN, UNDECIDED
+from tests.support.contract_root import ContractRoot
 from tests.support.seals import make_seal
 from tests.support.waiting import eventually
 
@@ -38,8 +39,8 @@ LIST = f"/v1/alphas/{FULL}/tables"
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return contract_app.publish(tmp_path_factory.mktemp("tables"))
+def root(tmp_path_factory: pytest.TempPathFactory, contract_root: ContractRoot) -> Path:
+    return contract_root(tmp_path_factory.mktemp("tables"))
 
 
 @pytest.fixture(scope="module")

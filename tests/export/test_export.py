@@ -19,15 +19,15 @@ import datasets
 from datasets.catalogue.live import Catalogue
 from pipeline.__main__ import cli
 from pipeline.snapshot_builder import build_seal
-from tests.support import contract_app
 from tests.support.contract_app import FULL, HIDDEN, PLAIN
+from tests.support.contract_root import ContractRoot
 from tests.support.seals import make_seal
 from tests.support.small_disk import small_disk
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return contract_app.publish(tmp_path_factory.mktemp("export"))
+def root(tmp_path_factory: pytest.TempPathFactory, contract_root: ContractRoot) -> Path:
+    return contract_root(tmp_path_factory.mktemp("export"))
 
 
 def export(root: Path, folder: Path, *flags: str) -> Result:

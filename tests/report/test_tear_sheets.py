@@ -28,10 +28,10 @@ from datasets.report.figures import entry as shown_entry
 from datasets.report.page import render
 from datasets.snapshot import Snapshot
 from pipeline.snapshot_builder import build_seal
-from tests.support import contract_app
 from tests.support.application import running
 from tests.support.client import ApiClient
 from tests.support.contract_app import BARE, EMPTY, FULL, HIDDEN, PLAIN, UNDECIDED
+from tests.support.contract_root import ContractRoot
 from tests.support.prices import write_prices
 from tests.support.processes import REPOSITORY
 from tests.support.seals import make_seal
@@ -46,8 +46,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def root(folder: Path) -> Path:
-    return contract_app.publish(folder)
+def root(folder: Path, contract_root: ContractRoot) -> Path:
+    return contract_root(folder)
 
 
 @pytest.fixture(scope="module")

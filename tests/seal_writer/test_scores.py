@@ -242,7 +242,11 @@ def test_the_command_writes_the_same_seal_and_prints_its_assumptions(tmp_path: P
     long(market(5)["close"], "close").write_parquet(tmp_path / "prices.parquet")
     command = [sys.executable, "-m", "alpha_results", "import", str(scores), "prices.parquet"]
     done = subprocess.run(
-        [*command, "--tails", "0.3", "--fee", "0.001"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [*command, "--tails", "0.3", "--fee", "0.001"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
     ledger = Ledger.from_scores(SCORES, market(5)["close"], tails=0.3, costs=Costs(fee=0.001))
