@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import shutil
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -35,13 +36,22 @@ class Deployment:
     archives: Path
 
 
-@pytest.fixture
-def deployed(tmp_path: Path) -> Iterator[Deployment]:
-    root, archives = tmp_path / "published", tmp_path / "archives"
+@pytest.fixture(scope="module")
+def packaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with two published runs and their archives."""
+    folder = tmp_path_factory.mktemp("packaged")
+    root, archives = folder / "published", folder / "archives"
     for alpha in (FULL, HIDDEN):
-        seal = make_seal(tmp_path / "seals", alpha_id=alpha, seed=len(alpha))
+        seal = make_seal(folder / "seals", alpha_id=alpha, seed=len(alpha))
         build_seal(str(seal), root)
         assert package(Seal.open(str(seal)), open_storage(root), str(archives)) is not None
+    return folder
+
+
+@pytest.fixture
+def deployed(packaged: Path, tmp_path: Path) -> Iterator[Deployment]:
+    shutil.copytree(packaged, tmp_path, dirs_exist_ok=True)
+    root, archives = tmp_path / "published", tmp_path / "archives"
     with running(root, archives=str(archives), archives_public_endpoint=HOST) as api:
         yield Deployment(api, archives)
 
@@ -113,11 +123,9 @@ def test_an_unavailable_archive_folder_is_reported_by_downloads_and_health(
     assert api.get("/v1/health").json()["status"] == "ok"
 
 
-def test_a_folder_without_an_https_host_offers_no_downloads(tmp_path: Path) -> None:
+def test_a_folder_without_an_https_host_offers_no_downloads(packaged: Path, tmp_path: Path) -> None:
+    shutil.copytree(packaged, tmp_path, dirs_exist_ok=True)
     root, archives = tmp_path / "published", tmp_path / "archives"
-    seal = make_seal(tmp_path / "seals", alpha_id=FULL)
-    build_seal(str(seal), root)
-    assert package(Seal.open(str(seal)), open_storage(root), str(archives)) is not None
     with running(root, archives=str(archives)) as api:
         assert code(api.get(PATH, api.key())) == (503, "source_download_not_configured")
         assert api.get("/v1/health").json()["status"] == "ok"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,10 +39,17 @@ def shown(root: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         return row, api.json("/v1/alphas/Test_small/metrics", token)["data"]["core"]
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("recorded")
+    build_seal(str(make_seal(folder)), folder / "published")
+    return folder
+
+
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    build_seal(str(make_seal(tmp_path)), tmp_path / "published")
-    return tmp_path / "published"
+def root(built: Path, tmp_path: Path) -> Path:
+    """Return a copy of the root, beside its seal."""
+    return Path(shutil.copytree(built, tmp_path, dirs_exist_ok=True)) / "published"
 
 
 def test_a_pointer_without_figures_withholds_them_with_a_reason(root: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -56,8 +57,13 @@ def prices_of(market: Market, folder: Path, **columns: np.ndarray) -> Path:
     return folder / "prices.parquet"
 
 
+@cache
+def run_of(market: Market) -> RunRecord:
+    return run_alpha(market, SPEC)
+
+
 def seal_of(market: Market, folder: Path, *, trades: bool = True) -> Path:
-    run = run_alpha(market, SPEC)
+    run = run_of(market)
     tables = {kind: table for kind, table in run.tables.items() if trades or kind != "trades"}
     return write_seal(folder / SPEC.alpha_id, RunRecord(run.manifest, tables, None, None, None))
 
@@ -215,7 +221,7 @@ def test_forward_returns_of_names_that_no_book_holds_are_compared(
 def test_mids_slightly_better_than_the_market_are_noticed(
     market: Market, prices: Path, tmp_path: Path
 ) -> None:
-    trades = run_alpha(market, SPEC).tables["trades"].filter(pl.col("book") == "long_short")
+    trades = run_of(market).tables["trades"].filter(pl.col("book") == "long_short")
     opens = market.opens.copy()
     session = np.searchsorted(market.schedule, trades["timestamp"].dt.date().to_numpy())
     name = np.searchsorted(np.array(market.symbols), trades["symbol"].to_numpy().astype(str))
@@ -271,7 +277,7 @@ def test_days_of_other_names_are_no_sessions_of_the_run(
 ) -> None:
     file = tmp_path / "mixed.parquet"
     change(pl.read_parquet(prices)).write_parquet(file)
-    run = run_alpha(market, SPEC)
+    run = run_of(market)
     tables = {**run.tables, "decisions": run.tables["decisions"].drop("entry_at", "maturity_at")}
     seal = write_seal(tmp_path / "seal", RunRecord(run.manifest, tables, None, None, None))
     outcomes = outcomes_of(seal, file)
@@ -307,7 +313,7 @@ def test_without_opens_calm_names_are_not_compared_with_closes(market: Market, t
 def test_a_run_without_ledger_has_its_forward_returns_compared(
     market: Market, prices: Path, tmp_path: Path
 ) -> None:
-    run = run_alpha(market, SPEC)
+    run = run_of(market)
     tables = {kind: run.tables[kind] for kind in ("rebalances", "decisions")}
     tables["decisions"] = tables["decisions"].drop("entry_at", "maturity_at")
     seal = write_seal(tmp_path / "seal", RunRecord(run.manifest, tables, None, None, None))
@@ -328,7 +334,7 @@ def test_a_run_without_ledger_has_its_forward_returns_compared(
     ],
     ids=["no column", "type", "bound", "twice"],
 )
-def test_a_file_that_breaks_a_rule_is_a_usage_error(
+def test_a_file_that_breaks_a_rule_is_refused(
     market: Market,
     prices: Path,
     tmp_path: Path,
@@ -337,13 +343,20 @@ def test_a_file_that_breaks_a_rule_is_a_usage_error(
 ) -> None:
     broken = tmp_path / "broken.parquet"
     change(pl.read_parquet(prices)).write_parquet(broken)
+    with pytest.raises(SettingsError) as refused:
+        outcomes_of(seal_of(market, tmp_path), broken)
+    for part in (message, "broken.parquet", "correct the file"):
+        assert part in str(refused.value)
+
+
+def test_a_file_that_breaks_a_rule_is_a_usage_error(market: Market, prices: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.parquet"
+    pl.read_parquet(prices).drop("close").write_parquet(broken)
     seal = seal_of(market, tmp_path)
     for command in (["check"], ["build", "--datasets", str(tmp_path / "root")]):
         result = CliRunner().invoke(cli, [*command, "--prices", str(broken), str(seal)])
         assert result.exit_code == 2
-        assert message in result.output
-        assert "broken.parquet" in result.output
-        assert "correct the file" in result.output
+        assert "there is no close" in result.output
     assert not list((tmp_path / "root").rglob("current*"))
 
 
