@@ -67,7 +67,7 @@ crowds:
 damage:
     {{ in_parallel }} tests/damage
 
-# real runs, served and compared with figures of other libraries; skipped if they are not beside the checkout
+# real runs: rules, notices, and served figures compared with other libraries; skipped if they are not beside the checkout
 real-runs:
     {{ in_parallel }} tests/real_runs
 

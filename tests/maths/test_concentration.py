@@ -27,6 +27,7 @@ from datasets.figures.concentration import (
 from datasets.figures.series import Dates, Floats
 from datasets.figures.unavailable import Unavailable
 from pipeline.snapshot_builder.by_side import BySide
+from tests.maths.panels import check
 from tests.support.seals import make_seal
 
 YEAR = 252
@@ -107,6 +108,7 @@ def test_legs_and_names_match_pandas(run: dict[str, pl.DataFrame], book: str) ->
         assert result["best_names_share"] == pytest.approx(totals.nlargest(10).sum() / totals.sum(), rel=1e-9)
 
 
+@check
 @given(st.lists(st.integers(1, 200), max_size=6, unique=True))
 def test_legs_sum_to_the_ledger_however_the_run_is_split(
     run: dict[str, pl.DataFrame], cuts: list[int]

@@ -57,7 +57,7 @@ def equal(a: float, b: float, scale: float = 1.0) -> bool:
     return not frame.select(differ(pl.col("a"), pl.col("b"), scale)).item()
 
 
-@settings(deadline=None)
+@settings(max_examples=50)
 @given(
     st.floats(-1e12, 1e12, allow_subnormal=False),
     st.floats(-1e12, 1e12, allow_subnormal=False),
@@ -177,7 +177,7 @@ MONEY = st.integers(-3, 3).map(float)
 SESSIONS = st.sampled_from([("a", MONDAY), ("a", TUESDAY), ("b", MONDAY), ("b", WEDNESDAY)])
 
 
-@settings(deadline=None)
+@settings(max_examples=50)
 @given(
     st.lists(st.tuples(SESSIONS, st.sampled_from("XYZ"), MONEY), max_size=12, unique_by=lambda row: row[:2]),
     st.dictionaries(SESSIONS, MONEY),
@@ -213,7 +213,7 @@ def test_every_flow_is_summed_separately() -> None:
     assert [row["column"] for row in violation.examples] == ["execution_cost", "borrow_cashflow"]
 
 
-@settings(deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(SESSIONS, st.sampled_from("XYZ")), max_size=10))
 def test_shared_keys_agree_with_a_count(keys: list[Any]) -> None:
     rows = positions(*[(*session, name, 1.0, 1.0, 1.0, 1.0) for session, name in keys])
@@ -331,7 +331,7 @@ def test_raw_ranks_without_their_scores_lie_within_the_cross_section() -> None:
 SCORES = st.lists(st.tuples(st.integers(0, 4).map(float), st.integers(1, 5).map(float)), max_size=7)
 
 
-@settings(deadline=None)
+@settings(max_examples=50)
 @given(SCORES)
 def test_a_rank_against_the_scores_is_reported(pairs: list[tuple[float, float]]) -> None:
     table = cross_section(score=[s for s, _ in pairs], average_rank=[r for _, r in pairs])
