@@ -16,7 +16,7 @@ import tempfile
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final, Self
 
@@ -33,6 +33,9 @@ from schemas.plurals import counted
 
 CONCURRENT_WRITES: Final = 8
 """Files of a snapshot written concurrently: enough to hide the latency of a store, few enough to keep buffers small."""
+
+DRAFT_AGE: Final = timedelta(hours=1)
+"""Age at which a draft is removed: no write takes as long."""
 
 _LOCK: Final = ".lock"
 """File in a build's folder that the build's process locks."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
@@ -18,10 +19,11 @@ from datasets.provenance.archives import (
     read_archive_state,
     write_archive_state,
 )
+from datasets.publication.publish import DRAFT_AGE, sweep_staging
 from datasets.storage import Storage, open_storage
 from pipeline.archive.exclusions import DEFAULT_EXCLUDE, is_excluded
 from pipeline.seal import Seal
-from schemas.errors import AlphaResultsError, SettingsError
+from schemas.errors import AlphaResultsError, SettingsError, StorageUnavailable
 
 _ZIP_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 """The earliest time of the ZIP format."""
@@ -112,6 +114,10 @@ def _deliver(seal: Seal, archives: Storage, exclude: Sequence[str]) -> ArchiveSt
     key = f"{seal.alpha_id}/{sha256}.zip"
     if _size(archives, key) != len(content):
         archives.put(key, content)
+        if archives.folder is not None:
+            # Of killed deliveries: gc sweeps the datasets root alone. A failure leaves them to the next delivery.
+            with suppress(StorageUnavailable):
+                sweep_staging(archives, datetime.now(UTC) - DRAFT_AGE)
     return replace(
         _state(seal, DELIVERED, exclude),
         key=key,

@@ -39,8 +39,6 @@ _DAY: Final = timedelta(days=1)
 """Default of --grace."""
 _LEASE_AGE: Final = timedelta(days=1)
 """Age at which an expired lease is removed."""
-_DRAFT_AGE: Final = timedelta(hours=1)
-"""Age at which a draft is removed."""
 _PREFIX: Final = "alpha_id="
 
 
@@ -180,12 +178,12 @@ def _with_files(storage: Storage) -> list[str]:
 
 def _tidy(storage: Storage) -> None:
     """Remove leftovers of dead processes: builds, partially removed folders, drafts, leases."""
-    from datasets.publication.publish import sweep_staging
+    from datasets.publication.publish import DRAFT_AGE, sweep_staging
 
     now = datetime.now(UTC)
     stale = [lease for lease in read_leases(storage) if _is_abandoned(lease, now)]
     storage.remove_files([f"{LEASES}/{lease.reader}.json" for lease in stale])
-    sweep_staging(storage, now - _DRAFT_AGE)
+    sweep_staging(storage, now - DRAFT_AGE)
 
 
 def _is_abandoned(lease: Lease, now: datetime) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
+import time
 import zipfile
 from pathlib import Path
 
@@ -91,6 +93,20 @@ def test_a_lost_archive_is_delivered_again(seal_folder: Path, storage: Storage, 
     again = delivered(package(opened(seal_folder), storage, address))
     assert (again.key, again.sha256) == (first.key, first.sha256)
     assert (tmp_path / "archives" / first.key).is_file()
+
+
+def test_a_delivery_removes_the_drafts_of_killed_ones(
+    seal_folder: Path, storage: Storage, tmp_path: Path
+) -> None:
+    staging = tmp_path / "archives" / ".staging"
+    staging.mkdir(parents=True)
+    killed, running = staging / "killed.tmp", staging / "running.tmp"
+    for draft in (killed, running):
+        draft.write_bytes(b"part of an archive")
+    two_hours_ago = time.time() - 7200
+    os.utime(killed, (two_hours_ago, two_hours_ago))
+    delivered(package(opened(seal_folder), storage, str(tmp_path / "archives")))
+    assert [path.name for path in staging.glob("*.tmp")] == ["running.tmp"]
 
 
 def test_changed_exclusions_change_the_archive(seal_folder: Path, storage: Storage, tmp_path: Path) -> None:
