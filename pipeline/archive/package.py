@@ -31,6 +31,10 @@ _UNIX: Final = 3
 _REGULAR_FILE: Final = 0o100644 << 16
 
 
+class _AllLeftOut(SettingsError):
+    """The exclusion patterns leave no source file to package."""
+
+
 def package(
     seal: Seal, storage: Storage, archives_url: str | None, *, exclude: Sequence[str] = DEFAULT_EXCLUDE
 ) -> ArchiveState | None:
@@ -101,11 +105,12 @@ def zip_files(files: Mapping[str, bytes]) -> bytes:
 def _deliver(seal: Seal, archives: Storage, exclude: Sequence[str]) -> ArchiveState:
     sealed = seal.source_files()
     included = [path for path in sealed if not is_excluded(path, exclude)]
+    if not sealed:
+        raise SettingsError("the run sealed a source folder without files")
     if not included:
-        raise SettingsError(
-            f"none of the {len(sealed)} source files is left to package: the exclusion patterns leave all of them out"
-            if sealed
-            else "the run sealed a source folder without files"
+        raise _AllLeftOut(
+            "ALPHA_RESULTS_ARCHIVE_EXCLUDE: the exclusion patterns leave out every source file; narrow them, "
+            "and the next build delivers the archive"
         )
     content = zip_files({path: seal.read_source(path) for path in included})
     seal.drop("source")
@@ -151,7 +156,8 @@ def _size(archives: Storage, key: str) -> int | None:
 def _failed(
     seal: Seal, storage: Storage, exclude: Sequence[str], before: ArchiveState | None, error: Exception
 ) -> ArchiveState:
-    state = replace(_state(seal, FAILED, exclude), reason=_one_line(error))
+    left_out = len(seal.source_files()) if isinstance(error, _AllLeftOut) else 0
+    state = replace(_state(seal, FAILED, exclude), reason=_one_line(error), left_out=left_out)
     if before is None or before.status != DELIVERED:
         try:
             write_archive_state(storage, state)

@@ -126,4 +126,5 @@ def read_manifest(address: str, raw: bytes) -> DiscoveredSeal:
             for name, sha256 in source.files.items()
             if name.rsplit("/", 1)[-1] == MANIFEST_FILE
         }
-    return DiscoveredSeal(address, digest, manifest.alpha_id, manifest.sealed_at, source is not None, nested)
+    has_source = source is not None and bool(source.files)
+    return DiscoveredSeal(address, digest, manifest.alpha_id, manifest.sealed_at, has_source, nested)

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from datasets.catalogue.live import Catalogue
 from datasets.pointer import Pointer
-from datasets.provenance.archives import DELIVERED, ArchiveState, archive_state_path
+from datasets.provenance.archives import DELIVERED, FAILED, ArchiveState, archive_state_path
 from datasets.publication.pointers import is_current
 from datasets.storage import Storage
 from pipeline.batch.batch import Batch
@@ -44,7 +44,9 @@ class Search:
         self._force = batch.force
         self._archives = batch.archives
         self._catalogue = Catalogue(storage)
-        self._delivered: set[str] = set()  # digests of seals whose source archive is delivered
+        self._exclude: tuple[str, ...] = batch.build_options["exclude"]
+        self._delivered: set[str] = set()
+        """Digests of seals whose source archive is delivered, or would have no file."""
         self._seals = Seals(searched)
         self._refusals = Refusals(
             storage,
@@ -132,8 +134,13 @@ class Search:
         for path, raw in self._storage.read_many(list(paths)).items():
             # A damaged state makes its seal due; the build rewrites it.
             with contextlib.suppress(SnapshotCorrupt):
-                if raw is not None and ArchiveState.decode(raw, path).status == DELIVERED:
+                state = None if raw is None else ArchiveState.decode(raw, path)
+                if state is not None and (state.status == DELIVERED or self._is_all_left_out(state)):
                     self._delivered.add(paths[path])
+
+    def _is_all_left_out(self, state: ArchiveState) -> bool:
+        """Return whether the patterns of this command are known to leave out every source file."""
+        return state.status == FAILED and state.left_out > 0 and state.exclude == self._exclude
 
     def _pointer(self, seal: DiscoveredSeal) -> Pointer | None:
         if seal.alpha_id is None or seal.alpha_id in self._catalogue.broken:

@@ -8,6 +8,7 @@ import os
 import time
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ from pipeline.archive.package import package
 from pipeline.seal import Seal
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt
 from tests.support.pipeline_command import build
-from tests.support.seals import make_seal, resign
+from tests.support.seals import make_seal, resign, rewrite
 from tests.support.small_disk import small_disk
 
 LITTER = {
@@ -149,6 +150,31 @@ def test_a_source_of_private_files_only_is_not_archived(
     assert state.reason is not None
     assert "exclusion patterns" in state.reason
     assert read_archive_state(storage, "Test_small", opened(seal_folder).digest) == state
+
+
+@pytest.mark.parametrize("left", ["files that are excluded", "no file"])
+def test_a_source_without_a_file_to_package_is_reported_once_for_the_same_patterns(
+    seal_folder: Path, tmp_path: Path, left: str
+) -> None:
+    if left == "no file":
+        rewrite(seal_folder, "seal", _without_source_files)
+    options = ("--from", str(seal_folder.parent), "--archives", str(tmp_path / "archives"), "--json")
+    first = build(tmp_path / "root", *options, "--exclude", "*")
+    assert (first.exit_code, first.json["summary"]["built"]) == (6, 1)
+    again = build(tmp_path / "root", *options, "--exclude", "*")
+    assert (again.exit_code, again.json["summary"]["unchanged"]) == (0, 1)
+    assert "archive" not in again.json["seals"][0]
+    changed = build(tmp_path / "root", *options, "--exclude", "*.pyc").json["seals"][0]
+    if left == "no file":
+        assert "archive" not in changed
+    else:
+        assert "ALPHA_RESULTS_ARCHIVE_EXCLUDE" in first.json["seals"][0]["archive"]["reason"]
+        assert changed["archive"]["status"] == "delivered"
+
+
+def _without_source_files(manifest: dict[str, Any]) -> dict[str, Any]:
+    manifest["kinds"]["source"]["files"] = {}
+    return manifest
 
 
 def test_a_failed_delivery_is_recorded_and_retried(
