@@ -6,6 +6,7 @@ import hashlib
 import io
 import itertools
 import math
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
@@ -27,6 +28,8 @@ ROW_GROUP_ROWS: Final = 20_000
 """Rows of a group: few enough that a page of one week reads one group, enough that headers do not slow a scan."""
 _ROW_GROUPS: Final = 32
 """Maximum number of row groups of a file: a query decodes the statistics of all groups before it reads a row."""
+_DISK_ERROR: Final = re.compile(r"\(os error (\d+)\)")
+"""Number of a disk error in a message of Polars."""
 
 
 def write_table(
@@ -100,13 +103,19 @@ def write_parts(
 
     with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        register_io_source(source, schema=first.schema).sink_parquet(
-            target,
-            compression=COMPRESSION,
-            row_group_size=_row_group_rows(n_rows),
-            statistics=True,
-            arrow_schema=stored_schema(PUBLISHED_TABLES[dataset], first.columns),
-        )
+        try:
+            register_io_source(source, schema=first.schema).sink_parquet(
+                target,
+                compression=COMPRESSION,
+                row_group_size=_row_group_rows(n_rows),
+                statistics=True,
+                arrow_schema=stored_schema(PUBLISHED_TABLES[dataset], first.columns),
+            )
+        except pl.exceptions.ComputeError as error:
+            if (disk_error := _DISK_ERROR.search(str(error))) is None:
+                raise
+            # Polars reports a full disk as a damaged file.
+            raise OSError(int(disk_error[1]), str(error)) from error
         with target.open("rb") as stream:
             sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
     span = (min(days), max(days)) if days else (None, None)

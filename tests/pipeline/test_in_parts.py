@@ -23,6 +23,7 @@ from pipeline.seal.seal import LARGE_KINDS
 from pipeline.snapshot_builder import build_seal
 from schemas.errors import StorageUnavailable
 from tests.support.seals import make_seal, rewrite
+from tests.support.small_disk import small_disk
 
 Cut = Callable[[int], None]
 
@@ -283,3 +284,12 @@ def test_a_file_that_cannot_be_written_ends_the_build(
     with pytest.raises(StorageUnavailable, match="cannot be written"):
         build_seal(str(seal), tmp_path / "root")
     assert not list((tmp_path / "root").rglob("manifest.json"))
+
+
+def test_a_disk_that_is_full_while_a_part_is_written_is_named(seal: Path, tmp_path: Path, cut: Cut) -> None:
+    cut(100)
+    with small_disk(tmp_path / "disk") as disk:
+        root, reason = disk.folder / "root", r"\.parquet cannot be written: no space is left"
+        with disk.full(), pytest.raises(StorageUnavailable, match=reason):
+            build_seal(str(seal), root)
+        assert build_seal(str(seal), root).changed
