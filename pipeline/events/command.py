@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option
-from schemas.errors import SettingsError
+from schemas.errors import SettingsError, SnapshotCorrupt
 from schemas.settings import SETTINGS, given
 from schemas.settings.options import option
 from schemas.terminal import echo
@@ -50,8 +50,8 @@ def notify(
     Events are derived from the root, so a killed process or an unavailable receiver loses none; an event may be sent twice,
     with the same id. Run it after each batch, or by a timer.
 
-    Exit code: 0, 2 for invalid settings, 5 when the store is unavailable or the file of --state cannot be written, 6 when a
-    receiver did not take an event.
+    Exit code: 0, 2 for invalid settings, 4 when the pointer of an alpha cannot be read (the events of the others are sent), 5
+    when the store is unavailable or the file of --state cannot be written, 6 when a receiver did not take an event.
     """
     from datasets.catalogue.live import Catalogue
     from pipeline.batch.refusals import read_refusals
@@ -73,12 +73,14 @@ def notify(
     catalogue.refresh()
     listing = catalogue.listing
     events = derive((*listing.pointers, *listing.unserved), read_refusals(storage))
+    for reason in catalogue.broken.values():
+        echo(f"error: {reason}; the events of this alpha wait until its pointer is repaired", err=True)
     source = without_secrets(root)
     sent = 0
     with Delivered(state) as delivered:
         if not delivered.started:
             delivered.start(() if from_start else (event.id for event in events))
-        missing = delivered.missing({event.id for event in events})
+        missing = delivered.missing({event.id for event in events}, complete=not catalogue.broken)
         for recorded in events:
             if recorded.id not in missing:
                 continue
@@ -98,6 +100,7 @@ def notify(
         print_json({"sent": sent, "remembered": len(events)})
     else:
         echo(f"{sent} events sent, {len(events)} remembered by the root")
+    click.get_current_context().exit(SnapshotCorrupt.exit_code if catalogue.broken else 0)
 
 
 def _manifest(storage: Storage, event: Event) -> Manifest | None:

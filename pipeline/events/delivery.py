@@ -105,10 +105,10 @@ class Delivered:
         """Mark events as delivered before the first run, in one transaction."""
         self.add((*ids, _STARTED))
 
-    def missing(self, ids: Collection[str]) -> set[str]:
-        """Return the undelivered ids; delete recorded ids that the root no longer has."""
+    def missing(self, ids: Collection[str], *, complete: bool) -> set[str]:
+        """Return the undelivered ids; delete recorded ids that the root no longer has, if the ids are `complete`."""
         known = self._known()
-        removed = known - {*ids, _STARTED}
+        removed = known - {*ids, _STARTED} if complete else set()
         with self._named(), self._file:
             self._file.executemany("DELETE FROM delivered WHERE id = ?", ((id_,) for id_ in removed))
         return set(ids) - known

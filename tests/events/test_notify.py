@@ -257,6 +257,22 @@ def test_gc_does_not_make_events_of_what_was_sent(
     assert receiver.got == []
 
 
+def test_an_alpha_with_a_damaged_pointer_is_named_and_its_events_are_not_repeated(
+    notify: Notify, receiver: Receiver, history: History
+) -> None:
+    pointer = history.root / "catalog" / f"{ALPHA}.json"
+    assert notify("--webhook", receiver.url, "--from-start").exit_code == 0
+    receiver.got.clear()
+    intact = pointer.read_bytes()
+    pointer.write_text("{")
+    result = notify("--webhook", receiver.url)
+    assert (result.exit_code, receiver.got) == (4, [])
+    assert result.stderr.startswith(f"error: catalog/{ALPHA}.json is not a pointer")
+    pointer.write_bytes(intact)
+    assert notify("--webhook", receiver.url).exit_code == 0
+    assert receiver.got == []
+
+
 def test_events_of_one_second_are_sent_in_their_order(
     notify: Notify, receiver: Receiver, history: History
 ) -> None:
