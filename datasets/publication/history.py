@@ -81,9 +81,9 @@ def recorded_changes(pointer: Pointer) -> tuple[Change, ...]:
 def _kind(pointer: Pointer, snapshot: str | None, previous: str | None, decided: str, *, first: bool) -> str:
     if snapshot is None:
         return WITHDRAWN
-    if previous is None:
-        return PUBLISHED if first or decided == "restore" else REPLACED
-    return ROLLED_BACK if decided == "rollback" or previous in pointer.rolled_back else REPLACED
+    if decided == "rollback" or previous in pointer.rolled_back:
+        return ROLLED_BACK
+    return PUBLISHED if previous is None and (first or decided == "restore") else REPLACED
 
 
 def _decided(
@@ -99,7 +99,10 @@ def _decided(
     if not since_last_move:
         return ""
     last = since_last_move[-1]
-    fits = {"restore": last.snapshot == snapshot, "rollback": last.snapshot == previous}.get(last.act, True)
+    # gc removes the record of a snapshot that was rolled back; the one in its place had been served before.
+    again = snapshot == pointer.snapshot and _moment(pointer.first_published_at) < at
+    rolled_back = last.snapshot == previous or (previous is None and again)
+    fits = {"restore": last.snapshot == snapshot, "rollback": rolled_back}.get(last.act, True)
     return last.act if fits else ""
 
 

@@ -246,7 +246,7 @@ def test_an_answer_that_is_not_http_is_retried(notify: Notify, receiver: Receive
 def test_gc_does_not_make_events_of_what_was_sent(
     notify: Notify, receiver: Receiver, history: History
 ) -> None:
-    """gc removes the earlier snapshots from a pointer, after which its last change looks like another kind of change."""
+    """gc removes the earlier snapshots from a pointer, after which its last change no longer names what it replaced."""
     assert history.run("rollback", ALPHA).exit_code == 0
     assert notify("--webhook", receiver.url, "--from-start").exit_code == 0
     assert receiver.bodies[-1]["type"] == "alpha_results.alpha.rolled_back"

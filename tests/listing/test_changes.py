@@ -87,6 +87,18 @@ def test_a_build_is_listed_when_gc_forgot_that_the_alpha_was_withdrawn(tmp_path:
     assert remembered(tmp_path)[-1] == (ALPHA, "replaced", second, first)
 
 
+def test_a_rollback_stays_one_when_gc_removed_the_snapshot_that_was_rolled_back(tmp_path: Path) -> None:
+    first = publish(tmp_path)
+    publish(tmp_path, mark="x")
+    assert run_pipeline("rollback", tmp_path, ALPHA).exit_code == 0
+    assert run_pipeline("gc", tmp_path, "--keep", "1", "--grace", "0s").exit_code == 0
+    log: list[Kind] = [(ALPHA, "published", first, None), (ALPHA, "rolled_back", first, None)]
+    assert remembered(tmp_path) == log
+    third = publish(tmp_path, mark="xx")
+    assert run_pipeline("gc", tmp_path, "--keep", "1", "--grace", "0s").exit_code == 0
+    assert remembered(tmp_path) == [(ALPHA, "replaced", third, None)], "no build becomes a rollback"
+
+
 def test_the_oldest_change_that_gc_kept_is_no_first_publication(tmp_path: Path) -> None:
     publish(tmp_path)
     second = publish(tmp_path, mark="x")
