@@ -7,6 +7,7 @@ import errno
 import fcntl
 import os
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import Final
@@ -106,6 +107,23 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         yield
+    finally:
+        os.close(descriptor)
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder with its missing parents, and flush the entry of each, so that a power cut loses none."""
+    made = list(takewhile(lambda each: not each.exists(), (folder, *folder.parents)))
+    folder.mkdir(parents=True, exist_ok=True)
+    for each in made:
+        flush(each.parent)
+
+
+def flush(path: Path) -> None:
+    """Flush a file or the entries of a folder to disk, so that after a power cut no renamed file lacks its bytes or its name."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
     finally:
         os.close(descriptor)
 

@@ -20,7 +20,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final, Self
 
-from datasets.disk import locked, writing
+from datasets.disk import locked, make_folder, writing
 from datasets.headline import make_headline
 from datasets.layout import MANIFEST, STAGING, snapshot_path
 from datasets.manifest import FileEntry, Manifest, digest
@@ -77,7 +77,7 @@ class Publication:
         self._work = parent / f"{prefix}-{uuid.uuid4().hex}"
         self.folder = self._work / "snapshot"
         with writing(self._work):
-            parent.mkdir(parents=True, exist_ok=True)
+            make_folder(parent)
             with locked(parent / f".{prefix}.lock"):
                 _sweep(parent, prefix)
                 try:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from datasets.publication.publish import sweep_staging
+from datasets.publication.publish import Publication, sweep_staging
 from datasets.storage import Storage, open_storage
 from datasets.storage.object_store import ObjectStorage
 from schemas.errors import SettingsError, StorageUnavailable
@@ -77,7 +77,28 @@ def test_a_written_file_is_not_lost_when_the_power_is_cut(
     open_storage(root).put("deep/er/table", draft if finished else b"table")
     durable = {path for path, placed in flushed.items() if placed}
     assert {str(path) for path in (root / "deep" / "er", root / "deep", root)} <= durable
-    assert next(iter(flushed.values())) is False, "the bytes are flushed before they get their name"
+    of_files = [placed for path, placed in flushed.items() if not Path(path).is_dir()]
+    assert of_files == [False], "the bytes are flushed before they get their name"
+
+
+@pytest.mark.parametrize("begun_by", ["a build", "a document"])
+def test_a_new_root_is_not_lost_when_the_power_is_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begun_by: str
+) -> None:
+    """The entries of a new root and of its new parents are flushed, too."""
+    root = tmp_path / "new" / "root"
+    flushed: set[str] = set()
+
+    def record(descriptor: int) -> None:
+        flushed.add(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+
+    monkeypatch.setattr(os, "fsync", record)
+    if begun_by == "a build":
+        with Publication(open_storage(root), "Test_a"):
+            pass
+    else:
+        open_storage(root).put("refused/x.json", b"{}")
+    assert {str(root.parent), str(tmp_path)} <= flushed
 
 
 @pytest.mark.parametrize("path", ["../x", "a/../../x", "/etc/passwd"])

@@ -14,7 +14,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import Any, Final
 
-from datasets.disk import NotRegular, TooLarge, locked, read_regular, reading, writing
+from datasets.disk import NotRegular, TooLarge, flush, locked, make_folder, read_regular, reading, writing
 from datasets.layout import STAGING
 from datasets.storage.file_digests import DIGESTS
 from datasets.storage.protocol import (
@@ -193,7 +193,7 @@ class LocalStorage(Storage):
 
     def _staged(self, name: str) -> Path:
         folder = self._path(STAGING)
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         return folder / name
 
     def remove_files(self, relatives: Iterable[str]) -> None:
@@ -252,23 +252,14 @@ def _files_below(base: str, closed: list[str] | None = None) -> Iterator[str]:
 
 def _place(draft: Path, target: Path) -> None:
     """Rename a draft into place, flushed with its entry and with every folder that is made for it."""
-    _flush(draft)
+    flush(draft)
     made = list(takewhile(lambda folder: not folder.exists(), target.parents))
     target.parent.mkdir(parents=True, exist_ok=True)
     draft.replace(target)
     for folder in (target.parent, *(folder.parent for folder in made)):
         # gc may have removed the snapshot meanwhile, which its publication notices.
         with contextlib.suppress(FileNotFoundError):
-            _flush(folder)
-
-
-def _flush(path: Path) -> None:
-    """Flush a file or the entries of a folder to disk, so that after a power cut no renamed file lacks its bytes or its name."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+            flush(folder)
 
 
 BACKEND: Final = LocalStorage
