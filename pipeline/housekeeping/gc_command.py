@@ -84,6 +84,8 @@ def gc(
     unknown = [alpha for alpha in alphas if not ALPHA_ID.match(alpha)]
     if unknown:
         raise SettingsError(f"{unknown[0]!r} is not an alpha address")
+    # Named twice, an alpha would be reported as it is after the first pass.
+    alphas = tuple(dict.fromkeys(alphas))
     known = sorted({*published_alphas(storage), *_with_files(storage)})
     if absent := [alpha for alpha in alphas if alpha not in known]:
         raise AlphaNotPublished(f"{storage.address} holds no alpha {absent[0]!r}; `list` shows those it has")

@@ -49,6 +49,12 @@ def test_a_dry_run_lists_removals_and_removes_nothing(history: History) -> None:
     assert done["removed_bytes"] == result.json["removed_bytes"] > 0
 
 
+def test_an_alpha_that_is_named_twice_is_reported_once(history: History) -> None:
+    result = history.run("gc", ALPHA, ALPHA, *ALL, "--json").json
+    assert result["removed_snapshots"] == 2
+    assert [row["removed"] for row in result["alphas"][ALPHA]].count(True) == 2
+
+
 def test_a_rollback_is_remembered_after_its_snapshot_is_removed(history: History) -> None:
     history.run("rollback", ALPHA)
     history.run("gc", *ALL)
