@@ -41,7 +41,8 @@ def rollback(
     by = author(reason)
     current = require_served(storage, alpha)
     refuse_withdrawn(current)
-    target = snapshot or _before(storage, current)
+    # An empty id, as from an unset variable of a script, is refused like any other that is no id.
+    target = _before(storage, current) if snapshot is None else snapshot
     try:
         pointer, manifest = _intact(storage, alpha, target)
     except SnapshotCorrupt as error:

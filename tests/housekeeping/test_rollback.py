@@ -66,6 +66,13 @@ def test_a_snapshot_can_be_named(history: History) -> None:
     assert history.run("rollback", "Test_none").exit_code == 9
 
 
+def test_an_empty_id_does_not_roll_back_to_the_default(history: History) -> None:
+    result = history.run("rollback", ALPHA, "--to", "")
+    assert result.exit_code == 9
+    assert "'' is not a valid snapshot id" in result.output
+    assert history.pointer.snapshot == history.snapshots[2]
+
+
 def test_a_snapshot_published_during_a_rollback_is_not_rolled_back(
     history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
