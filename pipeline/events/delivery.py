@@ -60,6 +60,9 @@ class Delivered:
             self._file = sqlite3.connect(path, timeout=0)
             try:
                 self._file.execute("PRAGMA locking_mode = EXCLUSIVE")
+                # Before the first write, because that would damage a file of the server, such as that of call counts.
+                if self._file.execute("SELECT 1 FROM sqlite_master WHERE tbl_name <> 'delivered'").fetchone():
+                    raise sqlite3.DatabaseError("it holds tables of another program")
                 self._file.execute("CREATE TABLE IF NOT EXISTS delivered (id TEXT PRIMARY KEY) WITHOUT ROWID")
                 self._file.execute("BEGIN EXCLUSIVE")
                 # A write, so that a full disk is noticed before an event is sent whose delivery could not be recorded.

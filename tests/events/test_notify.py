@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import hmac
 import json
 import shutil
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -363,6 +365,19 @@ def test_a_state_that_cannot_be_opened_or_read_is_named(
     result = notify("--webhook", receiver.url, "--from-start")
     assert (result.exit_code, receiver.got) == (2, [])
     assert f"--state: {state} cannot be used" in result.output
+
+
+def test_a_database_of_another_program_is_refused_and_left_as_it_is(
+    notify: Notify, receiver: Receiver, tmp_path: Path
+) -> None:
+    state = tmp_path / "state.sqlite3"
+    with contextlib.closing(sqlite3.connect(state)) as other:
+        other.executescript("CREATE TABLE calls (key_id TEXT); PRAGMA user_version = 3")
+    before = state.read_bytes()
+    result = notify("--webhook", receiver.url, "--from-start")
+    assert (result.exit_code, receiver.got) == (2, [])
+    assert f"--state: {state} cannot be used (it holds tables of another program)" in result.output
+    assert state.read_bytes() == before
 
 
 def test_invalid_options_are_named(notify: Notify, receiver: Receiver, tmp_path: Path) -> None:
