@@ -138,10 +138,14 @@ def require_url(option: str, url: str) -> str:
     try:
         parts = urlsplit(url)
         known = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # the port or the brackets of the host
+        known = known and "@" not in parts.netloc  # which the client takes for a part of the host
+        (parts.hostname or "").encode("idna")  # as the client does
+    except ValueError:  # the port, the brackets or a label of the host
         known = False
     if not known or not _PLAIN.fullmatch(url):
-        raise SettingsError(f"{option}: write https://host/path, other characters percent-encoded")
+        raise SettingsError(
+            f"{option}: write https://host/path, without a user name, other characters percent-encoded"
+        )
     return url
 
 
