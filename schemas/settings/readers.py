@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from datetime import timedelta
@@ -60,9 +61,12 @@ def seconds(least: float, most: float) -> Kind:
     """Return the kind of a duration in seconds between two inclusive bounds."""
 
     def read(given: str) -> float:
-        value = float(given)
+        try:
+            value = float(given)
+        except ValueError:
+            value = math.nan
         if not least <= value <= most:
-            raise ValueError(f"it must lie between {least:g} and {most:g}")
+            raise ValueError(f"it must be a number of seconds between {least:g} and {most:g}")
         return value
 
     return Kind("seconds", read)

@@ -82,6 +82,13 @@ def test_invalid_arguments_are_refused(tmp_path: Path, arguments: tuple[str, ...
     assert build(tmp_path / "root", *arguments).exit_code == 2
 
 
+@pytest.mark.parametrize("text", ["soon", "5s", "nan", "-1", "1e9"])
+def test_an_interval_that_is_no_number_of_seconds_is_refused_with_the_rule(tmp_path: Path, text: str) -> None:
+    result = build(tmp_path / "root", "--from", "b", "--interval", text)
+    assert result.exit_code == 2
+    assert f"ALPHA_RESULTS_INTERVAL: {text!r}: it must be a number of seconds" in result.output
+
+
 @pytest.mark.parametrize(
     ("number", "name"),
     [(signal.SIGKILL, "SIGKILL"), (signal.SIGSEGV, "SIGSEGV"), (signal.SIGRTMIN + 6, "signal 40")],
