@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from datasets.layout import alpha_path
+from datasets.layout import alpha_path, is_snapshot_id
 from datasets.pointer import Pointer
 from datasets.publication.decisions import empty_snapshots
 from datasets.publication.pointers import compare_and_swap, served
@@ -77,6 +77,8 @@ class GcDecision:
 def list_snapshots(storage: Storage, alpha_id: str) -> tuple[StoredSnapshot, ...]:
     """List all stored snapshots of an alpha by id, including incomplete ones, in one listing.
 
+    Folders whose name is no id, such as an operator's copy, are left out: they are not the pipeline's to remove.
+
     Raises
     ------
     StorageUnavailable
@@ -85,8 +87,9 @@ def list_snapshots(storage: Storage, alpha_id: str) -> tuple[StoredSnapshot, ...
     files: dict[str, list[StoredFile]] = {}
     for path, entry in storage.files_below(alpha_path(alpha_id)).items():
         folder, separator, _ = path.partition("/")
-        if separator and folder.startswith(_FOLDER):
-            files.setdefault(folder.removeprefix(_FOLDER), []).append(entry)
+        snapshot = folder.removeprefix(_FOLDER)
+        if separator and folder.startswith(_FOLDER) and is_snapshot_id(snapshot):
+            files.setdefault(snapshot, []).append(entry)
     return tuple(
         StoredSnapshot(snapshot, max(e.modified for e in entries), sum(e.size for e in entries), len(entries))
         for snapshot, entries in sorted(files.items())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import time
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -53,6 +55,20 @@ def test_an_alpha_that_is_named_twice_is_reported_once(history: History) -> None
     result = history.run("gc", ALPHA, ALPHA, *ALL, "--json").json
     assert result["removed_snapshots"] == 2
     assert [row["removed"] for row in result["alphas"][ALPHA]].count(True) == 2
+
+
+def test_a_copy_of_a_snapshot_under_another_name_is_left_alone(history: History) -> None:
+    original = history.place("", history.snapshots[0])
+    copy = original.with_name(f"{original.name}.bak")
+    shutil.copytree(original, copy)
+    two_hours_ago = time.time() - 7200
+    for file in copy.rglob("*"):
+        os.utime(file, (two_hours_ago, two_hours_ago))
+    result = history.run("gc", *ALL)
+    assert result.exit_code == 0, result.output
+    assert history.there() == {history.snapshots[2], copy.name.removeprefix("snapshot=")}
+    assert history.pointer.removing == ()
+    assert history.run("show", ALPHA).exit_code == 0
 
 
 def test_a_rollback_is_remembered_after_its_snapshot_is_removed(history: History) -> None:
