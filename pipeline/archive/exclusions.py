@@ -64,12 +64,17 @@ def exclusions(text: str | None) -> tuple[str, ...]:
     Raises
     ------
     SettingsError
-        When a pattern holds a slash: patterns match single names, not paths.
+        When there are separators but no pattern, or when a pattern holds a slash: patterns match single names, not paths.
     """
     setting = (text or "").strip()
     if not setting:
         return DEFAULT_EXCLUDE
     patterns = tuple(part.strip().lower() for part in setting.removeprefix("+").split(",") if part.strip())
+    if not patterns and not setting.startswith("+"):
+        raise SettingsError(
+            f"ALPHA_RESULTS_ARCHIVE_EXCLUDE: {text!r} holds no pattern, so archives would hold private files, too; name the "
+            "patterns, or leave it unset for the defaults"
+        )
     for pattern in patterns:
         if "/" in pattern:
             raise SettingsError(

@@ -35,6 +35,12 @@ def test_the_setting_replaces_the_patterns_or_adds_to_them() -> None:
     assert exclusions("+") == DEFAULT_EXCLUDE
 
 
+@pytest.mark.parametrize("text", [",", " , "])
+def test_separators_without_a_pattern_do_not_include_private_files(text: str) -> None:
+    with pytest.raises(SettingsError, match=r"ALPHA_RESULTS_ARCHIVE_EXCLUDE: .* holds no pattern"):
+        exclusions(text)
+
+
 def test_a_pattern_with_a_slash_is_refused() -> None:
     with pytest.raises(SettingsError, match="'data/private' holds a slash"):
         exclusions("*.csv,data/private")
