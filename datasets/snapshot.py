@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +19,7 @@ from datasets.layout import DESCRIPTION, MANIFEST, figures_path, snapshot_path
 from datasets.manifest import FileEntry, Manifest
 from datasets.pointer import Pointer
 from datasets.storage import Storage
-from schemas.errors import KindNotPublished, SnapshotCorrupt, SnapshotUnreadable
+from schemas.errors import KindNotPublished, SnapshotCorrupt, SnapshotUnreadable, StorageUnavailable
 from schemas.metrics.families import FAMILIES, WHOLE_RUN
 from schemas.metrics.statistic import LEDGER
 from schemas.tables import PUBLISHED_TABLES
@@ -75,7 +76,8 @@ class Snapshot:
             When the file is missing, or its digest differs from the pointer's.
         """
         path = f"{self._folder}/{MANIFEST}"
-        return Manifest.decode(self._document(path, self.pointer.manifest_sha256), path)
+        with self.named_in_errors():
+            return Manifest.decode(self._document(path, self.pointer.manifest_sha256), path)
 
     def with_pointer(self, pointer: Pointer) -> Snapshot:
         """Return the same snapshot with another pointer, without reading its manifest again."""
@@ -89,11 +91,21 @@ class Snapshot:
         """Whether the manifest has been read."""
         return "manifest" in self.__dict__
 
-    def _document(self, path: str, sha256: str) -> bytes:
+    @contextmanager
+    def named_in_errors(self) -> Iterator[None]:
+        """Name this snapshot in the errors of reading it, because an answer may read several."""
         try:
-            return self._storage.intact_document(path, sha256)
-        except FileNotFoundError as error:
-            raise SnapshotCorrupt(f"{path} is missing; build the seal again or roll back") from error
+            yield
+        except (SnapshotCorrupt, StorageUnavailable) as error:
+            error.snapshot_key = self.key
+            raise
+
+    def _document(self, path: str, sha256: str) -> bytes:
+        with self.named_in_errors():
+            try:
+                return self._storage.intact_document(path, sha256)
+            except FileNotFoundError as error:
+                raise SnapshotCorrupt(f"{path} is missing; build the seal again or roll back") from error
 
     @cached_property
     def _entries(self) -> Mapping[tuple[str, str | None], FileEntry]:
@@ -174,7 +186,8 @@ class Snapshot:
             When the cache has no copy and cannot fetch one, or the file cannot be read from disk.
         """
         entry = self.entry(dataset, book)
-        return self._storage.intact_file(f"{self._folder}/{entry.path}", entry.bytes, entry.sha256)
+        with self.named_in_errors():
+            return self._storage.intact_file(f"{self._folder}/{entry.path}", entry.bytes, entry.sha256)
 
     def files(self, dataset: str) -> tuple[str, ...]:
         """Return the paths of all files of a dataset, books in canonical order."""
@@ -200,9 +213,10 @@ class Snapshot:
             with pa.OSFile(path) as source, pq.ParquetFile(source) as file:
                 rows = pl.from_arrow(file.read(list(columns), use_threads=False))
         except (OSError, pa.ArrowException) as error:
-            if isinstance(error, OSError):
-                raise_disk_error(path, error)
-            raise SnapshotUnreadable(f"a published file cannot be read: {error}") from error
+            with self.named_in_errors():
+                if isinstance(error, OSError):
+                    raise_disk_error(path, error)
+                raise SnapshotUnreadable(f"a published file cannot be read: {error}") from error
         assert isinstance(rows, pl.DataFrame)
         return rows
 

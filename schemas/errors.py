@@ -60,10 +60,13 @@ class AlphaResultsError(Exception):
         Exit code of a command that ends with the error.
     retryable
         Whether the same call may succeed later without a change, for instance once a store is available again.
+    snapshot_key
+        Alpha and id of the snapshot that could not be read; None for other errors, and if the reader does not know it.
     """
 
     exit_code: ClassVar[ExitCode] = ExitCode.PROGRAM_FAILED
     retryable: ClassVar[bool] = False
+    snapshot_key: tuple[str, str] | None = None
 
 
 class SealError(AlphaResultsError):

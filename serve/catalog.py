@@ -127,7 +127,9 @@ class Catalog(Catalogue):
         if self.age == float("inf"):
             raise StorageUnavailable("the catalogue was not read yet")
         if alpha_id in self.broken:
-            raise SnapshotCorrupt(self.broken[alpha_id])
+            error = SnapshotCorrupt(self.broken[alpha_id])
+            error.snapshot_key = alpha_id, ""  # only the pointer has the id
+            raise error
 
     @property
     def healthy(self) -> bool:

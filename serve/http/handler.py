@@ -138,8 +138,7 @@ class EndpointHandler:
                 return await self._checked(request)
             except (Exception, PanicException) as error:  # noqa: BLE001 - no unforeseen failure may leak
                 snapshot = getattr(request, "snapshot", None)
-                if snapshot is not None:
-                    self._service.damage.note(snapshot.pointer, error)
+                self._service.damage.note(None if snapshot is None else snapshot.pointer, error)
                 return failure_response(error, request)
 
         methods = [HttpMethod.GET, HttpMethod.OPTIONS]

@@ -16,6 +16,7 @@ from datasets.provenance.integrity import check_manifest
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage
 from schemas.errors import (
+    AlphaResultsError,
     DiskUnavailable,
     SnapshotCorrupt,
     SnapshotError,
@@ -73,28 +74,29 @@ class Damage:
         """Alpha -> damage of its served snapshot."""
         return self._damaged
 
-    def note(self, pointer: Pointer, error: BaseException) -> None:
-        """Record a failure to read a snapshot; errors of other kinds are ignored."""
+    def note(self, pointer: Pointer | None, error: BaseException) -> None:
+        """Record a failure to read the snapshot that the error names, else that of the pointer; other errors are ignored."""
         undecodable = isinstance(error, SnapshotUnreadable | PanicException)
         unreadable = self._storage.folder is not None and isinstance(error, DiskUnavailable)
         if not (undecodable or unreadable or isinstance(error, SnapshotCorrupt)):
             return
-        served = self._snapshots.resolve(pointer.alpha_id)
-        if served is None or served.id != pointer.snapshot:
+        key = None if pointer is None else (pointer.alpha_id, pointer.snapshot)
+        if isinstance(error, AlphaResultsError):
+            key = error.snapshot_key or key
+        served = None if key is None else self._snapshots.resolve(key[0])
+        if served is None or served.key != key:
             return
         until = time.monotonic() + _UNDECODABLE_SECONDS if undecodable else 0.0
         with self._lock:
-            before = self._damaged.get(pointer.alpha_id)
-            known = before is not None and before.snapshot == pointer.snapshot
+            before = self._damaged.get(served.alpha_id)
+            known = before is not None and before.snapshot == served.id
             if before is not None and known:
                 until = max(until, before.until)
             # Replaced, never modified, so that readers see one state.
-            damaged = Damaged(pointer.snapshot, str(error), until)
-            self._damaged = {**self._damaged, pointer.alpha_id: damaged}
+            damaged = Damaged(served.id, str(error), until)
+            self._damaged = {**self._damaged, served.alpha_id: damaged}
         if not known:
-            _log.error(
-                "snapshot_damaged", alpha=pointer.alpha_id, snapshot=pointer.snapshot, reason=str(error)
-            )
+            _log.error("snapshot_damaged", alpha=served.alpha_id, snapshot=served.id, reason=str(error))
 
     def recheck(self) -> None:
         """Verify the files of damaged snapshots again, and forget those that are intact."""

@@ -289,6 +289,45 @@ def test_health_counts_a_damaged_alpha_from_its_first_read_until_it_is_repaired(
         eventually(lambda: health(api) == ("ok", 0))
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"/v1/correlations?alphas={BESIDE},{ALPHA}",
+        f"/v1/correlations?alphas={BESIDE},{ALPHA}&by=scores",
+        f"/v1/alphas/{BESIDE}/contribution?alphas={ALPHA}",
+    ],
+)
+def test_health_counts_the_alpha_whose_file_is_damaged_and_none_that_was_compared_with_it(
+    root: Path, path: str
+) -> None:
+    for table in ("decisions", "portfolio/book=long_short"):
+        flip(snapshot_folder(root) / table / "part-0.parquet", 40, 3)
+    with running(root, memory_bytes=1, rows_bytes=0) as api:
+        token = api.key()
+        for target in (path, f"{RUN}/scores"):
+            assert api.get(target, token).status_code == 503
+            assert health(api) == ("degraded", 1)
+
+
+def test_health_counts_an_unreadable_pointer_and_no_alpha_that_was_compared_with_it(root: Path) -> None:
+    pointer = root / "catalog" / f"{ALPHA}.json"
+    pointer.write_bytes(pointer.read_bytes()[:-20])
+    with running(root) as api:
+        path = f"/v1/alphas/{BESIDE}/contribution?alphas={ALPHA}"
+        assert api.get(path, api.key()).status_code == 503
+        assert health(api) == ("degraded", 1)
+
+
+def test_damage_of_an_earlier_snapshot_does_not_count_for_the_served_one(root: Path, tmp_path: Path) -> None:
+    earlier = snapshot_folder(root)
+    seal = make_seal(tmp_path / "later", weeks=24, names=24, seed=3, sealed_at="2026-02-05T07:30:00Z")
+    build_seal(str(seal), root)
+    flip(earlier / "decisions" / "part-0.parquet", 40, 3)
+    with running(root) as api:
+        assert api.get(f"{RUN}/snapshots/compare", api.key()).status_code == 503
+        assert health(api) == ("ok", 0)
+
+
 def test_health_counts_a_pointer_that_cannot_be_read_and_the_alpha_is_503(root: Path) -> None:
     published.publish(root, {"rebalances": published.rebalances()}, alpha_id="Test_other")
     pointer = root / "catalog" / f"{ALPHA}.json"
