@@ -231,6 +231,13 @@ def test_sealed_trials_are_counted_and_tested_for_overfitting(
     }
 
 
+def test_every_book_is_deflated_by_the_trials_of_long_short(api: ApiClient, key: str) -> None:
+    blocks = [fetch(api, key, SEARCHED, book=book)["deflated_sharpe"] for book in ("long_short", "long_only")]
+    for name in ("trials", "effective_trials", "trial_deviation", "expected_maximum_sharpe"):
+        assert blocks[0][name] == blocks[1][name] > 0
+    assert blocks[0]["probability"] != blocks[1]["probability"]
+
+
 def test_a_request_may_override_the_number_of_trials(api: ApiClient, key: str) -> None:
     result = fetch(api, key, SEARCHED, trials=50)["deflated_sharpe"]
     assert (result["trials"], result["trials_from"], result["trial_deviation"]) == (50, "request", None)
