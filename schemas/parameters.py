@@ -288,12 +288,14 @@ BENCHMARK: Final = Parameter(
     ParameterKind.TEXT,
     "Symbol of `/v1/benchmarks` that defines the market. By default `SPY`, or the first benchmark if the market data have no SPY.",
 )
+MIN_ROLLING: Final = 20
+"""Minimum number of sessions of a rolling regression."""
 ROLLING: Final = Parameter(
     "rolling",
     ParameterKind.INTEGER,
     "Number of measured sessions of each rolling regression.",
     default=252,
-    minimum=20,
+    minimum=MIN_ROLLING,
     maximum=1260,
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import orjson
 import polars as pl
 
@@ -18,6 +19,7 @@ from datasets.snapshot import Snapshot
 from schemas.errors import KindNotPublished, SettingsError
 from schemas.market_data import USUAL_BENCHMARK
 from schemas.metrics.statistic import SOURCES
+from schemas.parameters import MIN_ROLLING
 from schemas.settings import SETTINGS
 from schemas.tables.sealed_metrics import SCOPES
 from schemas.warning_codes import CODES, by_member
@@ -265,7 +267,7 @@ class Alpha(Snapshot):
         window : Window
             Days to explain.
         rolling : int
-            Sessions of each rolling regression.
+            Sessions of each rolling regression, at least 20.
 
         Returns
         -------
@@ -275,7 +277,7 @@ class Alpha(Snapshot):
         Raises
         ------
         SettingsError
-            When a file breaks a rule or lacks a symbol.
+            When a file breaks a rule or lacks a symbol, or `rolling` is too small or no whole number.
         SnapshotCorrupt
             When the ledger is missing or damaged.
         """
@@ -283,6 +285,8 @@ class Alpha(Snapshot):
         from datasets.figures.exposures import explain  # noqa: PLC0415 - as above
         from datasets.market_data.factors import read_factors  # noqa: PLC0415 - slow to load beside the rest
 
+        if not isinstance(rolling, int | np.integer) or rolling < MIN_ROLLING:
+            raise SettingsError(f"rolling={rolling!r}: give a whole number, at least {MIN_ROLLING} sessions")
         withheld = {}
         series: Sequence[Benchmark] = ()
         if is_configured(market_data):

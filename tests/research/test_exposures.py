@@ -253,6 +253,15 @@ def test_the_datasets_package_returns_the_same(explained: ApiClient, market: Pub
     assert run.exposures()["models"] == []
 
 
+@pytest.mark.parametrize("rolling", [0, -60, 19, 60.0])
+def test_the_datasets_package_refuses_rolling_windows_that_are_too_short(
+    market: Published, rolling: Any
+) -> None:
+    rule = f"rolling={rolling}: give a whole number, at least 20 sessions"
+    with pytest.raises(SettingsError, match=rule):
+        datasets.open(market.root)[ALPHA].exposures(rolling=rolling)
+
+
 def test_a_run_with_only_raw_books_shows_nothing_of_them_without_access(tmp_path: Path) -> None:
     root, book = tmp_path / "published", "raw_long_short"
     root.mkdir()
