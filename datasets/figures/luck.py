@@ -214,6 +214,8 @@ def _measure_returns(
         moments = excess_moments = solvent
     else:
         moments, excess_moments = sharpe_moments(returns), sharpe_moments(excess, "daily excess returns")
+        if returns.size and np.isnan(ledger.risk_free).all():
+            excess_moments = NO_RATE
     return (
         Returns(int(measured(returns).size), moments, counted),
         Returns(int(measured(excess).size), excess_moments, excess_trials),

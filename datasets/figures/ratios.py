@@ -24,7 +24,7 @@ from datasets.figures.unavailable import Figure, Unavailable, no_variation, too_
 
 NAMED_WEIGHTS: Final = ("equal", "volatility")
 """Weightings of a book that need no numbers."""
-NO_RATE: Final = Unavailable("insufficient_data", "no rate at which cash earns is stated")
+NO_RATE: Final = Unavailable("insufficient_data", "the ledger states no risk-free rate")
 """Reason for excess returns of a ledger without a risk-free return."""
 
 

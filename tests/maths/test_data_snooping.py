@@ -114,7 +114,7 @@ def test_uninformative_returns_are_withheld(returns: Matrix, code: str) -> None:
     [
         ("in debt", "equity is not above 0 at the open of 1 of 100 sessions"),
         ("flat", "the daily returns of the window do not vary"),
-        ("without a rate", "no rate at which cash earns is stated"),
+        ("without a rate", "the ledger states no risk-free rate"),
     ],
 )
 def test_trials_that_the_ledger_leaves_untested_have_its_reason(ledger: str, said: str) -> None:

@@ -282,10 +282,13 @@ def test_an_unstated_rate_is_null_and_dependent_figures_withheld(tmp_path: Path)
     command = ["build", "--strict", str(tmp_path / "seal"), "--datasets", str(tmp_path / "root")]
     done = CliRunner().invoke(cli, command)
     assert done.exit_code == 0, done.stdout
-    metrics = datasets.open(str(tmp_path / "root"))["Test_scores"].metrics()
+    published = datasets.open(str(tmp_path / "root"))["Test_scores"]
+    metrics, luck = published.metrics(), published.luck()
     excess, sharpe = metrics["core"]["excess_sharpe"], metrics["core"]["sharpe"]
     assert (excess["value"], excess["status"], sharpe["status"]) == (None, "not_measurable", "available")
-    assert "no rate at which cash earns is stated" in json.dumps(metrics)
+    assert "the ledger states no risk-free rate" in json.dumps(metrics)
+    for figure in ("sharpe", "skewness", "kurtosis", "probabilistic_sharpe", "minimum_track_record"):
+        assert luck["withheld"][f"excess.{figure}"] == "the ledger states no risk-free rate"
     stated = Ledger.from_scores(SCORES, market(5), costs=Costs(interest={DAYS[20].item(): 0.0001}))
     rates = stated.tables["portfolio"].filter(pl.col("risk_free_return").is_not_null())
     assert rates["date"].unique().to_list() == [DAYS[20].item()]
