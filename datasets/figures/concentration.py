@@ -9,7 +9,7 @@ import numpy as np
 
 from datasets.figures.equity import solvent_returns
 from datasets.figures.ratios import annualised_sharpe
-from datasets.figures.series import SESSIONS_PER_YEAR, Dates, Floats, mean_or_null, measured
+from datasets.figures.series import ROUNDING, SESSIONS_PER_YEAR, Dates, Floats, mean_or_null, measured
 from datasets.figures.unavailable import Figure, Unavailable, too_few
 from schemas.metrics.families.concentration import BEST
 
@@ -152,11 +152,11 @@ def best_share(profits: Floats, total: float, what: str) -> Figure:
     Returns
     -------
     float or Unavailable
-        Fraction, which may exceed 1; withheld with ten parts or fewer, or when the total is not above 0.
+        Fraction, which may exceed 1; withheld with ten parts or fewer, or when the total is not above 0 by more than rounding.
     """
     if profits.size <= BEST:
         return too_few(int(profits.size), BEST + 1, what)
-    if not total > 0:
+    if not total > ROUNDING * float(np.abs(profits).sum()):
         return Unavailable("insufficient_data", "the P&L is not above 0, so that it has no shares")
     return float(np.partition(profits, -BEST)[-BEST:].sum()) / total
 

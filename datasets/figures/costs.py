@@ -9,7 +9,7 @@ import numpy as np
 
 from datasets.figures.equity import solvent_returns
 from datasets.figures.ratios import annualised_return, annualised_sharpe, turnover
-from datasets.figures.series import SESSIONS_PER_YEAR, Floats, measured
+from datasets.figures.series import ROUNDING, SESSIONS_PER_YEAR, Floats, measured
 from datasets.figures.unavailable import Figure, Unavailable, too_few
 from schemas.metrics.families.costs import MULTIPLES
 
@@ -167,10 +167,10 @@ def break_even_multiple(flows: Flows) -> Figure:
     Returns
     -------
     float or Unavailable
-        Ratio above 0; withheld without costs, or when the market P&L is not above 0.
+        Ratio above 0; withheld without costs beyond rounding, or when the market P&L is not above 0.
     """
     costs_paid = -float(((flows.execution_cost + flows.borrow) / flows.starting).sum())
-    if costs_paid <= 0:
+    if costs_paid <= ROUNDING:
         return Unavailable("insufficient_data", "the book had no execution costs and no borrow")
     return _profit_per(float((flows.market_pnl / flows.starting).sum()), costs_paid)
 

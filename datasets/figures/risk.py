@@ -10,7 +10,7 @@ import numpy as np
 from datasets.figures.equity import EquityCurve, equity_curve, solvent_returns
 from datasets.figures.newey_west import bandwidth
 from datasets.figures.ratios import book_figures
-from datasets.figures.series import SESSIONS_PER_YEAR, Dates, Floats, constant_rows, day, measured
+from datasets.figures.series import ROUNDING, SESSIONS_PER_YEAR, Dates, Floats, constant_rows, day, measured
 from datasets.figures.sharpe import sharpe_moments
 from datasets.figures.unavailable import Figure, Unavailable, no_variation, too_few
 from schemas.metrics.families.risk import DEEPEST, ROLLING
@@ -144,7 +144,7 @@ def sortino(returns: Floats) -> Figure:
     -------
     float or Unavailable
         Annualised with the square root of 252. The downside deviation is the root mean square of the returns below 0 over
-        all observations. Withheld with fewer than two returns, or when none is below 0.
+        all observations. Withheld with fewer than two returns, or when none is below 0 by more than rounding.
 
     References
     ----------
@@ -152,9 +152,9 @@ def sortino(returns: Floats) -> Figure:
     """
     if returns.size < 2:
         return too_few(int(returns.size), 2, _RETURNS)
-    downside = math.sqrt(float(np.square(np.minimum(returns, 0.0)).mean()))
-    if downside == 0:
+    if returns.min() >= -ROUNDING:
         return Unavailable("nonpositive_variance", "no daily return is below 0")
+    downside = math.sqrt(float(np.square(np.minimum(returns, 0.0)).mean()))
     return float(returns.mean()) / downside * math.sqrt(SESSIONS_PER_YEAR)
 
 
@@ -171,7 +171,7 @@ def calmar(annualised_return: Figure, max_drawdown_pct: Figure) -> Figure:
     Returns
     -------
     float or Unavailable
-        Ratio; withheld if either argument is, or if there is no drawdown.
+        Ratio; withheld if either argument is, or if there is no drawdown beyond rounding.
 
     References
     ----------
@@ -181,7 +181,7 @@ def calmar(annualised_return: Figure, max_drawdown_pct: Figure) -> Figure:
         return annualised_return
     if isinstance(max_drawdown_pct, Unavailable):
         return max_drawdown_pct
-    if max_drawdown_pct == 0:
+    if max_drawdown_pct <= 100.0 * ROUNDING:
         return Unavailable("nonpositive_variance", "equity never closes below its peak")
     return annualised_return / (max_drawdown_pct / 100.0)
 
@@ -247,13 +247,13 @@ def tail_ratio(returns: Floats) -> Figure:
     Returns
     -------
     float or Unavailable
-        Ratio, at least 0; withheld with fewer than 20 returns, or when the 5 % quantile is 0. The quantiles are
-        interpolated linearly.
+        Ratio, at least 0; withheld with fewer than 20 returns, or when the 5 % quantile is 0 within rounding. The quantiles
+        are interpolated linearly.
     """
     if returns.size < 20:
         return too_few(int(returns.size), 20, _RETURNS)
     low, high = np.quantile(np.asarray(returns), [0.05, 0.95])
-    if low == 0:
+    if abs(low) <= ROUNDING:
         return no_variation("lowest daily returns")
     return float(abs(high) / abs(low))
 

@@ -146,6 +146,7 @@ def test_weeks_run_from_monday_to_sunday() -> None:
 def test_undetermined_figures_are_withheld() -> None:
     assert isinstance(best_share(np.ones(10), 10.0, "days"), Unavailable)
     assert isinstance(best_share(-np.ones(20), -20.0, "days"), Unavailable)
+    assert isinstance(best_share(np.array([0.1, 0.2, -0.3] * 5), 0.1 + 0.2 - 0.3, "days"), Unavailable)
     assert isinstance(sharpe_without_best(np.ones(11)), Unavailable)
     missing_pnl = Unavailable("missing_kind", "the run holds no pnl", "pnl")
     starting, ending = np.array([1.0, -0.5]), np.array([-0.5, 0.1])

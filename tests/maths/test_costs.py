@@ -147,6 +147,8 @@ def test_a_book_without_trades_or_profit_has_no_break_even() -> None:
     assert result["cost_bp"].text == "no trades"
     assert result["break_even_bp"].text == "no trades"
     assert "no execution costs" in result["break_even_multiple"].text
+    rounded = replace(flows, execution_cost=-1e-18 * flows.starting, borrow=idle)
+    assert "no execution costs" in costs(rounded)["break_even_multiple"].text
     losing = costs(replace(flows, market_pnl=-np.abs(flows.market_pnl)))
     assert "not above 0" in losing["break_even_multiple"].text
     assert "not above 0" in losing["break_even_bp"].text

@@ -157,3 +157,12 @@ def test_returns_that_do_not_vary_have_no_ratio() -> None:
         assert isinstance(result[name], Unavailable), name
     assert result["drawdowns"] == []
     assert result["under_water"] == 0.0
+
+
+def test_losses_within_rounding_give_no_ratio() -> None:
+    equity = np.repeat(1.001 ** np.arange(150), 2)
+    equity[1::2] = np.nextafter(equity[1::2], 0.0)
+    result = risk(DAYS[:299], equity[:-1], equity[1:])
+    for name in ("sortino", "calmar", "tail_ratio"):
+        assert isinstance(result[name], Unavailable), name
+    assert result["sharpe"] > 0
