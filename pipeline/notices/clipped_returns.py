@@ -8,7 +8,7 @@ import numpy as np
 
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Floats
-from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
+from pipeline.notices.outcome import NoticeOutcome, judged, not_checked, too_few
 from schemas.notices.moves import CLIPPED_FROM, MIN_CLIPPED, MIN_MOVES
 from schemas.notices.signal import MIN_EXTREME_WEEKS, MIN_OUTLYING_NAMES
 from schemas.plurals import counted
@@ -89,10 +89,7 @@ def judge_shared_extremes(shared: int, weeks: int) -> NoticeOutcome:
     """Judge in how many weeks several names share the highest or lowest forward return."""
     notice = "signal.shared_extremes"
     if weeks < MIN_EXTREME_WEEKS:
-        return not_checked(
-            notice,
-            f"{counted(weeks, 'week has', 'weeks have')} {MIN_OUTLYING_NAMES} forward returns; {MIN_EXTREME_WEEKS} are needed",
-        )
+        return too_few(notice, weeks, "week", f"{MIN_OUTLYING_NAMES} forward returns", MIN_EXTREME_WEEKS)
     return judged(
         notice,
         shared / weeks,

@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 from datasets.figures.series import Dates, Flags, Floats
 from pipeline.maths.weekly_digests import rounded
 from pipeline.notices.correlations import centred_ranks
-from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
+from pipeline.notices.outcome import NoticeOutcome, judged, too_few
 from schemas.notices.signal import COPIED_SHARE, MIN_COPIED_NAMES, MIN_RANKED_NAMES, NEAR_COPY
-from schemas.plurals import counted
 
 
 def judge_copies(
@@ -38,10 +37,7 @@ def judge_copies(
     copies = np.flatnonzero(sources >= 0)
     compared = int((_nonzero(values).sum(axis=0) >= MIN_COPIED_NAMES).sum())
     if compared < 2:
-        return not_checked(
-            notice,
-            f"{counted(compared, 'week has', 'weeks have')} {MIN_COPIED_NAMES} names with {what}; two are needed",
-        )
+        return too_few(notice, compared, "week", f"{MIN_COPIED_NAMES} names with {what}", "two")
     first = (
         f", the first that of {dates[copies[0]]}, copied from {dates[sources[copies[0]]]}"
         if copies.size

@@ -10,9 +10,8 @@ import numpy as np
 from datasets.figures import rank_correlation
 from datasets.figures.series import Floats
 from pipeline.maths.ordering import order_codes
-from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
+from pipeline.notices.outcome import NoticeOutcome, judged, too_few
 from schemas.notices import CHANCE, MIN_CORRELATED_WEEKS, NOTICES
-from schemas.plurals import counted
 
 _MIN_NAMES: Final = 4
 """Minimum names to rank, in a side or in a cross-section of holdings."""
@@ -47,10 +46,7 @@ def judge_mean(
     """
     values = values[np.isfinite(values)]
     if values.size < fewest:
-        return not_checked(
-            notice,
-            f"{counted(values.size, f'{period} has', f'{period}s have')} {needed}; {fewest} are needed",
-        )
+        return too_few(notice, values.size, period, needed, fewest)
     mean, error = float(values.mean()), float(values.std(ddof=1)) / math.sqrt(values.size)
     return judged(
         notice,

@@ -12,7 +12,7 @@ import numpy as np
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Flags, Floats
 from pipeline.notices.correlations import judge_mean
-from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
+from pipeline.notices.outcome import NoticeOutcome, judged, not_checked, too_few
 from pipeline.reconciliation.grid import Codes
 from schemas.notices import BASIS_POINTS, CHANCE, NOTICE, NOTICES
 from schemas.notices.books import MIN_ADJUSTING_FILLS, MIN_FILLS, MIN_TAX, NEARLY_FREE
@@ -120,10 +120,7 @@ def _judge_against_marks(fills: Fills) -> Iterator[NoticeOutcome]:
     number = int(known.sum())
     if number < MIN_FILLS:
         for notice in ("fills.better_than_marks", "fills.price_improvement"):
-            yield not_checked(
-                notice,
-                f"{counted(number, 'fill has', 'fills have')} marks before and after; {MIN_FILLS} are needed",
-            )
+            yield too_few(notice, number, "fill", "marks before and after", MIN_FILLS)
         return
     before, after = (fills.side * (mark - fills.mid) for mark in (fills.before, fills.after))
     better = float(((before > 0) & (after > 0))[known].mean())
@@ -169,10 +166,7 @@ def _staleness(fills: Fills) -> NoticeOutcome:
     known = ~np.isnan(fills.before) & ~np.isnan(fills.earlier) & ~fills.has_suffix(SETTLEMENTS)
     number = int(known.sum())
     if number < MIN_FILLS:
-        return not_checked(
-            notice,
-            f"{counted(number, 'fill has', 'fills have')} two marks before them; {MIN_FILLS} are needed",
-        )
+        return too_few(notice, number, "fill", "two marks before them", MIN_FILLS)
     # A split between the two closes would dominate all other distances.
     near, far = (
         float(np.minimum(np.abs(np.log(fills.mid[known] / mark[known])), _MOST_DISTANT).mean())
@@ -212,10 +206,7 @@ def _at_the_decision(fills: Fills) -> NoticeOutcome:
     known = ~np.isnan(fills.decided)
     number = int(known.sum())
     if number < MIN_FILLS:
-        return not_checked(
-            notice,
-            f"{counted(number, 'fill has', 'fills have')} a mark on the decision's day; {MIN_FILLS} are needed",
-        )
+        return too_few(notice, number, "fill", "a mark on the decision's day", MIN_FILLS)
     share = float((np.abs(fills.mid[known] / fills.decided[known] - 1) <= _SAME_PRICE).mean())
     return judged(
         notice,

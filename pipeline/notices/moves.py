@@ -13,7 +13,7 @@ from pipeline.notices.clipped_returns import by_frequency
 from pipeline.notices.copies import repeated_values
 from pipeline.notices.correlations import judge_mean
 from pipeline.notices.held_names import Holdings
-from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
+from pipeline.notices.outcome import NoticeOutcome, judged, not_checked, too_few
 from schemas.notices import NOTICE
 from schemas.notices.moves import (
     CLIPPED_FROM,
@@ -121,10 +121,7 @@ def _judge_copied_sessions(moves: Floats) -> NoticeOutcome:
     notice, known = "book.copied_sessions", np.isfinite(moves) & (moves != 0)
     number = int((known.sum(axis=0) >= MIN_COPIED_NAMES).sum())
     if number < 2:
-        return not_checked(
-            notice,
-            f"{counted(number, 'session has', 'sessions have')} {MIN_COPIED_NAMES} names that move; 2 are needed",
-        )
+        return too_few(notice, number, "session", f"{MIN_COPIED_NAMES} names that move", 2)
     session, earlier, shared = repeated_values(rounded(moves))
     common = (known[:, session] & known[:, earlier]).sum(axis=0)
     copied = (common >= MIN_COPIED_NAMES) & (shared >= COPIED_SHARE * common)
@@ -169,10 +166,7 @@ def _judge_stale_marks(moves: Floats) -> NoticeOutcome:
     long = number >= MIN_NAME_MOVES
     names = int(long.sum())
     if names < MIN_STALE_NAMES:
-        return not_checked(
-            notice,
-            f"{counted(names, 'name has', 'names have')} {MIN_NAME_MOVES} moves; {MIN_STALE_NAMES} are needed",
-        )
+        return too_few(notice, names, "name", f"{MIN_NAME_MOVES} moves", MIN_STALE_NAMES)
     stale = int(((moves == 0).sum(axis=1)[long] > STALE_SHARE * number[long]).sum())
     return judged(
         notice,

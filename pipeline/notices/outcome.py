@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from schemas.notices import NOT_CHECKED, NOTICE, NOTICES, PASS
+from schemas.plurals import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,13 @@ def judged(
 def not_checked(notice: str, reason: str, **details: Any) -> NoticeOutcome:
     """Outcome of a notice that could not be judged, with further values, JSON-ready."""
     return NoticeOutcome(notice, NOT_CHECKED, reason=reason, details=details)
+
+
+def too_few(notice: str, number: int, unit: str, what: str, needed: int | str) -> NoticeOutcome:
+    """Outcome of a notice that could not be judged, because too few weeks, fills or other units have what it compares."""
+    return not_checked(
+        notice, f"{counted(number, f'{unit} has', f'{unit}s have')} {what}; {needed} are needed"
+    )
 
 
 def in_declared_order(outcomes: Iterable[NoticeOutcome]) -> tuple[NoticeOutcome, ...]:

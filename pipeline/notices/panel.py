@@ -13,7 +13,7 @@ from datasets.figures.series import Dates, Floats
 from pipeline.notices import universe
 from pipeline.notices.copies import judge_copies
 from pipeline.notices.correlations import centred_ranks, judge_mean, rank_correlations
-from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
+from pipeline.notices.outcome import NoticeOutcome, judged, not_checked, too_few
 from pipeline.notices.probe import MAX_NAMES
 from schemas.notices import MIN_CORRELATED_WEEKS, NOTICES
 from schemas.notices.signal import (
@@ -200,10 +200,7 @@ def judge_unproven_weeks(scores: Floats, returns: Floats, span: Span) -> NoticeO
     measured = known.any(axis=0)
     weeks = int(measured.sum())
     if weeks < MIN_CORRELATED_WEEKS:
-        return not_checked(
-            notice,
-            f"{counted(weeks, 'week has', 'weeks have')} a forward return; {MIN_CORRELATED_WEEKS} are needed",
-        )
+        return too_few(notice, weeks, "week", "a forward return", MIN_CORRELATED_WEEKS)
     if span.adjusted or not proven.any():
         reason = (
             "the run seals splits or dividends"

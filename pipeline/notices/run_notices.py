@@ -14,14 +14,13 @@ from datasets.figures.series import Dates, Floats, measured
 from pipeline.notices import clipped_returns, fills, ledger, moves, panel, signal, universe
 from pipeline.notices.evidence import CrossSections, Evidence
 from pipeline.notices.held_names import Holdings
-from pipeline.notices.outcome import NoticeOutcome, in_declared_order, judged, not_checked
+from pipeline.notices.outcome import NoticeOutcome, in_declared_order, judged, not_checked, too_few
 from pipeline.notices.panel import NO_FORWARD_RETURN
 from pipeline.reconciliation.figures import Figure
 from pipeline.rule import Coverage
 from schemas.notices import MIN_CORRELATED_WEEKS, NOTICES
 from schemas.notices.moves import MOVE_NOTICES
 from schemas.notices.signal import MIN_OUTLYING_NAMES, MIN_PROVABLE_RETURNS
-from schemas.plurals import counted
 from schemas.settings import SETTINGS
 from schemas.tables.books import CONDITIONED_BOOKS
 from schemas.tables.sealed_metrics import NOT_CHECKED
@@ -150,10 +149,7 @@ def _judge_target_size(dates: Dates, targets: Floats, book: ledger.Ledger | None
     known = (targets > 0) & (exposure > 0)
     targets, exposure = targets[known], exposure[known]
     if targets.size < MIN_CORRELATED_WEEKS:
-        return not_checked(
-            notice,
-            f"{counted(targets.size, 'week has', 'weeks have')} target weights and positions; {MIN_CORRELATED_WEEKS} are needed",
-        )
+        return too_few(notice, targets.size, "week", "target weights and positions", MIN_CORRELATED_WEEKS)
     target, held = float(np.median(targets)), float(np.median(exposure))
     return judged(
         notice,
@@ -239,10 +235,7 @@ def _judge_trials(deviations: Mapping[str, float], ledgers: Sequence[ledger.Ledg
 def _judge_proof(proven: int, stated: int) -> NoticeOutcome:
     notice = "signal.forward_returns_proven"
     if stated < MIN_PROVABLE_RETURNS:
-        return not_checked(
-            notice,
-            f"{counted(stated, 'row has', 'rows have')} a forward return; {MIN_PROVABLE_RETURNS} are needed",
-        )
+        return too_few(notice, stated, "row", "a forward return", MIN_PROVABLE_RETURNS)
     message = f"Fills prove {proven:,} of {stated:,} forward returns."
     return judged(notice, proven / stated, message, proven=proven, forward_returns=stated)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from datasets.figures.newey_west import newey_west
 from datasets.figures.series import MIN_HAC_OBSERVATIONS, WEEKS_PER_YEAR, Dates, Flags, Floats, is_constant
 from datasets.figures.unavailable import Unavailable
-from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
+from pipeline.notices.outcome import NoticeOutcome, judged, not_checked, too_few
 from schemas.notices import CHANCE, MIN_CORRELATED_WEEKS, NOTICES
 from schemas.notices.books import MIN_EXPOSURE_VARIATION
 from schemas.notices.signal import (
@@ -48,7 +48,7 @@ def judge_weekly_ic(ic: Floats, delayed: Floats | None) -> Iterator[NoticeOutcom
     """
     if ic.size < 2:
         for notice in _ON_THE_MEAN:
-            yield not_checked(notice, f"{counted(ic.size, 'week has', 'weeks have')} an ic; two are needed")
+            yield too_few(notice, ic.size, "week", "an ic", "two")
         return
     mean, weeks = float(ic.mean()), ic.size
     error = _standard_error(ic)
@@ -91,10 +91,7 @@ def judge_outlying_weeks(ic: Floats) -> NoticeOutcome:
     """Judge how many weeks have an outlying IC; `ic` holds weeks with enough names, without NaN."""
     notice = "signal.outlying_weeks"
     if ic.size < MIN_OUTLYING_WEEKS:
-        return not_checked(
-            notice,
-            f"{counted(ic.size, 'week has', 'weeks have')} an ic of {MIN_OUTLYING_NAMES} names; {MIN_OUTLYING_WEEKS} are needed",
-        )
+        return too_few(notice, ic.size, "week", f"an ic of {MIN_OUTLYING_NAMES} names", MIN_OUTLYING_WEEKS)
     distance = np.abs(ic - np.median(ic))
     usual = 1.4826 * float(np.median(distance))
     if not usual > 0:
@@ -130,10 +127,7 @@ def judge_timing(dates: Dates, sessions: Dates, exposure: Floats, returns: Float
     known = traded & (held > 0)
     weeks = int(known.sum())
     if weeks < MIN_CORRELATED_WEEKS:
-        return not_checked(
-            notice,
-            f"{counted(weeks, 'week has', 'weeks have')} positions on two sessions; {MIN_CORRELATED_WEEKS} are needed",
-        )
+        return too_few(notice, weeks, "week", "positions on two sessions", MIN_CORRELATED_WEEKS)
     held, earned = held[known], earned[known]
     variation = float(held.std() / held.mean())
     if variation < MIN_EXPOSURE_VARIATION or is_constant(earned):
@@ -155,7 +149,7 @@ def judge_raw_ic(ic: Floats) -> NoticeOutcome:
     """Judge the mean weekly IC of the signal before smoothing; `ic` holds measured weeks in order, without NaN."""
     notice = "signal.raw_mean_ic"
     if ic.size < 2:
-        return not_checked(notice, f"{counted(ic.size, 'week has', 'weeks have')} a raw ic; two are needed")
+        return too_few(notice, ic.size, "week", "a raw ic", "two")
     mean = float(ic.mean())
     return judged(
         notice,
@@ -238,9 +232,7 @@ def _newey_west(ic: Floats) -> NoticeOutcome:
     """Judge the Newey-West t-statistic of the mean."""
     notice = "signal.newey_west_t"
     if ic.size < MIN_HAC_OBSERVATIONS:
-        return not_checked(
-            notice, f"{counted(ic.size, 'week has', 'weeks have')} an ic; {MIN_HAC_OBSERVATIONS} are needed"
-        )
+        return too_few(notice, ic.size, "week", "an ic", MIN_HAC_OBSERVATIONS)
     mean = newey_west(ic)
     if isinstance(mean, Unavailable):
         return not_checked(notice, "the weekly IC does not vary")
@@ -265,10 +257,7 @@ def judge_book(dates: Dates, ic: Floats, sessions: Dates, returns: Floats) -> No
     known = ~np.isnan(ic) & traded
     weeks = int(known.sum())
     if weeks < MIN_CORRELATED_WEEKS:
-        return not_checked(
-            notice,
-            f"{counted(weeks, 'week has', 'weeks have')} an ic and a return of the book; {MIN_CORRELATED_WEEKS} are needed",
-        )
+        return too_few(notice, weeks, "week", "an ic and a return of the book", MIN_CORRELATED_WEEKS)
     x, y = ic[known], earned[known]
     if is_constant(x) or is_constant(y):
         return not_checked(notice, "the weekly ic or the book's return does not vary")
