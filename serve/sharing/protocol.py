@@ -85,8 +85,6 @@ def parse_query(body: bytes) -> TableQuery:
         raise bad_request("body", f"must be a JSON object of the protocol: {error}") from error
     if fields.starting_version is not None or fields.ending_version is not None:
         raise bad_request("startingVersion", "changes between versions are not shared; name one version")
-    if fields.version is not None and fields.timestamp is not None:
-        raise bad_request("timestamp", "cannot be given beside version")
     moment = None if fields.timestamp is None else parse_moment("timestamp", fields.timestamp)
     return TableQuery(fields.limit_hint, fields.version, moment)
 

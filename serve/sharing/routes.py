@@ -211,8 +211,11 @@ class Sharing:
         Raises
         ------
         ApiError
-            ``snapshot_not_found`` if there is no such snapshot, gc has removed it, or the alpha was withdrawn at that moment.
+            ``bad_request`` if both are given; ``snapshot_not_found`` if there is no such snapshot, gc has removed it, or the
+            alpha was withdrawn at that moment.
         """
+        if version is not None and moment is not None:
+            raise protocol.bad_request("timestamp", "cannot be given beside version")
         pointer = served.pointer
         if moment is not None:
             snapshot = served_at(pointer, moment)
