@@ -122,8 +122,11 @@ def _warn_of_ceiling(row: dict[str, Any], *, endpoints: str | None) -> None:
 def _require_profile(path: Path | None, url: str | None) -> None:
     if path is None:
         return
-    if url is None:
+    if not url:
         raise click.UsageError("--profile needs --url, or ALPHA_RESULTS_PUBLIC_URL.")
+    from serve.downloads.links import checked_url  # noqa: PLC0415 - it loads the storage, which --help does not need
+
+    checked_url(url, "--url or ALPHA_RESULTS_PUBLIC_URL")
     with contextlib.suppress(PermissionError):  # creating the file says so
         if path.exists():
             raise click.UsageError(f"--profile: {path} exists; name a new file.")

@@ -133,7 +133,7 @@ def checked_url(text: str | None, setting: str) -> str | None:
     """Return an operator's base URL without a trailing slash; raises SettingsError, which names the setting, for an invalid one."""
     if text and not _PUBLIC.match(text):
         raise SettingsError(
-            f"{setting} is {without_secrets(text)!r}: write https://host or https://host/prefix"
+            f"{setting} is {without_secrets(text)!r}: write https://host or https://host/prefix, without user name, query or fragment"
         )
     return text.rstrip("/") if text else None
 

@@ -71,6 +71,29 @@ def test_no_key_is_issued_where_the_profile_cannot_be_written(run: Run, tmp_path
     assert json.loads(run("keys", "list", "--json")[1]) == []
 
 
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("alphas.example.org", "'alphas.example.org'"),
+        ("ftp://alphas.example.org", "'ftp://alphas.example.org'"),
+        ("https://me:hunter2@alphas.example.org", "alphas.example.org"),
+        ("https://alphas.example.org?key=x", "alphas.example.org"),
+    ],
+)
+def test_an_address_that_no_client_could_use_is_refused_and_no_key_is_issued(
+    run: Run, tmp_path: Path, url: str, shown: str
+) -> None:
+    path = tmp_path / "profile.share"
+    code, output = run(*issue("--profile", str(path), "--url", url))
+    assert code == 2, output
+    assert output.startswith("error: --url or ALPHA_RESULTS_PUBLIC_URL is ")
+    assert shown in output
+    assert "write https://host or https://host/prefix, without user name" in output
+    assert "hunter2" not in output
+    assert not path.exists()
+    assert json.loads(run("keys", "list", "--json")[1]) == []
+
+
 def test_a_refused_key_leaves_no_profile(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "profile.share"
     code, output = run(
