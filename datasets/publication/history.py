@@ -122,7 +122,13 @@ def served_at(pointer: Pointer, moment: datetime) -> str | None:
     first = _moment(pointer.first_published_at)
     if first <= moment:
         begun[pointer.snapshot] = first
-    # A snapshot that was served again has one span around those of the snapshots served meanwhile.
+    # A snapshot that was served again has one span around those of the snapshots served meanwhile; the decisions date when a
+    # withdrawal, or what was served before it, began again within that span.
+    empty = empty_snapshot_ids(pointer)
+    for decision in pointer.decisions:
+        again = {"withdraw": empty, "restore": frozenset((decision.snapshot,))}.get(decision.act, frozenset())
+        at = _moment(decision.at)
+        begun |= {snapshot: at for snapshot in again & begun.keys() if at <= moment}
     return max(begun, key=begun.__getitem__, default=None)
 
 

@@ -215,6 +215,23 @@ def test_a_timestamp_reads_what_was_served_then(tmp_path: Path) -> None:
         assert send(api, path + withdrawn.published_at).status_code == 400, "no version began since"
 
 
+def test_a_timestamp_between_two_withdrawals_reads_what_was_served_then(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    published.publish(root, {"rebalances": published.rebalances()}, alpha_id=FULL)
+    times = []
+    for command in ("withdraw", "restore") * 2:
+        assert run_pipeline(command, root, FULL).exit_code == 0
+        times.append(datetime.now(UTC).isoformat())
+    with running(root) as client:
+        api = ContractApp(client, contract_app.Keys({"reader": client.key()}), root)
+        answers = [
+            operation(api, "query", share=FULL, table="rebalances", body={"timestamp": at}) for at in times
+        ]
+        assert [answer.status_code for answer in answers] == [404, 200, 404, 200]
+        assert ["withdrawn" in answer.text for answer in answers] == [True, False, True, False]
+
+
 def test_damage_found_by_a_client_degrades_the_health(tmp_path: Path) -> None:
     root = tmp_path / "published"
     build_seal(str(make_seal(tmp_path / "one", alpha_id=FULL)), root)
