@@ -205,3 +205,16 @@ def test_an_empty_folder_is_reported_and_not_a_failure(tmp_path: Path) -> None:
     result = build(tmp_path / "root", "--from", str(tmp_path / "seals"))
     assert result.exit_code == 0
     assert "no finished seal lies below" in result.output
+
+
+def test_a_damaged_copy_of_a_served_seal_is_unchanged_to_a_build_and_refused_by_a_check(
+    tmp_path: Path, seal: Seal
+) -> None:
+    made = seal("Test_a")
+    for expected in ("built", "unchanged"):
+        assert build(tmp_path / "root", str(made), "--json").outcomes() == {"Test_a": expected}
+        (made / "pnl.parquet").write_bytes(b"damaged")
+    result = CliRunner().invoke(cli, ["check", str(made)])
+    assert result.exit_code == 1
+    assert "seal.digest" in result.output
+    assert "pnl.parquet" in result.output
