@@ -253,17 +253,17 @@ def bind(host: str, port: int) -> list[socket.socket]:
             listener.set_inheritable(True)
     except UnicodeError as error:  # no name has an empty label, or one of more than 63 characters
         raise SettingsError(
-            f"--host {host} --port {port}: that is no name of a host: give a --host of this machine"
+            f"--host {host} --port {port}: that is no name of a host: give a --host or ALPHA_RESULTS_HOST of this machine"
         ) from error
     except OSError as error:
         for listener in bound:
             listener.close()
         if error.errno == errno.EADDRINUSE:
-            fix = "another process listens there: end it, or give another --port"
+            fix = "another process listens there: end it, or give another --port or ALPHA_RESULTS_PORT"
         elif error.errno == errno.EACCES:
-            fix = "this user may not listen there: give a --port above 1023"
+            fix = "this user may not listen there: give a --port or ALPHA_RESULTS_PORT above 1023"
         else:
-            fix = f"{error.strerror or error}: give a --host of this machine"
+            fix = f"{error.strerror or error}: give a --host or ALPHA_RESULTS_HOST of this machine"
         raise SettingsError(f"--host {host} --port {port}: {fix}") from error
     return bound
 

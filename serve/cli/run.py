@@ -104,7 +104,7 @@ def check(program: Settings, access: AccessSettings) -> None:
     storage = open_storage(program.datasets)
     if storage.missing:
         raise SettingsError(
-            f"--datasets: there is no folder {program.datasets!r}; `alpha-results build` publishes into one"
+            f"--datasets or ALPHA_RESULTS_DATASETS: there is no folder {program.datasets!r}; `alpha-results build` publishes into one"
         )
     if storage.folder is not None:
         storage.children(CATALOG)  # fails now if this user may not read it

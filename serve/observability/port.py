@@ -61,7 +61,7 @@ class MetricsPort:
             )
         except OSError as error:
             raise SettingsError(
-                f"--metrics-port: nothing can listen on {host} port {port} ({error.strerror or error})"
+                f"--metrics-port or ALPHA_RESULTS_METRICS_PORT: nothing can listen on {host} port {port} ({error.strerror or error})"
             ) from error
         self._thread = threading.Thread(target=self._server.serve_forever, name="metrics", daemon=True)
 

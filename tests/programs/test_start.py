@@ -43,6 +43,24 @@ def test_a_busy_port_is_one_line_and_exit_code_2(root: Path, workers: str, redis
     assert line.startswith(f"error: --host 127.0.0.1 --port {port}: another process listens there")
 
 
+def test_settings_of_the_environment_are_named_by_their_variables(root: Path) -> None:
+    absent = command("run", ALPHA_RESULTS_DATASETS=str(root / "absent"))
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = str(other.getsockname()[1])
+        busy = command("run", ALPHA_RESULTS_DATASETS=str(root), ALPHA_RESULTS_PORT=port)
+        given = {"ALPHA_RESULTS_DATASETS": str(root), "ALPHA_RESULTS_METRICS_PORT": port}
+        metrics = command("run", "--port", "0", **given)
+    for done, named in (
+        (absent, f"--datasets or ALPHA_RESULTS_DATASETS: there is no folder '{root}/absent'"),
+        (busy, "another process listens there: end it, or give another --port or ALPHA_RESULTS_PORT"),
+        (metrics, "--metrics-port or ALPHA_RESULTS_METRICS_PORT: nothing can listen on"),
+    ):
+        assert (done.returncode, done.stdout) == (2, "")
+        assert named in done.stderr
+
+
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_setting_that_only_the_application_can_refuse_is_named_and_exit_code_2(
     root: Path, workers: str, redis_server: RedisServer
