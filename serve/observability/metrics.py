@@ -68,6 +68,9 @@ SAMPLED: Final[dict[str, Declared]] = {
     "cache_used_bytes": Declared("Bytes in the cache of a remote root."),
     "cache_limit_bytes": Declared("Maximum bytes in the cache of a remote root."),
     "sampled_timestamp_seconds": Declared("When a process was last sampled.", aggregation="livemin"),
+    "sampled_monotonic_seconds": Declared(
+        "The same by the machine's monotonic clock.", aggregation="livemin"
+    ),
     "build_info": Declared("Always 1; the label is the build.", ("version",)),
 }
 """Name without namespace, and without `_total` for counters -> metric. A metric is exported once it has a value."""
@@ -139,6 +142,7 @@ class Instruments:
             self.set(name, labels, value)
         self.set("event_loop_lag_seconds", (), lag)
         self.set("sampled_timestamp_seconds", (), time.time())
+        self.set("sampled_monotonic_seconds", (), time.monotonic())
 
     @contextlib.asynccontextmanager
     async def sampling(self, values: Callable[[], Iterable[Value]]) -> AsyncIterator[None]:

@@ -144,8 +144,9 @@ class MetricsPort:
 
 
 def _silence(values: dict[str, float]) -> float:
-    # No process has been sampled while the service starts.
-    return max(0.0, time.time() - values.get("sampled_timestamp_seconds", time.time()))
+    # No process has been sampled while the service starts. The processes of a machine share the monotonic clock.
+    now = time.monotonic()
+    return max(0.0, now - values.get("sampled_monotonic_seconds", now))
 
 
 def _integer(value: float | None) -> int | None:

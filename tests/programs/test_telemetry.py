@@ -204,12 +204,27 @@ def test_a_stuck_process_is_distinguishable_from_a_live_one() -> None:
     try:
         assert (port.ready()[1]["status"], port.live()[0]) == ("starting", 200)
         instruments.set("component_state", ("catalogue",), 2)
-        instruments.set("sampled_timestamp_seconds", (), time.time())
+        instruments.set("sampled_monotonic_seconds", (), time.monotonic())
         assert (port.ready()[0], port.live()[0]) == (200, 200)
-        instruments.set("sampled_timestamp_seconds", (), time.time() - SILENCE_SECONDS - 1)
+        instruments.set("sampled_monotonic_seconds", (), time.monotonic() - SILENCE_SECONDS - 1)
         assert (port.ready()[1]["status"], port.live()[0]) == ("stuck", 503)
         port.drain()
         assert (port.ready()[1]["status"], port.live()[0]) == ("draining", 200)
+    finally:
+        port.stop()
+
+
+def test_no_process_is_stuck_after_a_jump_of_the_wall_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    from serve.observability.metrics import Instruments  # noqa: PLC0415 - loads the library
+    from serve.observability.port import MetricsPort  # noqa: PLC0415 - as above
+
+    instruments = Instruments()
+    port = MetricsPort("127.0.0.1", 0, instruments.registry)
+    try:
+        instruments.sample([])
+        an_hour_later = time.time() + 3600
+        monkeypatch.setattr(time, "time", lambda: an_hour_later)
+        assert (port.live()[0], port.live()[1]["status"]) == (200, "ok")
     finally:
         port.stop()
 
