@@ -67,7 +67,8 @@ def _(mo):
 
 
 @app.cell
-def _(connection, place, served):
+def _(connection, mo, place, served):
+    mo.stop(served.is_empty(), mo.md("No alpha is served here."))
     tables = {
         "weekly_signal": "weekly_signal/*.parquet",
         "decisions": "decisions/*.parquet",
@@ -77,14 +78,29 @@ def _(connection, place, served):
         "positions": "positions/*/*.parquet",
         "pnl": "pnl/*/*.parquet",
     }
+    # Of a table that no run has, the columns read below, without a row.
+    _columns = {
+        "VARCHAR": "alpha_id book symbol",
+        "DATE": "date",
+        "DOUBLE": "ic starting_equity ending_equity period_return drawdown_pct turnover equity_basis market_pnl execution_cost "
+        "borrow_cashflow weight",
+    }
+    _nulls = ", ".join(
+        f"NULL::{_type} AS {_name}" for _type, _names in _columns.items() for _name in _names.split()
+    )
+    absent = []
     for _name, _files in tables.items():
-        connection.execute(
-            f"""CREATE OR REPLACE TEMP VIEW {_name} AS
-                SELECT * FROM read_parquet('{place}/alphas/*/*/{_files}',
-                    hive_partitioning = true, hive_types_autocast = false, union_by_name = true)
-                SEMI JOIN served USING (alpha_id, snapshot)"""
-        )
-    ready = len(served) > 0
+        _path = f"{place}/alphas/*/*/{_files}"
+        if connection.sql(f"SELECT * FROM glob('{_path}') LIMIT 1").fetchall():
+            _rows = f"""SELECT * FROM read_parquet('{_path}',
+                            hive_partitioning = true, hive_types_autocast = false, union_by_name = true)
+                        SEMI JOIN served USING (alpha_id, snapshot)"""
+        else:
+            _rows = f"SELECT {_nulls} LIMIT 0"
+            absent.append(f"`{_name}`")
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW {_name} AS {_rows}")
+    ready = True
+    mo.md(f"No run has {', '.join(absent)}." if absent else "")
     return (ready,)
 
 
@@ -211,14 +227,15 @@ def _(mo):
 
 
 @app.cell
-def _(books, costs, mo, overlap, signal):
+def _(books, costs, mo, overlap, served, signal):
     _long_short = books.filter(books["book"] == "long_short")
-    _best = signal.sort("icir", descending=True, nulls_last=True).row(0, named=True)
+    _ranked = signal.drop_nulls("icir").sort("icir", descending=True)
+    _best = None if _ranked.is_empty() else _ranked.row(0, named=True)
     conclusions = [
-        f"{len(signal)} alphas are served. "
+        f"{len(served)} alphas are served. "
         + (
             "None has weekly ICs that vary, which an ICIR needs."
-            if _best["icir"] is None
+            if _best is None
             else f"`{_best['alpha_id']}` ranks names best: ICIR {_best['icir']:.2f} over {_best['weeks']} weeks."
         )
     ]

@@ -211,7 +211,7 @@ def test_a_comparison_leaves_out_runs_without_the_book_and_pairs_without_a_figur
 
 
 @pytest.mark.parametrize("alphas", [["Test_no_decisions"], ["Test_no_ledger"], []])
-@pytest.mark.parametrize("name", ["tour", "compare"])
+@pytest.mark.parametrize("name", ["tour", "compare", "sql"])
 def test_a_notebook_ends_without_an_error_if_runs_are_incomplete_or_withdrawn(
     incomplete: Path, tmp_path: Path, name: str, alphas: list[str]
 ) -> None:
@@ -265,6 +265,26 @@ def test_plain_sql_gives_no_ratio_of_values_that_do_not_vary(demo: Path, tmp_pat
     assert (
         result["conclusions"][0] == "3 alphas are served. None has weekly ICs that vary, which an ICIR needs."
     )
+
+
+@pytest.mark.parametrize(
+    ("kinds", "absent", "conclusions"),
+    [
+        ({"positions"}, ("sealed_metrics", "positions"), 2),
+        ({"portfolio", "positions", "pnl", "trades"}, ("sealed_metrics", "equity_curve", "portfolio"), 1),
+        ({"decisions"}, ("sealed_metrics", "weekly_signal", "decisions"), 2),
+    ],
+)
+def test_plain_sql_goes_on_without_the_tables_that_no_run_has(
+    tmp_path: Path, kinds: set[str], absent: tuple[str, ...], conclusions: int
+) -> None:
+    seal = make_seal(tmp_path, alpha_id="Test_brief", metrics=False, without_kinds=kinds)
+    build_seal(str(seal), tmp_path / ".demo" / "published")
+    result = run("sql", tmp_path)
+    (said,) = [x.text for x in result["outputs"] if "No run has" in str(getattr(x, "text", ""))]
+    assert [name for name in absent if name not in said] == []
+    assert result["conclusions"][0].startswith("1 alphas are served. ")
+    assert len(result["conclusions"]) == conclusions
 
 
 def test_the_notebook_of_plain_sql_uses_no_package_of_the_project() -> None:
