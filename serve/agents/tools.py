@@ -36,10 +36,10 @@ def _checks(audit: dict[str, Any]) -> dict[str, Any]:
 
 
 def _figures(metrics: dict[str, Any]) -> dict[str, Any]:
-    """Return the core figures of the metrics, each with unit, `checked` and, if withheld, the reason."""
-    shown = ("value", "unit", "status", "checked", "reason", "annualisation")
+    """Return the core figures of the metrics, each with unit, `checked` and, if withheld, the reason; and the tenure."""
+    shown = ("value", "unit", "status", "checked", "withheld_reason", "annualisation")
     core = {
-        name: {key: entry[key] for key in shown if entry.get(key) is not None}
+        name: {key: entry[key] for key in shown if entry.get(key) is not None} if "value" in entry else entry
         for name, entry in metrics["core"].items()
         if isinstance(entry, dict)
     }

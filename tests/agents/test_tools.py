@@ -127,6 +127,20 @@ def test_judge_shows_audit_metrics_and_luck(running: tuple[str, str]) -> None:
     assert result["luck"]["data"]["deflated_sharpe"]
 
 
+def test_judge_shows_why_a_figure_is_withheld_and_how_long_the_record_is(tmp_path: Path) -> None:
+    ledger = {"long_short": published.ledger("long_short")}
+    published.publish(tmp_path, {"rebalances": published.rebalances(), "portfolio": ledger})
+    with application.running(tmp_path, agents=True) as api:
+        key = api.key()
+        core = api.json(f"/v1/alphas/{published.ALPHA}/metrics", key)["data"]["core"]
+        shown = call_within(api, key, "judge", alpha=published.ALPHA)["metrics"]["data"]["core"]
+    tenure = core.pop("tenure")
+    withheld = {name: entry["withheld_reason"] for name, entry in core.items() if entry["value"] is None}
+    assert "ic" in withheld
+    assert {name: shown[name]["withheld_reason"] for name in withheld} == withheld
+    assert (shown["tenure"]["weeks"], shown["tenure"]["source"]) == (tenure["weeks"], tenure["source"])
+
+
 def test_compare_shows_correlations_and_contribution(running: tuple[str, str]) -> None:
     result = call(running, "compare", alphas=[FULL, PLAIN])
     assert result["correlations"]["data"]["matrix"][0][1] == pytest.approx(1.0)
