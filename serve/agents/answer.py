@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 
 from schemas.endpoints import ENDPOINTS
-from schemas.units import Unit
+from schemas.meta import META
 
 MAX_BYTES: Final = 8192
 """Maximum bytes of an answer."""
@@ -20,14 +20,21 @@ _MAX_TEXT: Final = 200
 
 
 def find_units(endpoint: str, data: Any) -> dict[str, str]:
-    """Return member -> declared unit of the numbers in an endpoint's answer."""
+    """Return member -> declared unit of the numbers in an endpoint's answer.
+
+    Members of one name and several units, such as ``value``, are represented by the members that hold them.
+    """
     present = set(_names(data))
-    declared = ENDPOINTS[endpoint].payload.walk()
-    return {
-        field.name: field.unit_text or field.unit.value
-        for _, field in declared
-        if field.name in present and (field.unit_text or field.unit is not Unit.NONE)
-    }
+    fields = (*ENDPOINTS[endpoint].payload.walk(), *META[endpoint].walk())
+    declared = [
+        (names, field.counts)
+        for path, field in fields
+        if field.counts and present.issuperset(names := [x.rstrip("[]{}") for x in path.split(".")])
+    ]
+    units: dict[str, set[str]] = {}
+    for names, unit in declared:
+        units.setdefault(names[-1], set()).add(unit)
+    return {names[-1] if len(units[names[-1]]) == 1 else names[-2:][0]: unit for names, unit in declared}
 
 
 def fit(parts: Mapping[str, Mapping[str, Any]], limit: int = MAX_BYTES) -> str:

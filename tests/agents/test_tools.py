@@ -192,6 +192,18 @@ def test_performance_shows_the_equity_of_a_window(running: tuple[str, str]) -> N
     assert result["equity"]["summary"]["first_date"] >= "2022-01-01"
 
 
+def test_a_unit_is_that_of_its_own_figure(running: tuple[str, str]) -> None:
+    luck = call(running, "luck", alpha=FULL)["luck"]["units"]
+    assert luck | {
+        "sharpe": "ratio", "pnl": "equity units", "max_drawdown_pct": "percentage points", "ic": "correlation",
+    } == luck  # fmt: skip
+    assert not {"estimate", "lower", "upper"} & luck.keys()
+    assert "value" not in call(running, "judge", alpha=FULL)["metrics"]["units"]
+    equity = call(running, "performance", alpha=FULL)["equity"]
+    assert equity["units"]["total_return"] == "ratio"
+    assert equity["units"]["max_drawdown_pct"] == "percentage points"
+
+
 def test_luck_shows_deflated_ratios(running: tuple[str, str]) -> None:
     assert call(running, "luck", alpha=FULL, trials=50)["luck"]["data"]["deflated_sharpe"]["trials"] == 50
 
