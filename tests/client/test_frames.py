@@ -173,6 +173,7 @@ def test_a_window_adds_rows_to_the_metrics_table(service: Service) -> None:
         first, last = days[len(days) // 3], days[-5]
         frame = client[FULL].metrics_frame(**{"from": first, "to": last}, granularity="yearly")
         within = client[FULL].metrics(start=first, end=last, granularity="yearly")["within_window"]
+        assert client[FULL].metrics_frame(start=first, end=last, granularity="yearly").equals(frame)
     overall = frame.filter(pl.col("period").is_null())
     assert overall.filter(name="within_window.core.pnl")["value"].item() == within["core"]["pnl"]["value"]
     assert overall.filter(name="core.pnl")["value"].item() != within["core"]["pnl"]["value"]

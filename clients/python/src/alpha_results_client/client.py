@@ -67,7 +67,9 @@ class BaseRun:
         ``core.ic`` for the run and ``within_window.core.ic`` for the window.
         """
         endpoint = "performance.metrics"
-        path, query = self._located(endpoint, {}, {"granularity": granularity, **parameters})
+        names = {x.name: x.parameter for x in ENDPOINTS[endpoint].arguments}  # `from` is `start` in Python
+        given = {names.get(name, name): value for name, value in parameters.items()}
+        path, query = self._located(endpoint, {}, {"granularity": granularity, **given})
 
         def plan() -> Plan[Any]:
             metrics = yield from self._client._answer_plan(endpoint, path, query)  # noqa: SLF001 - as above
