@@ -126,6 +126,17 @@ def test_a_thousand_symbols_fit_into_a_call_and_too_many_are_refused_with_the_wa
             client[FULL].scores(symbols=symbols)
 
 
+def test_names_may_be_a_column_of_a_frame(service: Service) -> None:
+    with Client(service.address, service.keys["reader"]) as client:
+        symbols = client[FULL].scores()["symbol"].unique().sort().head(3)
+        columns: list[Any] = [symbols, symbols.to_pandas(), symbols.to_numpy()]
+        for column in columns:
+            assert set(client[FULL].scores(symbols=column)["symbol"]) == set(symbols)
+        alphas: Any = client.alphas().filter(pl.col("alpha_id").is_in([FULL, PLAIN]))["alpha_id"]
+        assert client.correlations(alphas=alphas)["alphas"] == alphas.to_list()
+        assert client.returns(alphas).columns == ["date", *alphas]
+
+
 def test_weights_may_be_numbers(service: Service) -> None:
     with Client(service.address, service.keys["reader"]) as client:
         run = client[FULL]
@@ -155,7 +166,7 @@ def test_returns_of_several_alphas_are_joined_by_date(service: Service) -> None:
         first = curve["date"][3]
         one = client.returns([FULL], book="long_only", start=first)
         assert client.returns(FULL, book="long_only", start=first).equals(one)
-        assert client.returns(f"{FULL},{PLAIN}").columns == ["date", FULL, PLAIN]
+        assert client.returns(f"{FULL}, {PLAIN}").columns == ["date", FULL, PLAIN]
     assert one.columns == ["date", FULL]
     assert one["date"][0] == first
     with pytest.raises(InvalidRequest), Client(service.address, service.keys["reader"]) as client:

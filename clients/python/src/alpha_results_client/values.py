@@ -22,4 +22,5 @@ def format_value(value: Value) -> str:
         return format(Decimal(str(value)), "f")  # the service reads weights without an exponent
     if isinstance(value, (str, int)):
         return str(value)
-    return ",".join(format_value(entry) for entry in value or ())
+    # A column of a frame has no truth value.
+    return ",".join(format_value(entry) for entry in (() if value is None else value))

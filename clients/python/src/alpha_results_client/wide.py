@@ -28,7 +28,7 @@ def wide_returns(
     if alphas is None:
         names = yield from alpha_ids(settings)
     else:  # a text is one address, or several separated by commas, as in other methods
-        names = alphas.split(",") if isinstance(alphas, str) else list(alphas)
+        names = [x.strip() for x in alphas.split(",")] if isinstance(alphas, str) else list(alphas)
     returns: dict[str, dict[dt.date, float | None]] = {}
     for name in names:
         path, query = {"alpha": name}, {"book": book, "from": start, "to": end}
