@@ -108,6 +108,10 @@ def test_an_unknown_name_is_reported_with_similar_ones(service: Service) -> None
             client[FULL].scores(symbol=["AAA"])  # type: ignore[call-arg]
         with pytest.raises(AlphaResultsClientError, match=r"did you mean 'portfolio\.equity_curve'"):
             client[FULL].table("portfolio.equitycurve")
+        with pytest.raises(
+            AlphaResultsClientError, match=r"performance\.metrics has no rows: call metrics\(\)"
+        ):
+            client[FULL].table("performance.metrics")
         with pytest.raises(AlphaResultsClientError, match=r"signals\.scores needs alpha: pass alpha="):
             client.table("signals.scores")
         with pytest.raises(NotFound) as wrong:

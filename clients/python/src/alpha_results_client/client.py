@@ -169,6 +169,10 @@ class BaseClient(Generic[H]):
             raise AlphaResultsClientError(
                 f"there is no endpoint {endpoint!r}{did_you_mean(endpoint, ENDPOINTS)}"
             )
+        if not ENDPOINTS[endpoint].collection:
+            raise AlphaResultsClientError(
+                f"{endpoint} has no rows: call {ENDPOINTS[endpoint].method}(), which returns its object"
+            )
         missing = [name for name in ENDPOINTS[endpoint].in_path if name not in parameters]
         if missing:
             raise AlphaResultsClientError(f"{endpoint} needs {' and '.join(missing)}: pass {missing[0]}=…")
