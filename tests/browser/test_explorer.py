@@ -311,6 +311,16 @@ def test_contributions_match_the_api(visit: Visit, tmp_path: Path) -> None:
             assert (float(shown) if shown else None) == data[part]["sharpe"]
 
 
+def test_withheld_contributions_show_their_reason(visit: Visit) -> None:
+    curve = visit.site.send(f"alphas/{FULL}/equity-curve?limit=5000")["data"]
+    since = f"from={curve[-3]['date']}"
+    page = visit.open(f"/compare?alphas={FULL},{PLAIN}&{since}")
+    for alpha, other in ((FULL, PLAIN), (PLAIN, FULL)):
+        data = visit.site.send(f"alphas/{alpha}/contribution?alphas={other}&{since}")["data"]
+        assert data["regression"] is None
+        expect(page.locator("#adds li", has_text=alpha)).to_contain_text([data["withheld"]["regression"]])
+
+
 def test_luck_figures_match_the_api(visit: Visit, tmp_path: Path) -> None:
     page = visit.open(f"/alphas/{FULL}")
     data = visit.site.send(f"alphas/{FULL}/luck")["data"]

@@ -117,9 +117,11 @@ export function compare({ caller, parameters, remember, main, crumbs }) {
           number("R²", "%", (data) => (data.regression ? data.regression.r_squared * 100 : null)),
         ];
         const first = answers.find((row) => row.data);
+        const withheld = answers.flatMap(({ id, data }) => [...new Set(Object.entries(data?.withheld ?? {}).filter(([name]) => name !== "marginal_sharpe").map(([, why]) => why))].map((why) => [id, why]));
         // The common sessions are the same for each.
         return {
           content: el("div", {}, first ? null : refused(answers[0].error), table("Contribution", columns, answers),
+            withheld.length ? el("ul", { class: "warnings" }, withheld.map(([id, why]) => el("li", {}, el("code", {}, id), ` withheld: ${why}`))) : null,
             first?.warnings.length ? el("ul", { class: "warnings" }, first.warnings.map((one) => el("li", {}, el("code", {}, one.code), " ", one.message))) : null),
           data: { columns: ["alpha_id", "sharpe_with", "sharpe_without", "sharpe_marginal", "alpha_annualised", "t_stat", "r_squared"],
             rows: answers.map(({ id, data }) => [id, data?.with?.sharpe, data?.without?.sharpe, data?.marginal?.sharpe, data?.regression?.alpha_annualised, data?.regression?.t_stat, data?.regression?.r_squared]) },
