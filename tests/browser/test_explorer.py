@@ -945,6 +945,17 @@ def test_deciles_of_the_delivered_score_precede_those_of_the_unsmoothed_signal(
     assert page.evaluate(above) == 4
 
 
+def test_withheld_deciles_of_the_delivered_score_show_their_reason_in_every_window(visit: Visit) -> None:
+    answer = visit.site.send(f"alphas/{FULL}/signal")
+    reason = "weeks with a return in each decile: 0; the figure needs at least 1"
+    answer["data"]["delivered"] |= {"deciles": None, "weeks": 0, "spread": None, "spread_t_stat": None}
+    answer["data"]["withheld"] |= {"delivered.deciles": reason, "delivered.spread": reason}
+    visit.page.route("**/signal", lambda route: route.fulfill(json=answer))
+    last = visit.site.send(f"alphas/{FULL}/equity-curve?limit=5000")["data"][-1]["date"]
+    page = visit.open(f"/alphas/{FULL}?to={last}")
+    expect(page.locator("#delivered-deciles .unavailable")).to_have_text(f"Not available: {reason}")
+
+
 def test_presets_and_dragging_on_the_chart_select_the_window(visit: Visit) -> None:
     page = visit.begin(f"/alphas/{FULL}")
     last = visit.site.send(f"alphas/{FULL}/equity-curve?limit=5000")["data"][-1]["date"]

@@ -31,8 +31,9 @@ function delivered({ caller, path, id, some }) {
   const buckets = panel("Deciles of the delivered score", {
     id: "delivered-deciles", file: `${id}-delivered-deciles`, about: "Delivered score, whole run.", lazy: true,
     load: async () => {
-      const { delivered: block } = await withBlock("delivered");
-      const rows = some(block.deciles ?? []);
+      const { delivered: block, withheld } = await withBlock("delivered");
+      const rows = block.deciles;
+      if (rows === null) throw new Unavailable(withheld["delivered.deciles"]);
       return {
         chart: (theme) => charts.deliveredDeciles({ buckets: rows }, theme),
         notes: [el("p", { class: "fine" }, `${block.weeks} weeks; top less bottom ${asPercent(block.spread)} a week, HAC t-stat ${charts.shown(block.spread_t_stat)}; test of monotonicity (Patton and Timmermann) p ${charts.shown(block.monotonicity.p_value, 2)}.`)],
