@@ -52,13 +52,13 @@ _FILL_COLUMNS: Final = ("book", "timestamp", "decision_at", "symbol", "phase", "
 )
 def decisions_target(tables: Tables) -> Finding | Coverage | None:
     """Report names whose holdings do not follow their target weights."""
+    height = tables["decisions"].height
     if tables.declared.targets != BINDING:
-        return Coverage(
-            0, tables["decisions"].height, 0, reason="the seal declares reconciliation.targets advisory"
-        )
+        return Coverage(0, height, 0, reason="the seal declares reconciliation.targets advisory")
     weeks = _rebalances(tables)
     if not weeks.height:
-        return None
+        reason = "no book with target weights filled a traded week in a session of its own"
+        return Coverage(0, height, 0, reason=reason)
     target_grid = _TargetGrid(tables)
     by_fault: dict[str, list[pl.DataFrame]] = {}
     for (book,), own in weeks.group_by("book", maintain_order=True):

@@ -253,6 +253,21 @@ def test_advisory_targets_are_not_checked(tmp_path: Path, cut: Cut, rows: int) -
     assert (own["outcome"], own["reason"]) == ("not_checked", reason)
 
 
+@pytest.mark.parametrize("rows", [0, 300])
+def test_targets_without_a_week_to_compare_are_not_checked(tmp_path: Path, cut: Cut, rows: int) -> None:
+    """No target weights are sealed for books with names of the engine's own."""
+    made = make_seal(tmp_path, weeks=14, raw=False, metrics=False)
+    for kind in ("portfolio", "positions", "pnl", "trades"):
+        rewrite(made, kind, lambda frame: frame.with_columns(book="own_" + pl.col("book")))
+    cut(rows)
+    report = reported(made)
+    assert not report["refused"]
+    reason = "no book with target weights filled a traded week in a session of its own"
+    assert {"rule": "decisions.target", "reason": reason} in report["not_checked"]
+    decisions = pl.read_parquet(made / "decisions.parquet").height
+    assert report["coverage"]["decisions.target"] == {"checked": 0, "of": decisions}
+
+
 @pytest.mark.usefixtures("no_complete_decoding")
 def test_a_warning_does_not_load_a_large_table_into_memory(tmp_path: Path, cut: Cut) -> None:
     made = make_seal(tmp_path, weeks=14, ranks=True)
