@@ -16,7 +16,7 @@ from pipeline.notices.evidence import CrossSections, Evidence
 from pipeline.notices.held_names import Holdings
 from pipeline.notices.outcome import NoticeOutcome, in_declared_order, judged, not_checked, too_few
 from pipeline.notices.panel import NO_FORWARD_RETURN
-from pipeline.reconciliation.figures import Figure
+from pipeline.reconciliation.figures import NO_RAW_SIGNAL, Figure
 from pipeline.rule import Coverage
 from schemas.notices import MIN_CORRELATED_WEEKS, NOTICES
 from schemas.notices.moves import MOVE_NOTICES
@@ -193,7 +193,7 @@ def _judge_weeks(run: Run, weeks: pl.DataFrame, ledgers: Sequence[ledger.Ledger]
         raw = weeks["raw_ic"].to_numpy()
         yield signal.judge_raw_ic(raw[~np.isnan(raw)])
     else:
-        yield not_checked("signal.raw_mean_ic", "the run sealed no signal before smoothing")
+        yield not_checked("signal.raw_mean_ic", NO_RAW_SIGNAL)
     book = _long_short(ledgers)
     if book is None:
         for notice in ("signal.book_correlation", "book.timing"):
@@ -241,7 +241,12 @@ def _judge_proof(proven: int, stated: int) -> NoticeOutcome:
 
 
 def _judge_statements(figures: Sequence[Figure]) -> NoticeOutcome:
-    stated = [figure for figure in figures if figure.sealed is not None and figure.status == NOT_CHECKED]
+    # An engine may keep its signal before smoothing to itself: figures on it are served as stated, to readers with raw access.
+    stated = [
+        figure
+        for figure in figures
+        if figure.sealed is not None and figure.status == NOT_CHECKED and figure.reason != NO_RAW_SIGNAL
+    ]
     names = list(dict.fromkeys(figure.name for figure in stated))
     return judged(
         "figures.stated",

@@ -20,6 +20,8 @@ from schemas.tables.sealed_metrics import NOT_CHECKED, NOT_REPRODUCED, REPRODUCE
 
 TOLERANCE: Final = 1e-6
 """Tolerance between a sealed and a recomputed figure, relative to its magnitude or 1 (equity_basis for money)."""
+NO_RAW_SIGNAL: Final = "the run sealed no signal before smoothing"
+"""Reason that a figure or a notice on that signal is not checked."""
 _MONEY: Final = ("pnl", "max_drawdown")
 
 
@@ -195,7 +197,7 @@ def _outcome(
         if spans.without_returns:
             span, missing = None, "the run sealed no forward return"
         elif weeks is not None and name in RAW and weeks.raw_ic is None:
-            span, missing = None, "the run sealed no signal before smoothing"
+            span, missing = None, NO_RAW_SIGNAL
     else:
         span, missing = spans.sessions(scope, period), "the run sealed no ledger of long_short"
     if span is None:

@@ -80,8 +80,9 @@ UNIVERSE_NOTICES: Final = (
         "The run seals figures that none of its tables supports.",
         "stated_figures",
         0.0,
-        "number of sealed figures, overall and by period, that no sealed table determines",
-        "every figure of a complete seal follows from its tables",
+        "number of sealed figures, overall and by period, that no sealed table determines; without those on the signal before smoothing "
+        "if the run seals its decisions without that signal",
+        "every figure of a complete seal follows from its tables; the signal before smoothing is optional",
         "figures",
     ),
 )
