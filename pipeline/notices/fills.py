@@ -26,7 +26,7 @@ _SIZE_BITS: Final = 13
 """Bits for the size, below the number of the name."""
 _TAXABLE: Final = ("Purchases", "Sales")
 _MOST_DISTANT: Final = 0.1
-"""Maximum log ratio of two prices; larger distances are clipped."""
+"""Maximum log ratio of two prices; larger moves are clipped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,22 +162,26 @@ def _improvement(before: Floats, after: Floats, mid: Floats, chosen: Flags, noun
 
 
 def _staleness(fills: Fills) -> NoticeOutcome:
+    """Judge which share of the move of the session before fills take back, as they do if their mids are older than that move."""
     notice = "fills.stale"
     known = ~np.isnan(fills.before) & ~np.isnan(fills.earlier) & ~fills.has_suffix(SETTLEMENTS)
     number = int(known.sum())
     if number < MIN_FILLS:
         return too_few(notice, number, "fill", "two marks before them", MIN_FILLS)
-    # A split between the two closes would dominate all other distances.
-    near, far = (
-        float(np.minimum(np.abs(np.log(fills.mid[known] / mark[known])), _MOST_DISTANT).mean())
-        for mark in (fills.before, fills.earlier)
+    # A split between the two closes would dominate all other moves.
+    move, back = (
+        np.clip(np.log(fills.before[known] / other[known]), -_MOST_DISTANT, _MOST_DISTANT)
+        for other in (fills.earlier, fills.mid)
     )
-    if not far > 0:
+    if not move.std() > 0:
         return not_checked(notice, "marks do not change from session to session")
+    share = float(np.cov(move, back, ddof=0)[0, 1] / move.var())
+    error = math.sqrt(max(float(back.var() / move.var()) - share**2, 0.0) / number)
     return judged(
         notice,
-        near / far,
-        f"{number} fills lie {near:.2%} from the close before them on average, and {far:.2%} from that of the session before.",
+        share,
+        f"{number} fills take back {share:.0%} of the move of the session before on average.",
+        threshold=max(NOTICES[notice].threshold, CHANCE * error),
         fills=number,
     )
 

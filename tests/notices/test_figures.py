@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.regression.linear_model import OLS
 
+from datasets.figures.series import Floats
 from pipeline.maths.delivered_signal import delayed_ic
 from pipeline.notices import NoticeOutcome, Run, find_notices, in_declared_order, judged, not_checked
 from pipeline.notices.catalogue import contradictions
@@ -392,12 +393,35 @@ def test_implausible_fill_prices_are_noticed() -> None:
     assert by_id(judge_fills(replace(honest, decided=decided), ()))["fills.decision_close"].value == 1.0
     stale = by_id(judge_fills(replace(honest, mid=earlier * 1.0001), ()))["fills.stale"]
     assert stale.outcome == "notice"
+    line = stats.linregress(np.log(before / earlier), np.log(before / (earlier * 1.0001)))
+    assert stale.value == pytest.approx(line.slope)
     free = by_id(judge_fills(replace(honest, cost=np.where(np.arange(800) % 4, honest.cost, 0.0)), ()))[
         "fills.without_cost"
     ]
     assert (free.outcome, free.value) == ("notice", 0.25)
     few = {name: getattr(honest, name)[:40] for name in Fills.__slots__ if name != "books"}
     assert {x.outcome for x in judge_fills(replace(honest, **few), ())} == {"not_checked"}
+
+
+def fills_at(mid: Floats, earlier: Floats, before: Floats, after: Floats) -> Fills:
+    """Return purchases at these mids, with the closes around them."""
+    ones, book = np.ones(mid.size), np.zeros(mid.size, np.int64)
+    marks = earlier, before, after, earlier
+    return Fills(("long_short",), book, book, ones, ones, ones, mid, ones, *marks, book > 0, after)
+
+
+@pytest.mark.parametrize("bounce", [0.0, 0.005, 0.01])
+def test_fills_at_closes_between_bid_and_ask_are_not_stale(bounce: float) -> None:
+    """A close far from the price is taken back by the next one, but never by more than half of the move."""
+    rng = np.random.default_rng(4)
+    price = np.cumsum(rng.normal(0, 0.01, (2000, 3)), axis=1)
+    closes = np.exp(price + rng.normal(0, bounce, price.shape)).T
+    outcome = by_id(judge_fills(fills_at(closes[2], *closes), ()))["fills.stale"]
+    assert outcome.outcome == "pass"
+    assert outcome.value == pytest.approx(bounce**2 / (0.01**2 + 2 * bounce**2), abs=0.06)
+    opens_of_the_day_before = np.exp(price[:, 0] + 0.35 * (price[:, 1] - price[:, 0]))
+    outcome = by_id(judge_fills(fills_at(opens_of_the_day_before, *closes), ()))["fills.stale"]
+    assert outcome.outcome == "notice"
 
 
 def test_rank_correlations_match_scipy() -> None:
