@@ -56,6 +56,8 @@ class CrossSections:
         In the sampled weeks: weeks whose highest or lowest forward return several names share, and weeks with enough returns.
     targets
         Sum of the absolute target weights of long_short in each week; None where the run sealed none.
+    held_share
+        Names that long_short holds in a usual week, counted by their weights, / scored names; None where no week has both.
     panel
         Up to 64 names, week by week.
     """
@@ -68,6 +70,7 @@ class CrossSections:
     shared_extremes: int
     measured_weeks: int
     targets: Floats | None
+    held_share: float | None
     panel: Panel
 
     @property
@@ -174,7 +177,7 @@ def _cross_sections(
         sizes.append((days_of_ranges, ranges.lengths))
         by_name = {name: rows[name].cast(pl.Float64).to_numpy() for name in values}
         if _WEIGHT in by_name:
-            targets.append(np.add.reduceat(np.nan_to_num(np.abs(by_name[_WEIGHT])), ranges.starts))
+            targets.append(_target_sums(by_name[_WEIGHT], by_name["score"], ranges.starts))
         by_name |= {name: rows[name].cast(pl.Int64).fill_null(NEVER).to_numpy() for name in instants}
         # A name that is among the first 64 of all names is also among the first 64 of those seen so far.
         first = np.zeros(seen.size, np.bool_)
@@ -198,7 +201,7 @@ def _cross_sections(
     if not days.size:
         return None, _NO_PANEL
     size = np.bincount(place, weights=np.concatenate([size for _, size in sizes]))
-    target = np.bincount(place, weights=np.concatenate(targets)).astype(np.float64) if targets else None
+    target, held_share = _targets(targets, place)
     codes = symbols.first(seen)
     day, code, *cells = (np.concatenate(column) for column in zip(*kept, strict=True))
     order = np.argsort(codes)
@@ -234,11 +237,32 @@ def _cross_sections(
         shared_weeks,
         measured_weeks,
         target,
+        held_share,
         panel,
     )
     entry, maturity = (table.get(name, np.full((codes.size, days.size), NEVER)) for name in _INSTANTS)
     no_returns = np.full((codes.size, days.size), np.nan)
     return sections, PanelRows(codes, days, entry, maturity, table.get("forward_return", no_returns))
+
+
+def _target_sums(weight: Floats, score: Floats, starts: Integers) -> list[Floats]:
+    """Return the sums of the absolute weights and of their squares, and the number of scored names, of ranges of rows."""
+    rows = np.nan_to_num(np.abs(weight)), np.nan_to_num(weight**2), np.isfinite(score).astype(np.float64)
+    return [np.add.reduceat(values, starts) for values in rows]
+
+
+def _targets(sums: list[list[Floats]], week: Integers) -> tuple[Floats | None, float | None]:
+    """Return ``targets`` and ``held_share`` of :class:`CrossSections` from the sums of each part and the week of each range."""
+    if not sums:
+        return None, None
+    target, squares, scored = (
+        np.bincount(week, weights=np.concatenate(parts)).astype(np.float64)
+        for parts in zip(*sums, strict=True)
+    )
+    held = (target > 0) & (scored > 0)
+    # Unequal weights count as fewer equal ones: the inverse of the Herfindahl index.
+    share = float(np.median((target**2 / squares / scored)[held])) if held.any() else None
+    return target, share
 
 
 def _first_days(days: Integers) -> Integers:

@@ -20,7 +20,7 @@ from pipeline.reconciliation.figures import NO_RAW_SIGNAL, Figure
 from pipeline.rule import Coverage
 from schemas.notices import MIN_CORRELATED_WEEKS, NOTICES
 from schemas.notices.moves import MOVE_NOTICES
-from schemas.notices.signal import MIN_OUTLYING_NAMES, MIN_PROVABLE_RETURNS
+from schemas.notices.signal import MIN_OUTLYING_NAMES, MIN_PROVABLE_RETURNS, PROVEN_SHARE
 from schemas.settings import SETTINGS
 from schemas.tables.books import CONDITIONED_BOOKS
 from schemas.tables.sealed_metrics import NOT_CHECKED
@@ -87,6 +87,12 @@ class Run:
     figures: Sequence[Figure] = ()
     outside_turnover: Collection[str] = ()
 
+    @property
+    def held_share(self) -> float | None:
+        """As in :class:`~pipeline.notices.evidence.CrossSections`."""
+        sections = self.evidence.cross_sections
+        return None if sections is None else sections.held_share
+
 
 def find_notices(run: Run) -> tuple[NoticeOutcome, ...]:
     """Judge a run by every declared notice, except those that compare it with other runs."""
@@ -104,7 +110,7 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
     ledgers = [] if run.portfolio is None else ledger.split_ledgers(run.portfolio, run.evidence.flows)
     yield from run.evidence.market
     if run.proven is not None:
-        yield _judge_proof(run.proven.checked_without_raw, run.proven.of)
+        yield _judge_proof(run.proven.checked_without_raw, run.proven.of, run.held_share)
     if run.figures:
         yield _judge_statements(run.figures)
     if run.weeks is not None:
@@ -199,7 +205,7 @@ def _judge_weeks(run: Run, weeks: pl.DataFrame, ledgers: Sequence[ledger.Ledger]
         for notice in ("signal.book_correlation", "book.timing"):
             yield not_checked(notice, _NO_LONG_SHORT)
         return
-    yield signal.judge_book(dates, ic, book.dates[book.invested], book.returns[book.invested])
+    yield signal.judge_book(dates, ic, book.dates[book.invested], book.returns[book.invested], run.held_share)
     yield signal.judge_timing(dates, book.dates, book.exposure, book.returns)
 
 
@@ -232,12 +238,17 @@ def _judge_trials(deviations: Mapping[str, float], ledgers: Sequence[ledger.Ledg
     )
 
 
-def _judge_proof(proven: int, stated: int) -> NoticeOutcome:
+def _judge_proof(proven: int, stated: int, held_share: float | None) -> NoticeOutcome:
     notice = "signal.forward_returns_proven"
     if stated < MIN_PROVABLE_RETURNS:
         return too_few(notice, stated, "row", "a forward return", MIN_PROVABLE_RETURNS)
     message = f"Fills prove {proven:,} of {stated:,} forward returns."
-    return judged(notice, proven / stated, message, proven=proven, forward_returns=stated)
+    threshold = NOTICES[notice].threshold
+    if held_share is not None:
+        threshold = min(threshold, PROVEN_SHARE * held_share)
+    return judged(
+        notice, proven / stated, message, threshold=threshold, proven=proven, forward_returns=stated
+    )
 
 
 def _judge_statements(figures: Sequence[Figure]) -> NoticeOutcome:

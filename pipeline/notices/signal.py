@@ -16,6 +16,7 @@ from pipeline.notices.outcome import NoticeOutcome, judged, not_checked, too_few
 from schemas.notices import CHANCE, MIN_CORRELATED_WEEKS, NOTICES
 from schemas.notices.books import MIN_EXPOSURE_VARIATION
 from schemas.notices.signal import (
+    CORRELATED_SHARE,
     CORRELATION_ERRORS,
     DAYS_PER_WEEK,
     MAX_OPEN_WEEKS,
@@ -242,7 +243,9 @@ def _newey_west(ic: Floats) -> NoticeOutcome:
     )
 
 
-def judge_book(dates: Dates, ic: Floats, sessions: Dates, returns: Floats) -> NoticeOutcome:
+def judge_book(
+    dates: Dates, ic: Floats, sessions: Dates, returns: Floats, held_share: float | None = None
+) -> NoticeOutcome:
     """Judge whether the weekly IC correlates with the book's returns.
 
     Parameters
@@ -251,6 +254,8 @@ def judge_book(dates: Dates, ic: Floats, sessions: Dates, returns: Floats) -> No
         Decision dates, ascending, and their IC; NaN where undetermined.
     sessions, returns
         Sessions of the book, ascending, and their returns; NaN counts as 0.
+    held_share
+        As in :class:`pipeline.notices.evidence.CrossSections`.
     """
     notice = "signal.book_correlation"
     earned, traded = weekly_returns(dates, sessions, returns)
@@ -262,8 +267,18 @@ def judge_book(dates: Dates, ic: Floats, sessions: Dates, returns: Floats) -> No
     if is_constant(x) or is_constant(y):
         return not_checked(notice, "the weekly ic or the book's return does not vary")
     correlation = float(np.corrcoef(x, y)[0, 1])
+    threshold = NOTICES[notice].threshold
+    if held_share is not None:
+        # The IC counts all names, the book its own: correlation of ranks and equal weights in two tails if names are independent.
+        tail = held_share / 2
+        threshold = min(threshold, CORRELATED_SHARE * math.sqrt(6 * tail) * (1 - tail))
     # The threshold allows for chance: Fisher's z has a standard error of 1 / sqrt(weeks - 3).
-    lowest = math.tanh(math.atanh(NOTICES[notice].threshold) - CORRELATION_ERRORS / math.sqrt(weeks - 3))
+    lowest = math.tanh(math.atanh(threshold) - CORRELATION_ERRORS / math.sqrt(weeks - 3))
+    if lowest <= 0:
+        return not_checked(
+            notice,
+            f"the book holds {held_share:.1%} of the scored names, too few to relate it to the IC over {counted(weeks, 'week')}",
+        )
     return judged(
         notice,
         correlation,

@@ -9,6 +9,10 @@ from schemas.notices.notice import CHANCE, GRINOLD, MIN_CORRELATED_WEEKS, SIGNIF
 
 CORRELATION_ERRORS: Final = 2.0
 """Standard errors (of Fisher's z) allowed for chance in the correlation of IC and book."""
+CORRELATED_SHARE: Final = 0.7
+"""Minimum correlation of IC and book, relative to the one expected for the share of names that the book holds."""
+PROVEN_SHARE: Final = 1 / 7
+"""Minimum share of proven forward returns, relative to the share of names that the book holds."""
 MIN_PROVABLE_RETURNS: Final = 200
 """Minimum number of forward returns for judging their proven share."""
 MIN_TRADED_WEEKS: Final = 40
@@ -90,8 +94,11 @@ SIGNAL_NOTICES: Final = (
         0.6,
         "Pearson correlation over weeks of ic and the long_short book's return from the close of the decision to the close of the "
         f"next; over {MIN_CORRELATED_WEEKS} weeks with positions or more, and noticed if the correlation plus {CORRELATION_ERRORS:g} "
-        "standard errors (of Fisher's z) is below the threshold",
-        "measured: 0.76 to 0.88 in runs of 40 names or more over two years, -0.2 to 0.2 with shuffled forward returns",
+        f"standard errors (of Fisher's z) is below the threshold, or below {CORRELATED_SHARE:g} x sqrt(6 h) x (1 - h) if that is less, where h is half the "
+        "share of the scored names that long_short holds (the inverse of the Herfindahl index of its target weights), and not checked where "
+        "the errors reach 0",
+        "measured: 0.76 to 0.88 in runs of 40 names or more over two years that hold two fifths of them, -0.2 to 0.2 with shuffled forward "
+        "returns; sqrt(6 h) x (1 - h) is the correlation of ranks with equal weights in the two tails",
         "correlation",
         below=True,
     ),
@@ -111,8 +118,9 @@ SIGNAL_NOTICES: Final = (
         "forward_returns_proven",
         0.05,
         "rows whose forward_return was compared with fills by the rule decisions.forward_return / rows with a forward_return; over "
-        f"{MIN_PROVABLE_RETURNS} rows or more, without fills of raw books",
-        "measured: 0.39 to 0.63 in runs that trade every week",
+        f"{MIN_PROVABLE_RETURNS} rows or more, without fills of raw books, and noticed below a seventh of the share of the scored names that "
+        "long_short holds if that is less, as in signal.book_correlation",
+        "measured: 0.39 to 0.63 in runs that trade every week and hold two fifths of the names",
         below=True,
     ),
     Notice(

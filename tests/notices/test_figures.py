@@ -285,6 +285,32 @@ def test_an_ic_that_is_unrelated_to_the_book_is_noticed(weeks: int) -> None:
     assert judge_book(dates[:19], forged[:19], sessions, returns).outcome == "not_checked"
 
 
+@pytest.mark.parametrize(
+    ("held_share", "correlation", "expected"),
+    [
+        (None, 0.4, "notice"),
+        (0.4, 0.4, "notice"),
+        (0.1, 0.4, "pass"),
+        (0.1, 0.1, "notice"),
+        (0.02, 0.0, "not_checked"),
+    ],
+)
+def test_a_book_of_few_names_may_be_less_related_to_the_ic(
+    held_share: float | None, correlation: float, expected: str
+) -> None:
+    rng, dates = np.random.default_rng(8), MONDAY + 4 + 7 * np.arange(100)
+    sessions = np.busday_offset(MONDAY, np.arange(505))
+    returns = rng.normal(0, 0.01, sessions.size)
+    earned, _ = weekly_returns(dates, sessions, returns)
+    earned = (earned - earned.mean()) / earned.std()
+    noise = rng.normal(0, 1, 100)
+    noise -= noise.mean() + (noise * earned).mean() * earned
+    ic = correlation * earned + math.sqrt(1 - correlation**2) * noise / noise.std()
+    outcome = judge_book(dates, ic, sessions, returns, held_share)
+    assert outcome.outcome == expected
+    assert outcome.value is None or outcome.value == pytest.approx(correlation)
+
+
 @pytest.mark.parametrize(("weeks", "expected"), [(24, "pass"), (0, "not_checked")])
 def test_weeks_without_positions_do_not_speak_against_the_ic(weeks: int, expected: str) -> None:
     rng, dates = np.random.default_rng(6), MONDAY + 4 + 7 * np.arange(160)

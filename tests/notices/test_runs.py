@@ -468,6 +468,22 @@ def test_a_sample_with_few_traded_names_leaves_weeks_unproven_by_chance(
     assert "5 are needed" in (outcomes["signal.unproven_weeks"].reason or "")
 
 
+def test_a_book_of_few_names_is_judged_by_what_it_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Six of 400 names hardly relate the book to the IC of all, and prove few of their forward returns."""
+    monkeypatch.setattr(strategy, "TAIL", 0.01)
+    seal = seal_of(simulate_market(4, 400, 40), tmp_path)
+    outcomes = {notice.notice: notice for notice in report_of(seal).notices}
+    assert "the book holds 1.4% of the scored names" in (outcomes["signal.book_correlation"].reason or "")
+    proven = outcomes["signal.forward_returns_proven"]
+    assert proven.value is not None
+    assert (proven.outcome, proven.value < 0.05) == ("pass", True)
+    later = pl.col("entry_at", "maturity_at") + pl.duration(minutes=1)
+    rewrite(seal, "decisions", lambda frame: frame.with_columns(later))
+    assert "signal.forward_returns_proven" in given(seal)
+
+
 def test_the_document_of_the_notices_is_up_to_date() -> None:
     written = (REPOSITORY / "docs" / "notices.md").read_text("utf-8")
     assert with_parts(written, PARTS) == written, "run `just docs`"
