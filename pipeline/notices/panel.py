@@ -14,7 +14,6 @@ from pipeline.notices import universe
 from pipeline.notices.copies import judge_copies
 from pipeline.notices.correlations import centred_ranks, judge_mean, rank_correlations
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked, too_few
-from pipeline.notices.probe import MAX_NAMES
 from schemas.notices import MIN_CORRELATED_WEEKS, NOTICES
 from schemas.notices.signal import (
     FLIPPED_CORRELATION,
@@ -209,11 +208,11 @@ def judge_unproven_weeks(scores: Floats, returns: Floats, span: Span) -> NoticeO
         )
         return not_checked(notice, reason)
     usual = float(np.median(proven[proven > 0]))
-    if usual < MIN_PROVEN_NAMES and scores.shape[0] == MAX_NAMES:
-        # A sample of a large universe has few names that the books trade, and in some weeks none.
+    if usual < MIN_PROVEN_NAMES:
+        # Books that trade few names, or few in the sample, trade none in some weeks.
         return not_checked(
             notice,
-            f"fills of a week prove the forward returns of {usual:g} sampled names; {MIN_PROVEN_NAMES} are needed",
+            f"fills of a week prove the forward returns of {usual:g} names; {MIN_PROVEN_NAMES} are needed",
         )
     unproven = int((measured & (proven == 0)).sum())
     return judged(

@@ -218,8 +218,8 @@ SIGNAL_NOTICES: Final = (
         "unproven_weeks",
         0.05,
         "weeks with forward returns of scored names of which two fills prove none / weeks with forward returns of scored names; "
-        f"noticed if they are {UNPROVEN_BY_SKIPPING + 1} or more; over {MIN_CORRELATED_WEEKS} weeks or more and all names, or 64 of them "
-        f"if fills prove {MIN_PROVEN_NAMES} or more of these in a usual week, without raw books",
+        f"noticed if they are {UNPROVEN_BY_SKIPPING + 1} or more; over {MIN_CORRELATED_WEEKS} weeks or more and up to 64 names, of which "
+        f"fills prove {MIN_PROVEN_NAMES} or more in a usual week, without raw books",
         "measured: 0 to 0.02 in runs that trade every week",
     ),
     Notice(

@@ -468,6 +468,16 @@ def test_a_sample_with_few_traded_names_leaves_weeks_unproven_by_chance(
     assert "5 are needed" in (outcomes["signal.unproven_weeks"].reason or "")
 
 
+def test_a_book_that_hardly_trades_leaves_weeks_unproven(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Holdings are rebalanced only if they are off by 1 % of the equity, so fills of most weeks prove one or two names, or none."""
+    monkeypatch.setattr(ledger, "NO_TRADE_BAND", 0.01)
+    spec = AlphaSpec("Test_slow", "low_volatility", half_life_weeks=26.0, raw=False)
+    outcomes = {x.notice: x for x in report_of(seal_of(simulate_market(21, 60, 110), tmp_path, spec)).notices}
+    assert "names; 5 are needed" in (outcomes["signal.unproven_weeks"].reason or "")
+
+
 def test_a_book_of_few_names_is_judged_by_what_it_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
