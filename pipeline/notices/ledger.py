@@ -25,7 +25,7 @@ from datasets.figures.unavailable import Unavailable
 from pipeline.notices.correlations import rank_correlations
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from schemas.notices import BASIS_POINTS, CHANCE, NOTICES
-from schemas.notices.books import LAST_DEVIATIONS, MIN_RECEIPTS, MIN_SHORT_SHARE, SESSIONS_ALLOWED
+from schemas.notices.books import LAST_DEVIATIONS, MAX_YIELD, MIN_RECEIPTS, MIN_SHORT_SHARE, SESSIONS_ALLOWED
 from schemas.plurals import counted
 from schemas.tables.books import book_order, is_raw_book
 
@@ -48,8 +48,9 @@ class Flows:
     ----------
     cash_adjustment
         Sum over the run; None where none was sealed.
-    cash_received, cash_paid, receipts
-        Sums of the positive and of the negative cash adjustments, both without sign, and the number of positive ones.
+    cash_received, cash_paid, receipts, cash_squares
+        Sums of the positive and of the negative cash adjustments, both without sign, the number of positive ones, and the sum of the
+        squares of all.
     on_share_adjustments
         Sum of ``market_pnl`` on the name-days with a ``quantity_adjustment``; None where none was sealed.
     chance_on_share_adjustments
@@ -63,6 +64,7 @@ class Flows:
     cash_received: float = 0.0
     cash_paid: float = 0.0
     receipts: float = 0.0
+    cash_squares: float = 0.0
     on_share_adjustments: float | None = None
     chance_on_share_adjustments: float = 0.0
     shorts: int = 0
@@ -300,7 +302,15 @@ def _last_session(ledger: Ledger) -> NoticeOutcome | str:
 def _cash_adjustment(ledger: Ledger) -> NoticeOutcome | str:
     if ledger.flows.cash_adjustment is None:
         return "the run sealed no cash_adjustment"
-    return _judge_profit(ledger, "book.cash_adjustment", ledger.flows.cash_adjustment, "Cash adjustments")
+    dividends = MAX_YIELD * abs(ledger.total("net_notional")) / SESSIONS_PER_YEAR
+    return _judge_profit(
+        ledger,
+        "book.cash_adjustment",
+        ledger.flows.cash_adjustment,
+        "Cash adjustments",
+        # Whether more is received on long positions than is paid on short ones is chance as well.
+        allowed=dividends + CHANCE * math.sqrt(ledger.flows.cash_squares),
+    )
 
 
 def _unpaid_cash(ledger: Ledger) -> NoticeOutcome | str:
@@ -333,7 +343,7 @@ def _share_adjustment(ledger: Ledger) -> NoticeOutcome | str:
         "book.share_adjustment",
         earned,
         "Earnings on days that changed the shares of a name",
-        chance=ledger.flows.chance_on_share_adjustments,
+        allowed=CHANCE * ledger.flows.chance_on_share_adjustments,
     )
 
 
@@ -342,9 +352,9 @@ def _rounding(ledger: Ledger) -> NoticeOutcome | str:
 
 
 def _judge_profit(
-    ledger: Ledger, notice: str, amount: float, label: str, chance: float = 0.0
+    ledger: Ledger, notice: str, amount: float, label: str, allowed: float = 0.0
 ) -> NoticeOutcome | str:
-    """Judge an amount relative to the absolute profit of a book; `chance` is the standard deviation of the amount by chance alone."""
+    """Judge an amount relative to the absolute profit of a book; up to `allowed` it is usual, or chance."""
     if not amount:
         return judged(notice, 0.0, "", book=ledger.book)
     if not ledger.profit:
@@ -354,7 +364,7 @@ def _judge_profit(
         notice,
         share,
         f"{label} of {ledger.book} come to {amount:.6g}, its profit to {ledger.profit:.6g}.",
-        threshold=max(NOTICES[notice].threshold, CHANCE * chance / abs(ledger.profit)),
+        threshold=max(NOTICES[notice].threshold, allowed / abs(ledger.profit)),
         book=ledger.book,
     )
 

@@ -28,6 +28,7 @@ _SUMS: Final = {
         _CASH.clip(lower_bound=0.0).sum().alias("cash_received"),
         (-_CASH).clip(lower_bound=0.0).sum().alias("cash_paid"),
         (_CASH > 0).sum().alias("receipts"),
+        (_CASH**2).sum().alias("cash_squares"),
     ),
     "quantity_adjustment": (
         _MARKET_PNL.filter(_CHANGED).sum().alias("on_share_adjustments"),

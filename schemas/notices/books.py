@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.notices.notice import GRINOLD, MIN_CORRELATED_WEEKS, SIGNIFICANT, Notice
+from schemas.notices.notice import CHANCE, GRINOLD, MIN_CORRELATED_WEEKS, SIGNIFICANT, Notice
 
 MIN_FILLS: Final = 50
 """Minimum number of fills with comparable prices for a judgement."""
@@ -22,6 +22,8 @@ LAST_DEVIATIONS: Final = 4.0
 """Minimum earnings of the last session for a judgement, in standard deviations of daily earnings."""
 MIN_RECEIPTS: Final = 20
 """Minimum number of cash adjustments in a book's favour, such as dividends on long positions, for a judgement."""
+MAX_YIELD: Final = 0.05
+"""Annual yield of dividends that large stocks may pay on the net value of a book."""
 MIN_SHORT_SHARE: Final = 0.2
 """Minimum short notional, as a share of the long notional, at which short positions must pay cash too."""
 SESSIONS_ALLOWED: Final = 6
@@ -113,8 +115,9 @@ BOOK_NOTICES: Final = (
         "Profit comes from cash that neither fills nor prices explain, such as dividends.",
         "cash_adjustment_share",
         0.05,
-        f"highest absolute sum of cash_adjustment {_RELATIVE_TO_PROFIT}",
-        "a twentieth of the profit is more than an omission",
+        f"highest absolute sum of cash_adjustment {_RELATIVE_TO_PROFIT}, noticed if it is more than {MAX_YIELD:.0%} a year of the book's "
+        f"absolute net notional and {CHANCE:g} times the root of the sum of its squares",
+        "a twentieth of the profit is more than an omission; the dividend yield of the S&P 500 was 1 to 4 % in every year since 1985",
     ),
     Notice(
         "book.unpaid_cash",

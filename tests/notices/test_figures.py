@@ -115,6 +115,16 @@ def test_cash_that_no_fill_explains_is_noticed_once_it_matters() -> None:
         assert outcome.value == pytest.approx(share)
 
 
+@pytest.mark.parametrize(("rate", "expected"), [(0.04, "pass"), (-0.04, "pass"), (0.06, "notice")])
+def test_dividends_that_stocks_pay_are_not_noticed(rate: float, expected: str) -> None:
+    run = ledger(HONEST, net_notional=2.0)
+    paid = Ledger(run.book, run.dates, run.columns, Flows(cash_adjustment=rate * 2.0 * HONEST.size / 252))
+    outcome = by_id(judge_ledgers([paid]))["book.cash_adjustment"]
+    assert outcome.outcome == expected
+    assert outcome.value is not None
+    assert outcome.value > 0.05
+
+
 @pytest.mark.parametrize(
     ("paid", "receipts", "net", "expected"),
     [
