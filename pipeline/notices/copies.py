@@ -31,13 +31,14 @@ def judge_copies(
         Whether a week that nearly repeats the order of names of an earlier week counts as well.
     """
     # Weeks copied at another price level differ in the last bits.
-    sources = copied_from(rounded(values))
+    own = _values_of_one_name(rounded(values))
+    sources = copied_from(own)
     if near:
         sources = np.where(sources >= 0, sources, nearly_copied_from(values))
     copies = np.flatnonzero(sources >= 0)
-    compared = int((_nonzero(values).sum(axis=0) >= MIN_COPIED_NAMES).sum())
+    compared = int((_nonzero(own).sum(axis=0) >= MIN_COPIED_NAMES).sum())
     if compared < 2:
-        return too_few(notice, compared, "week", f"{MIN_COPIED_NAMES} names with {what}", "two")
+        return too_few(notice, compared, "week", f"{MIN_COPIED_NAMES} names with different {what}", "two")
     first = (
         f", the first that of {dates[copies[0]]}, copied from {dates[sources[copies[0]]]}"
         if copies.size
@@ -49,6 +50,16 @@ def judge_copies(
         f"{copies.size} of {compared} weeks have the {what} of an earlier week{first}.",
         weeks=compared,
     )
+
+
+def _values_of_one_name(values: Floats) -> Floats:
+    """Leave out the values that several names have in a week: names keep one of a few grades by chance."""
+    ascending = np.sort(values, axis=0)
+    shared = np.zeros(values.shape, np.bool_)
+    for week in range(values.shape[1]):
+        equal = ascending[1:, week] == ascending[:-1, week]
+        shared[:, week] = np.isin(values[:, week], ascending[1:, week][equal])
+    return np.where(shared, np.nan, values)
 
 
 def nearly_copied_from(values: Floats) -> NDArray[np.int64]:

@@ -148,7 +148,8 @@ SIGNAL_NOTICES: Final = (
         "Weeks repeat the scores of an earlier week: the signal was not recomputed, or weeks were inserted.",
         "copied_score_weeks",
         0.0,
-        f"weeks in which at least {COPIED_SHARE:.0%} of up to 32 names have the score of one earlier week, to a millionth; without zeros",
+        f"weeks in which at least {COPIED_SHARE:.0%} of up to 32 names have the score of one earlier week, to a millionth; without zeros, and without scores that "
+        "several of them have in the week",
         "two weeks of prices never give two equal score vectors",
         "weeks",
     ),
@@ -158,7 +159,7 @@ SIGNAL_NOTICES: Final = (
         "copied_return_weeks",
         0.0,
         f"weeks in which at least {COPIED_SHARE:.0%} of up to 32 names have the forward_return of one earlier week, to a millionth, "
-        f"without zeros; or whose rank correlation with one is {NEAR_COPY:g} or more over {MIN_RANKED_NAMES} names or more",
+        f"without zeros and returns that several of them have in the week; or whose rank correlation with one is {NEAR_COPY:g} or more over {MIN_RANKED_NAMES} names or more",
         "no two weeks of a market are equal; measured: correlations of at most 0.76",
         "weeks",
     ),

@@ -26,6 +26,7 @@ from examples.reference_engine import (
     write_seal,
 )
 from examples.reference_engine.fills import execution_price
+from examples.reference_engine.signal import raw_signal
 from examples.reference_engine.weekly_tables import forward_returns
 from pipeline.__main__ import cli
 from pipeline.notices import NoticeOutcome
@@ -254,6 +255,15 @@ def test_a_copied_week_is_noticed(
     assert (actual.notice, actual.value) == (notice, 1.0)
     assert actual.message is not None
     assert "1 of" in actual.message
+
+
+def test_names_that_keep_their_grade_are_no_copied_week(
+    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A score of three grades hardly changes from one week to the next."""
+    monkeypatch.setattr(strategy, "raw_signal", lambda *own: np.sign(raw_signal(*own)))
+    seal = seal_of(market, tmp_path, replace(SPEC, half_life_weeks=None))
+    assert "signal.copied_scores" not in given(seal)
 
 
 def test_notices_are_printed_and_in_the_json_of_a_check(market: Market, tmp_path: Path) -> None:
