@@ -15,7 +15,7 @@ from typing import Final
 from schemas.errors import DiskUnavailable
 
 _LOST: Final = {
-    errno.EIO: "its disk reports a hardware fault; look after the disk",
+    errno.EIO: "its disk reports a hardware fault; check the disk",
     errno.ENODEV: "its disk is gone; mount it again",
     errno.ENXIO: "its disk is gone; mount it again",
     errno.ESTALE: "its file system is gone on the server; mount it again",
@@ -23,17 +23,17 @@ _LOST: Final = {
     errno.ETIMEDOUT: "its file system does not answer",
 }
 _NO_LOCKS: Final = (
-    "its file system gives no locks (flock), without which two processes could write there at once; start the lock service of "
+    "its file system does not support locks (flock), which keep two processes from writing at once; start the lock service of "
     "the network file system, or choose a folder on a local disk"
 )
 _FULL: Final = {
     errno.ENOSPC: "no space is left on its disk; free some",
     errno.EDQUOT: "the quota of its disk is used up; free some space",
-    errno.EFBIG: "it would be larger than a file may be here; raise the limit (ulimit -f)",
+    errno.EFBIG: "it would exceed the maximum size of a file; raise the limit (ulimit -f)",
     errno.EROFS: "its file system is mounted read-only; mount it for writing",
     errno.EACCES: "this user may not write there; permit it",
     errno.EPERM: "this user may not write there; permit it",
-    errno.EXDEV: "it lies on another disk than .staging, from which files are renamed into place; keep the complete root on one",
+    errno.EXDEV: "it is on another disk than .staging, from which files are renamed into place; keep the complete root on one",
     errno.ENOLCK: _NO_LOCKS,
     errno.ENOSYS: _NO_LOCKS,
     errno.EOPNOTSUPP: _NO_LOCKS,

@@ -53,7 +53,7 @@ def make_headline(manifest: Manifest, read_file: Read) -> dict[str, Any]:
         cost = _cost_bp(frames) if ("portfolio", BOOK) in paths else _NO_PORTFOLIO
         return headline_of(read(frames, manifest), described, cost)
     except Exception:  # noqa: BLE001 - an intact snapshot is published even without figures
-        _log.exception("the figures of %s could not be made; its list entry goes without", manifest.alpha_id)
+        _log.exception("the figures of %s could not be computed; its list entry has none", manifest.alpha_id)
         return without_figures()
 
 

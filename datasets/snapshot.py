@@ -356,7 +356,7 @@ class Snapshot:
         labels = {} if book is None else {"book": book}
         stored = self.figures(family)
         if stored is None:
-            reason = "the snapshot was built before this figure was; build its seal again"
+            reason = "the snapshot was built before this figure existed; build its seal again"
             return withheld_payload(payload, Unavailable(MISSING_KIND, reason), **labels)
         figures: dict[str, Any] | None = stored.get(book or WHOLE_RUN)
         if figures is not None:

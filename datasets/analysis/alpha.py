@@ -260,8 +260,8 @@ class Alpha(Snapshot):
         market_data, factors : str, os.PathLike or None
             Parquet files as described in docs/market-data.md; None to use the settings of these names. Without a file or a
             setting, the models that need it are withheld.
-        benchmarks : str or sequence of str or None
-            One symbol, or several, one regression each; None in a sequence for SPY, or for the only symbol.
+        benchmarks : str, or sequence of (str or None)
+            One symbol, or several, one regression each; None in a sequence stands for SPY, or for the only symbol.
         book : str
             Name of the book.
         window : Window
@@ -292,10 +292,10 @@ class Alpha(Snapshot):
         if is_configured(market_data):
             series = read_symbols(market_data, (benchmarks,) if isinstance(benchmarks, str) else benchmarks)
         else:
-            withheld["benchmarks"] = "no market data were named"
+            withheld["benchmarks"] = "no market data were given"
         address = os.environ.get(SETTINGS["factors"].variable) if factors is None else os.fspath(factors)
         if address is None:
-            table, withheld["factors"] = None, "no file of factors was named"
+            table, withheld["factors"] = None, "no file of factors was given"
         else:
             table = read_factors(read_all(address))
         ledger = read_ledger(self, book)
@@ -339,7 +339,7 @@ class Alpha(Snapshot):
         from datasets.figures.bootstrap import make_seed  # noqa: PLC0415 - as above
         from datasets.figures.regimes import measure  # noqa: PLC0415 - as above
 
-        market: Benchmark | str = "no market data were named"
+        market: Benchmark | str = "no market data were given"
         if is_configured(market_data):
             (market,) = read_symbols(market_data, (benchmark,))
         return measure(
@@ -380,8 +380,8 @@ class Alpha(Snapshot):
         figures = read_luck(self, LuckQuery(book, EVERYTHING, window))
         unknown_trials = Unavailable(
             MISSING_KIND,
-            "the run sealed neither trials nor values that show a search, and the other alphas of a catalogue, which the "
-            "interface counts instead, are not part of a sheet",
+            "the run sealed neither trials nor values that show a search, and the other alphas of the catalogue, which the "
+            "interface counts instead, are not counted here",
         )
         return with_deflated_sharpe(
             figures, known_trials(figures, None, None, described=True, readable=unknown_trials)

@@ -48,7 +48,7 @@ _DAY: Final = slice(0, 10)
 """Slice of the day in a pointer's timestamps (ISO 8601, UTC)."""
 
 
-_NOT_COMPARED: Final = "no table supports a figure of the run that it is made of"
+_NOT_COMPARED: Final = "no table supports one of the figures that it is computed from"
 
 
 class Judged(NamedTuple):

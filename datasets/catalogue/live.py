@@ -101,8 +101,8 @@ class Catalogue:
         known, signatures = self._signatures, by_alpha(self._storage.entries(CATALOG))
         if known and not signatures:
             raise StorageUnavailable(
-                f"{self._storage.url(CATALOG)} lists no alpha any more where there were {len(known)}, which is not "
-                f"believed: mount its disk or restore that folder. If it was emptied on purpose, start anew"
+                f"{self._storage.url(CATALOG)} lists no alpha, but listed {len(known)} before, which are "
+                f"still served: mount its disk or restore that folder. If it was emptied on purpose, restart this program"
             )
         changed = [alpha for alpha, signature in signatures.items() if known.get(alpha) != signature]
         removed = known.keys() - signatures.keys()
@@ -210,11 +210,11 @@ class Catalogue:
 def _decoded(alpha: str, path: str, data: bytes) -> Pointer:
     pointer = Pointer.decode(data, path)
     if pointer.alpha_id != alpha:
-        raise SnapshotCorrupt(f"{path} points at the alpha {pointer.alpha_id!r}")
+        raise SnapshotCorrupt(f"{path} names another alpha, {pointer.alpha_id!r}")
     wrong = [name for name in _MOMENTS if not _is_moment(getattr(pointer, name))]
     if wrong or not set(pointer.missing).issubset(REQUIRED_KINDS):
         raise SnapshotCorrupt(
-            f"{path} is not a pointer: {', '.join(wrong or ['missing'])} cannot be what was written"
+            f"{path} is not a pointer: {', '.join(wrong or ['missing'])} cannot have the value stated"
         )
     return pointer
 

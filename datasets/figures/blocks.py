@@ -46,7 +46,7 @@ def tenure(sources: Sources) -> Block | Unavailable:
     else:
         return index
     if not dates.size:
-        return Unavailable("insufficient_data", "the window holds no date of the record")
+        return Unavailable("insufficient_data", "no date of the run lies in the window")
     first, last = day(dates, 0), day(dates, -1)
     return {
         "weeks": counts[0],
@@ -204,10 +204,10 @@ def nwt_ic(span: Span) -> Block | Unavailable:
         return sections
     stated = stated_value(_IC, span.records)
     if stated is None or stated[1].value is None:
-        return Unavailable(_MISMATCH, "the run sealed no mean IC that the rebuilt one could be compared with")
+        return Unavailable(_MISMATCH, "the run sealed no mean IC to compare the rebuilt one with")
     sealed, rebuilt = stated[1].value, mean_or_null(sections.ic)
     if rebuilt is None:
-        return Unavailable(_MISMATCH, "no weekly IC can be measured on the cross-sections of the run")
+        return Unavailable(_MISMATCH, "no weekly IC can be computed from the cross-sections of the run")
     if abs(rebuilt - sealed) > REPRODUCTION_TOLERANCE:
         return Unavailable(
             _MISMATCH, f"the rebuilt weekly IC has a mean of {rebuilt:.9g}, but {sealed:.9g} was sealed"
@@ -285,6 +285,6 @@ def _test(series: Floats, **labels: str) -> Block | Unavailable:
     figures = {name: getattr(result, name) for name in names}
     if not all(math.isfinite(figure) for figure in figures.values()):
         return Unavailable(
-            "insufficient_data", "the series holds values without bounds, as of equity that vanished"
+            "insufficient_data", "the series has values that are not finite, for instance because equity almost fell to 0"
         )
     return {**figures, **labels}

@@ -334,6 +334,6 @@ def band(estimate: Figure, values: Floats) -> Band | Unavailable:
     ends = interval(values)
     if ends is None:
         return Unavailable(
-            "insufficient_data", "samples of the window do not all determine the figure, so it has no band"
+            "insufficient_data", "some samples do not determine the figure, so it has no band"
         )
     return Band(estimate, **ends)

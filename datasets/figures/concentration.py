@@ -157,7 +157,7 @@ def best_share(profits: Floats, total: float, what: str) -> Figure:
     if profits.size <= BEST:
         return too_few(int(profits.size), BEST + 1, what)
     if not total > ROUNDING * float(np.abs(profits).sum()):
-        return Unavailable("insufficient_data", "the P&L is not above 0, so that it has no shares")
+        return Unavailable("insufficient_data", "the P&L is not above 0, so shares of it are not defined")
     return float(np.partition(profits, -BEST)[-BEST:].sum()) / total
 
 

@@ -205,7 +205,7 @@ def break_even_bp(flows: Flows) -> Figure:
 
 def _profit_per(profit: float, amount: float) -> Figure:
     if profit <= 0:
-        return Unavailable("insufficient_data", "the market P&L is not above 0: no cost is low enough")
+        return Unavailable("insufficient_data", "the market P&L is not above 0, so no cost breaks even")
     return profit / amount
 
 

@@ -137,7 +137,7 @@ def _of_ledger(ledger: Ledger | Unavailable) -> dict[str, Figure]:
         "volatility": annualised_volatility(known),
     }
     return {
-        name: Unavailable("insufficient_data", "the returns are without bounds, as of equity that vanished")
+        name: Unavailable("insufficient_data", "it is not finite, for instance because equity almost fell to 0")
         if isinstance(figure, float) and not math.isfinite(figure)
         else figure
         for name, figure in figures.items()
@@ -164,7 +164,7 @@ def _comparable(figure: HeadlineFigure, entry: Entry) -> _Figure | Unavailable:
         where, unit = ".".join(figure.path), f"{entry['unit']} ({entry['annualisation']})"
         return Unavailable(
             "other_unit",
-            f"the run's figure is in {unit}, which does not compare; {where} of its metrics has it",
+            f"the run's figure is in {unit}, which cannot be compared; see {where} in its metrics",
         )
     kind = figure.statistic.source.kind if entry["source_kind"] == DERIVED else SEALED
     return value, kind, Checked(entry["checked"])

@@ -195,7 +195,7 @@ def _sealed(luck: Luck, stated: float | None) -> Trials:
         "seal",
         counted(luck.plain),
         counted(luck.excess),
-        without_deviation="the returns of a sealed trial do not vary in the window, or are of fewer than ten days",
+        without_deviation="the returns of a sealed trial do not vary in the window, or cover fewer than ten days",
     )
 
 
@@ -259,7 +259,7 @@ def _deflated(
     deviation = counted.deviation or 0.0
     expected = expected_maximum_sharpe(counted.count, deviation)
     if not math.isfinite(expected):
-        return Unavailable("insufficient_data", "`trial_deviation` is too large to be computed with"), None
+        return Unavailable("insufficient_data", "`trial_deviation` is too large to compute with"), None
     if isinstance(returns.moments, Unavailable):
         return returns.moments, expected
     return deflated_sharpe(returns.moments, counted.count, deviation / ANNUAL), expected

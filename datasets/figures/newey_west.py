@@ -234,7 +234,7 @@ def regress(outcome: Floats, regressors: Matrix, *, what: str = "the others") ->
     standardised = (regressors - means) / scales
     singular = np.linalg.svd(standardised, compute_uv=False)
     if singular[-1] * MAX_CONDITION < singular[0]:
-        return Unavailable("nonpositive_variance", f"the returns of {what} determine one another")
+        return Unavailable("nonpositive_variance", f"the returns of {what} are collinear")
     design = np.column_stack([np.ones(n), standardised])
     q, r = np.linalg.qr(design)
     fitted = np.linalg.solve(r, q.T @ outcome)
@@ -280,7 +280,7 @@ def residual_sharpe(fit: Regression) -> float | Unavailable:
     Treynor and Black (1973), "How to Use Security Analysis to Improve Portfolio Selection", Journal of Business 46.
     """
     if fit.residual_deviation <= 0:
-        return Unavailable("nonpositive_variance", "the regressors explain the returns wholly")
+        return Unavailable("nonpositive_variance", "the regressors explain the returns completely")
     return fit.intercept.value / fit.residual_deviation * math.sqrt(SESSIONS_PER_YEAR)
 
 

@@ -96,7 +96,7 @@ def pnl(starting: Floats, ending: Floats) -> float | Unavailable:
         return too_few(0, 1, "sessions")
     profit = float(ending[-1] - starting[0])
     if math.isnan(profit):
-        return Unavailable("insufficient_data", "the equity at an end of the window is not known")
+        return Unavailable("insufficient_data", "the equity at one end of the window is unknown")
     return profit
 
 
@@ -301,7 +301,7 @@ def annualised_return(returns: Floats) -> Figure:
     if growth.size == 0:
         return too_few(0, 1, "daily returns")
     if not (math.isfinite(growth[-1]) and (growth > 0).all()):
-        return Unavailable("insufficient_data", "the book loses all it has within the window")
+        return Unavailable("insufficient_data", "the book loses all its equity within the window")
     return float(growth[-1] ** (SESSIONS_PER_YEAR / growth.size)) - 1.0
 
 

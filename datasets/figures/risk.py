@@ -127,7 +127,7 @@ def lo_sharpe(returns: Floats, lags: int) -> Figure:
     scale = lo_scale(products[1:] / products[0], SESSIONS_PER_YEAR)
     if scale is None:
         return Unavailable(
-            "nonpositive_variance", "the autocorrelations of the returns leave a year of them no variance"
+            "nonpositive_variance", "the autocorrelations make the variance of a year's return 0 or negative"
         )
     return moments.sharpe * scale
 

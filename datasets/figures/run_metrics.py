@@ -104,7 +104,7 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
     score_field = run.score_field if query.raw or not run.score_field.startswith(RAW_PREFIX) else None
     if run.sealed is None:
         warnings.add(
-            "core", MISSING_KIND, "The run holds no metrics of its own; what can be computed is.", "metrics"
+            "core", MISSING_KIND, "The run sealed no figures; those that can be computed are.", "metrics"
         )
 
     core = core_statistics(span, warnings, "core")

@@ -333,7 +333,7 @@ def sessions_per_year(dates: Dates) -> float | Unavailable:
     if days < MIN_CALENDAR_DAYS:
         return Unavailable(
             "insufficient_data",
-            f"the sessions span {counted(days, 'day')}; how many a year has takes at least {MIN_CALENDAR_DAYS}",
+            f"the sessions span {counted(days, 'day')}; sessions per year need at least {MIN_CALENDAR_DAYS}",
         )
     return float((dates.size - 1) / days * DAYS_PER_YEAR)
 

@@ -225,7 +225,7 @@ def minimum_track_record(
 def _no_dispersion() -> Unavailable:
     return Unavailable(
         "nonpositive_variance",
-        "skewness and kurtosis of the returns leave the Sharpe ratio no positive variance",
+        "skewness and kurtosis of the returns imply no positive variance of the Sharpe ratio",
     )
 
 

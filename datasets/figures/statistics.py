@@ -401,7 +401,7 @@ def _warn_of_contradiction(
     warnings.add(
         block,
         "figure_not_reproduced",
-        f"{where}: {sealed:.9g} was sealed, which no documented convention gives; {instead}.",
+        f"{where}: no documented convention gives the sealed {sealed:.9g}; {instead}.",
         "metrics",
         of=where,
     )

@@ -93,7 +93,7 @@ def nonpositive_equity(sessions: int, of: int) -> Unavailable:
 MISSING_KIND: Final = "missing_kind"
 ACCESS_LIMITED: Final = "access_limited"
 BLOCK_ERROR: Final = "block_error"
-FAILED: Final = Unavailable(BLOCK_ERROR, "an unforeseen failure while it was computed, which was logged")
+FAILED: Final = Unavailable(BLOCK_ERROR, "its computation failed; the log has the reason")
 """Reason without details, because the caller could not act on them."""
 
 
@@ -111,7 +111,7 @@ def unreadable(kind: str) -> Unavailable:
         With code ``block_error``.
     """
     return Unavailable(
-        BLOCK_ERROR, f"the published data of {kind} cannot be read for now, which was logged", kind
+        BLOCK_ERROR, f"the published data of {kind} cannot be read at present; the log has the reason", kind
     )
 
 

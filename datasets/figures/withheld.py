@@ -10,7 +10,7 @@ from typing import Any, Final
 from datasets.figures.unavailable import Unavailable
 from schemas.field import Field
 
-UNBOUNDED: Final = "insufficient_data", "it has no bounds, as of equity that vanished"
+UNBOUNDED: Final = "insufficient_data", "it is not finite, for instance because equity almost fell to 0"
 
 
 def settle(figures: Mapping[str, Any]) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def settle(figures: Mapping[str, Any]) -> dict[str, Any]:
     Examples
     --------
     >>> settle({"sharpe": math.nan, "days": 3})
-    {'sharpe': None, 'days': 3, 'withheld': {'sharpe': 'it has no bounds, as of equity that vanished'}}
+    {'sharpe': None, 'days': 3, 'withheld': {'sharpe': 'it is not finite, for instance because equity almost fell to 0'}}
     """
     withheld: dict[str, str] = {}
 

@@ -35,7 +35,7 @@ def read_factors(files: Mapping[str, bytes]) -> Factors:
         and the fix.
     """
     if len(files) > 1:
-        raise SettingsError(f"factors are one file, and there are {', '.join(files)}: name one of them")
+        raise SettingsError(f"factors must be in one file, and there are {', '.join(files)}: name one of them")
     ((file, data),) = files.items()
     rows = read_columns(FACTORS, _KIND, file, data).rows.sort(FACTORS.key)
     if rows.is_empty():
@@ -44,7 +44,7 @@ def read_factors(files: Mapping[str, bytes]) -> Factors:
     if duplicates.height:
         day, factor, _ = duplicates.row(0)
         raise refused(
-            _KIND, file, "a factor has one row a day", f"{factor} on {day} stands there more than once"
+            _KIND, file, "a factor has one row per day", f"{factor} has several on {day}"
         )
     large = rows.filter(~(pl.col("return").is_finite() & (pl.col("return").abs() < 1.0)))
     if large.height:
@@ -52,8 +52,8 @@ def read_factors(files: Mapping[str, bytes]) -> Factors:
         raise refused(
             _KIND,
             file,
-            "a return is a finite ratio between -1 and 1, 0.01 being one per cent",
-            f"that of {factor} on {day} is {value!r} (returns in per cent are to be divided by 100)",
+            "a return is a finite ratio between -1 and 1, where 0.01 is one per cent",
+            f"that of {factor} on {day} is {value!r} (divide returns in per cent by 100)",
         )
     wide = rows.pivot("factor", index="date", values="return").sort("date")
     names = tuple(sorted(name for name in wide.columns if name != "date"))
@@ -61,14 +61,14 @@ def read_factors(files: Mapping[str, bytes]) -> Factors:
         raise refused(
             _KIND,
             file,
-            f"{RISK_FREE_FACTOR} is left out, for it is a rate and not a factor",
-            "it stands there; the ledger has the rate",
+            f"{RISK_FREE_FACTOR} is left out, because it is a rate and not a factor",
+            "the file has it; the rate comes from the ledger",
         )
     if len(names) > MAX_FACTORS:
         raise refused(
             _KIND,
             file,
-            f"it has {MAX_FACTORS} factors at most",
+            f"it has at most {MAX_FACTORS} factors",
             f"it has {len(names)}, {names[0]} to {names[-1]}",
         )
     returns = wide.select(pl.col(names).fill_null(float("nan"))).to_numpy()

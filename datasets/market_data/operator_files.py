@@ -37,7 +37,7 @@ def find_files(storage: Storage) -> dict[str, Signature]:
     }
     if not files:
         raise SettingsError(
-            f"{storage.address} is not a file, nor a folder with a {_SUFFIX} file; correct the address"
+            f"{storage.address} is neither a file nor a folder with a {_SUFFIX} file; correct the address"
         )
     return files
 

@@ -50,8 +50,8 @@ def read_benchmarks(files: Mapping[str, bytes]) -> dict[str, Benchmark]:
         names = ", ".join(duplicates.head(2)[_FILE].unique(maintain_order=True))
         raise _refused(
             names,
-            "a symbol has one row a day",
-            f"{example['symbol']} on {example['date']} stands there twice",
+            "a symbol has one row per day",
+            f"{example['symbol']} has several on {example['date']}",
         )
     parts = rows.partition_by("symbol", as_dict=True, maintain_order=True)
     return {str(key[0]): _benchmark(str(key[0]), part) for key, part in parts.items()}

@@ -27,7 +27,7 @@ from schemas.tables.sealed_metrics import NOT_REPRODUCED, REPRODUCED
 WITHHELD, NOTICE, NOT_CHECKED, PASS = STATUSES
 Entry = dict[str, Any]
 NOT_RECORDED: Final = "the snapshot records no checks; build its seal again"
-CLOSED: Final = "its figures are closed: the key may not call {}"
+CLOSED: Final = "its figures are withheld: the key may not call {}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ def _figure(figure: Mapping[str, Any]) -> Entry:
     elif figure["status"] == NOT_REPRODUCED:
         status = WITHHELD if recomputed is None else NOTICE
         outcome = "do not determine it" if recomputed is None else f"give {recomputed:.9g}, which is served"
-        reason = f"{sealed:.9g} was sealed, which no documented convention gives; the tables {outcome}."
+        reason = f"No documented convention gives the sealed {sealed:.9g}; the tables {outcome}."
     return _entry(
         "figure",
         figure["name"] if figure["period"] is None else f"{figure['name']}.{figure['period']}",

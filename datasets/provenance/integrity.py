@@ -52,7 +52,7 @@ def check_manifest(storage: Storage, pointer: Pointer) -> tuple[Manifest | None,
             return None, [Fault(path, "digest", "is not the manifest its pointer names: its SHA-256 differs")]
         manifest = Manifest.decode(data, path)
         if not has_content_id(data, pointer.snapshot):
-            return None, [Fault(path, "manifest", "is not what the snapshot's id was made of")]
+            return None, [Fault(path, "manifest", "does not match the snapshot's id, which is a digest of it")]
     except FileNotFoundError:
         return None, [Fault(path, "missing", "is missing")]
     except SnapshotCorrupt as error:
@@ -104,7 +104,7 @@ def check_files(
             Fault(
                 f"{folder}/{MANIFEST}",
                 "manifest",
-                f"is that of {manifest.alpha_id} {manifest.snapshot}, not of this folder",
+                f"belongs to {manifest.alpha_id} {manifest.snapshot}, not to this folder",
             )
         )
     sizes = {below: stored.size for below, stored in storage.files_below(folder).items()}

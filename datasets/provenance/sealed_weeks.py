@@ -242,8 +242,8 @@ def decode_seals(data: bytes, origin: str) -> list[SealEntry]:
             entries.append(SealEntry(stored.seal_digest, stored.sealed_at, stored.snapshot, weeks))
     except ValueError as error:
         raise SnapshotCorrupt(
-            f"{origin} does not say what earlier seals held: {error}; put it back from a backup, or remove it, and "
-            f"later seals are compared with those built from now on"
+            f"{origin} is not a record of earlier seals: {error}; restore it from a backup, or remove it to start "
+            f"the history of the alpha anew"
         ) from error
     return entries
 

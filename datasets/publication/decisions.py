@@ -71,7 +71,7 @@ def author(reason: str | None) -> Author:
     except UnicodeEncodeError as error:
         raise SettingsError("--reason: it holds bytes that are not UTF-8; write it in UTF-8") from error
     if len(text) > MAX_REASON_CHARACTERS:
-        raise SettingsError(f"--reason: {len(text)} characters are too long; {MAX_REASON_CHARACTERS} at most")
+        raise SettingsError(f"--reason: it has {len(text)} characters; at most {MAX_REASON_CHARACTERS} are allowed")
     try:
         user = getpass.getuser()
     except (OSError, KeyError):
@@ -113,8 +113,8 @@ def roll_back(storage: Storage, pointer: Pointer, manifest: bytes, by: Author, b
             return None
         if current.snapshot != before:
             raise PublicationContended(
-                f"{current.alpha_id}: {current.snapshot} was published in place of {before} at this moment, so nothing was rolled "
-                "back; try again if it is to be replaced as well"
+                f"{current.alpha_id}: {current.snapshot} replaced {before} meanwhile, so nothing was rolled back; "
+                "try again to roll it back, too"
             )
         refuse_removed(current, final)
         require_complete(storage, files, len(manifest))
@@ -201,7 +201,7 @@ def restore(
             return None
         if pointer is not None and manifest is not None:
             if pointer.snapshot != current.withdrawn:
-                raise PublicationContended(f"{alpha_id} was withdrawn anew at this moment; try again")
+                raise PublicationContended(f"{alpha_id} was withdrawn again meanwhile; try again")
             refuse_removed(current, following)
             require_complete(storage, Manifest.decode(manifest, "the manifest"), len(manifest))
         decisions = current.with_decision(by.decision("restore", current.withdrawn))

@@ -84,7 +84,9 @@ def publish_pointer(storage: Storage, pointer: Pointer, manifest: bytes, *, forc
     Raises
     ------
     PublicationRefused
-        When a later seal is served, when the snapshot was rolled back, or while gc removes its files.
+        When a later seal is served, the snapshot was rolled back, or the alpha is withdrawn.
+    PublicationContended
+        When gc is removing the snapshot's files, or other writers were faster too many times.
     SnapshotCorrupt
         When a file of the snapshot is missing, because gc removed it after an earlier build.
     StorageUnavailable
@@ -136,7 +138,7 @@ def compare_and_swap(
 
     Raises
     ------
-    PublicationRefused
+    PublicationContended
         When other writers were faster too many times.
     SnapshotCorrupt
         When the current pointer cannot be read.

@@ -223,7 +223,7 @@ def remove_snapshot(storage: Storage, alpha_id: str, snapshot: str) -> None:
     # A bulk removal may fail for some files without an error.
     if remaining := storage.files_below(folder):
         raise StorageUnavailable(
-            f"the store of {storage.address} kept {counted(len(remaining), 'file')} of {folder}: check that removing is permitted"
+            f"the store of {storage.address} did not remove {counted(len(remaining), 'file')} of {folder}: check that this user may remove files"
         )
 
 

@@ -245,7 +245,7 @@ def benchmark(
             raise SettingsError(f"no market data to take {symbol} from: give --market-data")
         return withheld("no market data was given (--market-data)")
     if not run.has_rows("equity_curve", book):
-        return withheld("the run sealed no daily ledger whose sessions it could be shown over")
+        return withheld("the run sealed no daily ledger, which determines the sessions to show")
     if run.scan("equity_curve", book).filter(in_window(window)).head(1).collect().is_empty():
         return withheld(NO_SESSION)
     prices = read_benchmark(run, market_data, symbol, book, window)

@@ -39,7 +39,7 @@ _EVIDENCE: Final = {
     Checked.REPRODUCED: "sealed, and reproduced from its tables",
     Checked.COMPUTED: "computed",
     Checked.STATED: "sealed, and no table supports it",
-    Checked.CONTRADICTED: "computed, for the tables contradict what was sealed",
+    Checked.CONTRADICTED: "computed, because the tables contradict the sealed value",
 }
 _UNITS: Final = {
     "ratio": "",

@@ -52,7 +52,7 @@ def object_lock(storage: Storage, name: str, holder: str) -> Iterator[Renew]:
 
     def write(until: datetime, version: Version) -> None:
         if not storage.put_if(path, msgspec.json.encode(_Lock(holder, until)), version.tag):
-            raise StorageUnavailable(f"another {name} began on {storage.address} at this moment")
+            raise StorageUnavailable(f"another {name} began on {storage.address} at the same moment")
 
     def renew() -> None:
         nonlocal acquired
@@ -62,8 +62,8 @@ def object_lock(storage: Storage, name: str, holder: str) -> Iterator[Renew]:
         lock = _decoded(version)
         if lock is not None and lock.holder != holder and lock.until > datetime.now(UTC):
             raise StorageUnavailable(
-                f"another {name} ({lock.holder}) is at work on {storage.address}; one that was killed "
-                f"is passed over after {lock.until.strftime('%Y-%m-%dT%H:%M:%SZ')}"
+                f"another {name} ({lock.holder}) is at work on {storage.address}; if it was killed, "
+                f"its lock expires at {lock.until.strftime('%Y-%m-%dT%H:%M:%SZ')}"
             )
         acquired = time.monotonic()
         write(datetime.now(UTC) + LOCK_LIFETIME, version)

@@ -263,15 +263,15 @@ class ObjectStorage(Storage):
             try:
                 _FAULTS[self.identity] = self._fault_of_conditions(path)
             except ConditionsUnknown:
-                _FAULTS[self.identity] = "knows no conditional writes"
+                _FAULTS[self.identity] = "does not support conditional writes"
             # Builders may lack permission to remove objects; gc then removes it.
             with contextlib.suppress(StorageUnavailable):
                 self.remove_files([path])
         fault = _FAULTS[self.identity]
         if fault is not None and not self._single_writer:
             raise SettingsError(
-                f"the store of {self.address} {fault}, so of two builds at once one would be lost: use a store with "
-                f"conditional writes, or let one command at a time write and say so with "
+                f"the store of {self.address} {fault}, so one of two concurrent builds would be lost: use a store with "
+                f"conditional writes, or run one writing command at a time and give "
                 f"{SETTINGS['single_writer'].flag}"
             )
         return fault is None
@@ -321,7 +321,7 @@ class ObjectStorage(Storage):
             if failures.is_refusal(error):
                 raise StorageUnavailable(
                     f"the store of {self._store} refused access to {relative or 'its root'}: check the credentials "
-                    f"and what they permit"
+                    f"and their permissions"
                 ) from error
             if time.monotonic() - began > HUNG_SECONDS:
                 self._hung_until = time.monotonic() + PAUSE_SECONDS
@@ -352,7 +352,7 @@ def require_within(path: str, size: int, limit: int) -> None:
     """Raise SnapshotCorrupt for an object larger than the limit."""
     if size > limit:
         raise SnapshotCorrupt(
-            f"{path} is not read, as it has {size} bytes and {limit} at most are expected; remove it"
+            f"{path} is not read, because it has {size} bytes and at most {limit} are expected; remove it"
         ) from TooLarge(size)
 
 

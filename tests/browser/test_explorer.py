@@ -635,7 +635,7 @@ def test_if_the_scores_test_is_withheld_the_unsmoothed_signals_is_shown_with_the
     visit: Visit,
 ) -> None:
     answer = visit.site.send(f"alphas/{FULL}/metrics?panel=1&granularity=yearly")
-    reason = "the run sealed no mean IC that the rebuilt one could be compared with"
+    reason = "the run sealed no mean IC to compare the rebuilt one with"
     answer["data"]["nwt"]["ic"] = None
     answer["meta"]["warnings"] = [
         {"code": "ic_reproduction_mismatch", "block": "nwt.ic", "message": reason},

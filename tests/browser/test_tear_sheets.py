@@ -86,7 +86,7 @@ def test_every_chart_of_a_complete_run_is_drawn(context: BrowserContext, folder:
     assert page.locator("[data-luck*=minimum_track_record] .withheld").count() == 2
     texts = withheld.all_inner_texts()
     assert sum("no length is enough" in text for text in texts) == 3
-    assert sum("it has no shares" in text for text in texts) == 4
+    assert sum("shares of it are not defined" in text for text in texts) == 4
     assert len(texts) == 3 + 4 + sum("no file of factors" in text for text in texts)
     assert page.locator("[data-conclusions] li").count() >= 4
     assert page.locator("[data-months] tbody tr").count() >= 1

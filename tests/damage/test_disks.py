@@ -333,7 +333,7 @@ def test_a_root_on_two_disks_is_reported(disk: Disk, built: History, tmp_path: P
     shutil.move(root / ALPHAS, disk.folder / ALPHAS)
     (root / ALPHAS).symlink_to(disk.folder / ALPHAS)
     with pytest.raises(
-        StorageUnavailable, match=f"^{root}/{ALPHAS}/.* lies on another disk than .staging.* keep"
+        StorageUnavailable, match=f"^{root}/{ALPHAS}/.* is on another disk than .staging.* keep"
     ):
         build_seal(str(next_seal), root)
     served_whole(root, built.snapshots[-1])
@@ -351,7 +351,7 @@ def test_a_root_without_locks_is_reported_and_unchanged(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    said = f"^(error: )?{history.root}/.staging.* cannot be written: its file system gives no locks .flock.*lock service"
+    said = f"^(error: )?{history.root}/.staging.* cannot be written: its file system does not support locks .flock.*lock service"
     for command in (["rollback", ALPHA], ["withdraw", ALPHA], ["gc"]):
         result = history.run(*command)
         assert (result.exit_code, bool(re.search(said, result.output))) == (5, True), result.output

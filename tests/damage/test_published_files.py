@@ -533,7 +533,7 @@ def test_an_emptied_root_is_not_followed_by_its_readers(tmp_path: Path) -> None:
     published.publish(tmp_path, published.full())
     opened = datasets.open(tmp_path)
     shutil.rmtree(tmp_path / "catalog")
-    with pytest.raises(StorageUnavailable, match="not believed"):
+    with pytest.raises(StorageUnavailable, match="which are still served"):
         opened.catalogue.refresh()
     assert list(opened) == ["Test_hand"]
     assert open_storage(str(tmp_path)).entries("catalog") == {}

@@ -99,6 +99,6 @@ def test_a_removed_folder_is_noticed_by_the_next_refresh(folder: Path) -> None:
     catalogue = Catalogue(open_storage(folder), HOUR)
     catalogue.refresh()
     shutil.rmtree(folder / CATALOG)
-    with pytest.raises(StorageUnavailable, match="lists no alpha any more"):
+    with pytest.raises(StorageUnavailable, match="lists no alpha, but listed"):
         catalogue.refresh()
     assert len(catalogue.pointers()) == ALPHAS

@@ -104,7 +104,7 @@ def test_the_reference_engines_market_is_read_as_simulated(tmp_path: Path) -> No
         ({"symbol": [""] * 5}, "symbol is not empty"),
         ({"symbol": ["A/B"] * 5}, "symbol is not empty, without comma, slash"),
         ({"symbol": ["\ufeffABC"] * 5}, "symbol is not empty, without comma"),
-        ({"date": [dt.date(2024, 1, 2)] * 5}, "a symbol has one row a day, but ABC on 2024-01-02 stands there twice"),
+        ({"date": [dt.date(2024, 1, 2)] * 5}, "a symbol has one row per day, but ABC has several on 2024-01-02"),
         ({"name": ["One", "Two", None, None, None]}, "a symbol has one name, but ABC is called 'One' and 'Two'"),
     ],
 )  # fmt: skip
@@ -116,7 +116,7 @@ def test_a_broken_rule_is_named_with_its_file(market_file: File, columns: dict[s
 
 
 def test_symbols_ignore_letter_case(market_file: File) -> None:
-    with pytest.raises(SettingsError, match=r"b\.parquet.*one row a day|a\.parquet, b\.parquet"):
+    with pytest.raises(SettingsError, match=r"b\.parquet.*one row per day|a\.parquet, b\.parquet"):
         read_benchmarks({"a.parquet": market_file(), "b.parquet": market_file(symbol=["abc"] * 5)})
 
 

@@ -330,7 +330,7 @@ def test_a_run_without_ledger_has_its_forward_returns_compared(
         (lambda frame: frame.drop("close"), "it has the columns date, symbol, close, but there is no close"),
         (lambda frame: frame.with_columns(pl.col("date").cast(pl.String)), "date is a DATE"),
         (lambda frame: frame.with_columns(-pl.col("close")), "close is a finite number above 0"),
-        (lambda frame: pl.concat([frame, frame.tail(1)]), "a symbol has one row a day"),
+        (lambda frame: pl.concat([frame, frame.tail(1)]), "a symbol has one row per day"),
     ],
     ids=["no column", "type", "bound", "twice"],
 )

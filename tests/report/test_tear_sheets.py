@@ -183,7 +183,7 @@ def test_trials_that_only_a_catalogue_could_count_are_withheld(
     actual, theirs = sheet["luck"], luck_of(api, PLAIN)
     assert theirs["deflated_sharpe"]["trials_from"] == "catalogue"
     assert actual["deflated_sharpe"]["trials"] is None
-    assert "not part of a sheet" in actual["withheld"]["deflated_sharpe"]
+    assert "not counted here" in actual["withheld"]["deflated_sharpe"]
     assert actual["withheld"]["deflated_sharpe"] in page.text
     assert actual["bands"] == theirs["bands"]
 
@@ -371,7 +371,7 @@ def test_the_same_snapshots_give_the_same_bytes(root: Path, market: Path, tmp_pa
             "the first day, 2022-01-02, is after the last, 2022-01-01",
         ),
         ([FULL, "--benchmark", "SPY"], 2, "no market data to take SPY from"),
-        ([FULL, "--market-data", "nowhere.parquet"], 2, "nor a folder with a .parquet file"),
+        ([FULL, "--market-data", "nowhere.parquet"], 2, "neither a file nor a folder with a .parquet file"),
         ([FULL, "--datasets", "nowhere"], 2, "there is no such folder"),
         ([FULL, "--out", "no/such/folder/sheet.html"], 2, "cannot be written: No such file or directory"),
         ([FULL, "--out", "sheet.pdf", "--pdf"], 2, "give a name that ends in .html"),

@@ -198,8 +198,8 @@ def test_missing_market_data_and_factors_are_reported(api: ApiClient, token: str
 
 
 BAD: dict[str, tuple[pl.DataFrame, str]] = {
-    "percent": (factor_rows().with_columns(pl.col("return") * 400), "divided by 100"),
-    "twice": (pl.concat([factor_rows(), factor_rows().head(1)]), "a factor has one row a day"),
+    "percent": (factor_rows().with_columns(pl.col("return") * 400), "divide returns in per cent by 100"),
+    "twice": (pl.concat([factor_rows(), factor_rows().head(1)]), "a factor has one row per day"),
     "rate": (factor_rows().with_columns(pl.col("factor").replace("SMB", "RF")), "RF is left out"),
     "empty": (factor_rows().clear(), "at least one row"),
     "missing": (factor_rows().drop("factor"), "there is no factor"),
@@ -221,7 +221,7 @@ def test_an_invalid_file_is_refused_with_name_rule_and_fix(tmp_path: Path, name:
 
 def test_the_server_does_not_start_with_an_invalid_file(market: Published, tmp_path: Path) -> None:
     access = AccessSettings.from_environment({}, market.root)
-    with pytest.raises(SettingsError, match="is not a file"):
+    with pytest.raises(SettingsError, match="is neither a file"):
         check(Settings(datasets=str(market.root), factors=str(tmp_path / "absent.parquet")), access)
 
 
@@ -293,7 +293,7 @@ def test_factors_of_the_package_may_be_in_a_folder_and_must_exist(
     shutil.copy(files / "factors.parquet", folder)
     assert run.exposures(factors=folder) == run.exposures(factors=files / "factors.parquet")
     shutil.copy(files / "factors.parquet", folder / "more.parquet")
-    with pytest.raises(SettingsError, match="factors are one file"):
+    with pytest.raises(SettingsError, match="factors must be in one file"):
         run.exposures(factors=folder)
-    with pytest.raises(SettingsError, match="is not a file, nor a folder"):
+    with pytest.raises(SettingsError, match="is neither a file nor a folder"):
         run.exposures(factors=tmp_path / "absent.parquet")

@@ -90,7 +90,7 @@ def test_regimes_match_the_api(
     assert run.regimes(prices) == served
     without = run.regimes()
     assert [group["name"] for group in without["groups"]] == ["halves"]
-    assert without["withheld"]["market"] == "no market data were named"
+    assert without["withheld"]["market"] == "no market data were given"
 
 
 def test_invalid_arguments_are_refused_with_the_valid_ones(market: Published) -> None:

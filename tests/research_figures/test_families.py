@@ -171,7 +171,7 @@ def test_an_older_snapshot_withholds_the_figures(root: Path) -> None:
     for family in FAMILIES.values():
         figures = run.research(family.name, "long_short" if family.by_book else None)
         assert set(figures["withheld"].values()) == {
-            "the snapshot was built before this figure was; build its seal again"
+            "the snapshot was built before this figure existed; build its seal again"
         }
 
 

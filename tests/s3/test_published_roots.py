@@ -109,7 +109,7 @@ def test_large_files_arrive_complete(bucket: Bucket, tmp_path: Path) -> None:
     storage.put("deep/large.bin", source)
     assert not source.exists()
     assert storage.read("deep/large.bin", len(content)) == content
-    with pytest.raises(SnapshotCorrupt, match="at most are expected"):
+    with pytest.raises(SnapshotCorrupt, match="are expected; remove it"):
         storage.read("deep/large.bin")
 
 

@@ -74,10 +74,10 @@ class LocalStorage(Storage):
         try:
             return read_regular(path, limit, follow=True)
         except NotRegular as error:
-            raise SnapshotCorrupt(f"{path} is not read, as {error}; remove it") from error
+            raise SnapshotCorrupt(f"{path} is not read, because {error}; remove it") from error
         except TooLarge as error:
             raise SnapshotCorrupt(
-                f"{path} is not read, as {error} and {limit} at most are expected; remove it"
+                f"{path} is not read, because {error} and at most {limit} are expected; remove it"
             ) from error
 
     def read_version(self, relative: str, limit: int = MAX_DOCUMENT_BYTES) -> Version:
