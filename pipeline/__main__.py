@@ -39,7 +39,7 @@ COMMANDS: Final[dict[str, LazyCommand]] = {
     "export": LazyCommand(
         "pipeline.export.command", "export", "Write one Iceberg catalogue over all served snapshots."
     ),
-    "rules": LazyCommand("pipeline.rules_command", "rules", "List the rules a seal keeps, with the fix."),
+    "rules": LazyCommand("pipeline.rules_command", "rules", "List the rules on seals, each with its fix."),
     "simulate": LazyCommand(
         "examples.reference_engine.command", "simulate", "Write seals of runs on a simulated market."
     ),

@@ -37,7 +37,7 @@ def contained(what: str) -> Iterator[None]:
     except (AlphaResultsError, *_EXITS):
         raise
     except BaseException as error:
-        raise InternalFailure(f"{what} failed by a fault of the program, {_described(error)}") from error
+        raise InternalFailure(f"{what} failed because of a bug, {_described(error)}") from error
 
 
 def _described(error: BaseException) -> str:

@@ -99,7 +99,7 @@ def notify(
     if as_json:
         print_json({"sent": sent, "remembered": len(events)})
     else:
-        echo(f"{sent} events sent, {len(events)} remembered by the root")
+        echo(f"{sent} events sent, {len(events)} recorded in the root")
     click.get_current_context().exit(SnapshotCorrupt.exit_code if catalogue.broken else 0)
 
 

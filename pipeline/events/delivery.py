@@ -153,7 +153,7 @@ def require_token(variable: str, token: str | None) -> None:
     """Raise SettingsError for a bearer token that no header can hold, without showing it."""
     if token is not None and not _PLAIN.fullmatch(token):
         raise SettingsError(
-            f"{variable}: a token has visible ASCII characters only, so no space and no line feed at its end; set it without"
+            f"{variable}: a token has visible ASCII characters only; remove spaces and line feeds"
         )
 
 

@@ -120,7 +120,7 @@ def gc(
         )
         stays = Counter(decision.keep_reason for _, decision in rows if decision.keep_reason)
         for reason, count in sorted(stays.items()):
-            echo(f"stay: {count} ({_explained(reason, policy)})")
+            echo(f"kept: {count} ({_explained(reason, policy)})")
         for reason in broken.values():
             echo(f"error: {reason}", err=True)
     click.get_current_context().exit(SnapshotCorrupt.exit_code if broken else 0)

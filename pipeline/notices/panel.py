@@ -316,7 +316,7 @@ def judge_tilt(weights: Floats | None, positions: Floats | None, returns: Floats
     return judge_mean(
         notice,
         np.mean(sides, axis=0),
-        "Within the sides of long_short positions relative to their target weights have a rank correlation of {mean:.3f} with what the names earned.",
+        "Within the sides of long_short, positions relative to their target weights have a rank correlation of {mean:.3f} with what the names earned.",
         "positions on both sides",
     )
 

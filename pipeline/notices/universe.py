@@ -68,8 +68,8 @@ def judge_barred_names(tradeable: Floats, scores: Floats, returns: Floats) -> No
     return judge_mean(
         "universe.barred_names",
         lost.ravel(),
-        "{number} names that could not be traded would have lost: against the side of their scores their returns rank {mean:.2f} of the way "
-        "from the middle of their week to its end.",
+        "{number} names that could not be traded would have lost: between the middle of their week (0) and its largest loss for the side "
+        "of their scores (1) their returns rank at {mean:.2f} on average.",
         f"no tradeable open in a week of {MIN_RANKED_NAMES} names",
         period="name",
     )

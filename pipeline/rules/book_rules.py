@@ -107,7 +107,7 @@ def portfolio_execution_cost(tables: Tables) -> Finding | None:
 
 @rule(
     "portfolio.rounding",
-    "rounding_adjustment closes a session to rounding: at most 1e-6 of equity, or the fraction that seal.json declares as "
+    "rounding_adjustment is no larger than rounding errors: at most 1e-6 of equity, or the fraction that seal.json declares as "
     "reconciliation.rounding. Equity is starting_equity, or equity_basis where that is larger.",
     "Book flows where they belong: a remainder that rounding cannot explain is a missing flow.",
     needs={"portfolio": (*SESSION, "starting_equity", "rounding_adjustment")},

@@ -45,7 +45,7 @@ def table_finite(kind: str, tables: Tables) -> Finding | None:
 
 @rule(
     "table.null",
-    "No null stands in a column that allows none.",
+    "A column that does not allow nulls has none.",
     "Write a value in every row; leave an optional column out of the file when the run never recorded it.",
     level=Level.TABLE,
     voids=True,
@@ -98,7 +98,7 @@ def table_vocabulary(kind: str, tables: Tables) -> Finding | None:
 
 @rule(
     "table.bound",
-    "Single values keep the bound declared for their column: prices above 0, quantities not 0, "
+    "Values keep the bound declared for their column: prices above 0, quantities not 0, "
     f"costs of one sign, tickers {Bound.TICKER.value}, names {Bound.NAME.value}, notes {Bound.NOTE.value}, "
     f"books {Bound.BOOK.value}.",
     "Correct the sign or the name; a name that is not held or not traded has no row.",

@@ -91,7 +91,7 @@ def decisions_untradeable(tables: Tables) -> Finding | None:
 @rule(
     "decisions.pending",
     "In a pending week no fill has a time, in the raw books either, and no forward return is known.",
-    "Seal the week as traded once its open was seen, or leave its fills and forward returns null.",
+    "Seal the week as traded once its open has occurred, or leave its fills and forward returns null.",
     needs={"decisions": ("date",), "rebalances": ("date", "week_status")},
     uses={"decisions": (*_FILLS, "forward_return")},
     unique=("rebalances",),

@@ -79,7 +79,7 @@ def beyond_calendar(series: pl.Series) -> CastProblem | None:
         return None
     # No example: such a day cannot be formatted.
     return CastProblem(
-        series.name, "a day of the years 1 to 9999", "in places outside the calendar", int(beyond.sum())
+        series.name, "a day of the years 1 to 9999", "outside the calendar in some rows", int(beyond.sum())
     )
 
 

@@ -60,7 +60,7 @@ def test_gc_of_a_missing_alpha_is_refused(history: History) -> None:
 
 def test_gc_gives_the_reason_for_each_kept_snapshot(history: History) -> None:
     reported = run_pipeline("gc", history.root, "--keep", "1", "--grace", "12h").output
-    assert "stay: 1 (served)" in reported
+    assert "kept: 1 (served)" in reported
     assert "(within the grace period: --grace is 12:00:00)" in reported
     reported = run_pipeline("gc", history.root, ALPHA, "--keep", "2").output
     assert "stays: served" in reported

@@ -149,7 +149,7 @@ def test_a_seal_dated_before_its_last_session_is_noticed(market: Market, tmp_pat
     notices = given(run, tmp_path)
     assert notices.keys() == {"book.early_seal"}
     assert notices["book.early_seal"].message == (
-        f"It says that it was sealed on 2022-07-01, and has sessions up to {last}."
+        f"The seal is dated 2022-07-01, but has sessions up to {last}."
     )
     same_day = replace(run, manifest={**run.manifest, "sealed_at": f"{last}T22:00:00Z"})
     assert given(same_day, tmp_path / "same day") == {}
