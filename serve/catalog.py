@@ -125,7 +125,7 @@ class Catalog(Catalogue):
             When the pointer of this alpha cannot be read.
         """
         if self.age == float("inf"):
-            raise StorageUnavailable("the catalogue was not read yet")
+            raise StorageUnavailable("the catalogue has not been read yet")
         if alpha_id in self.broken:
             error = SnapshotCorrupt(self.broken[alpha_id])
             error.snapshot_key = alpha_id, ""  # only the pointer has the id
@@ -182,10 +182,10 @@ class Catalog(Catalogue):
         """
         if self._storage.missing:
             # An unmounted disk is not an empty catalogue.
-            raise StorageUnavailable(f"{self._storage.base} is not there")
+            raise StorageUnavailable(f"{self._storage.base} does not exist")
         if self.age == float("inf") and self._lacks_pointers():
             raise StorageUnavailable(
-                f"{self._storage.base} holds snapshots and no {CATALOG}/: restore that folder, or build the seals again"
+                f"{self._storage.base} holds snapshots but no {CATALOG}/: restore that folder, or build the seals again"
             )
         return super().refresh()
 

@@ -146,6 +146,6 @@ class ComputeQueue:
         self.refused[reason] += 1
         return ApiError(
             "overloaded",
-            f"The service has more to compute than it can; try again in {_RETRY_SECONDS} seconds.",
+            f"The service is overloaded; try again in {_RETRY_SECONDS} seconds.",
             headers={"Retry-After": str(_RETRY_SECONDS)},
         )

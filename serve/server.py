@@ -253,7 +253,7 @@ def bind(host: str, port: int) -> list[socket.socket]:
             listener.set_inheritable(True)
     except UnicodeError as error:  # no name has an empty label, or one of more than 63 characters
         raise SettingsError(
-            f"--host {host} --port {port}: that is no name of a host: give a --host or ALPHA_RESULTS_HOST of this machine"
+            f"--host {host} --port {port}: that is not a host name: give a --host or ALPHA_RESULTS_HOST of this machine"
         ) from error
     except OSError as error:
         for listener in bound:

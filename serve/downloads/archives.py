@@ -162,7 +162,7 @@ class SourceArchives:
         _log.error(event, alpha_id=snapshot.alpha_id, **fields)
         return ApiError(
             "source_download_unavailable",
-            "The store of source archives does not answer for now; try again later.",
+            "The store of source archives does not answer at present; try again later.",
             headers={"Retry-After": str(RETRY_SECONDS)},
         )
 

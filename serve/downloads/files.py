@@ -217,7 +217,7 @@ def requested_file(
         tables = dict.fromkeys(x.link.table for x in list_files(snapshot, readable, raw=raw))
         raise ApiError(
             "table_not_found",
-            "The run has no such table, or of this book none, among those this key can read.",
+            "The run has no such table, or none of this book, that this key can read.",
             {"available": list(tables)},
         )
     return file

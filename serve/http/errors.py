@@ -84,11 +84,11 @@ def as_api_error(error: BaseException, request: Request) -> ApiError:
         _log.error("file_descriptors_exhausted", request_id=request.id, endpoint=request.endpoint)
         return _unavailable()
     _log.error("unforeseen_failure", request_id=request.id, endpoint=request.endpoint, exc_info=error)
-    return ApiError("internal_error", "Something failed here; quote the request id to the operator.")
+    return ApiError("internal_error", "The service failed; quote the request id to the operator.")
 
 
 def _unavailable() -> ApiError:
-    return ApiError("upstream_unavailable", "The results cannot be read for now; try again later.")
+    return ApiError("upstream_unavailable", "The results cannot be read at present; try again later.")
 
 
 def _no_alpha(request: Request) -> ApiError:

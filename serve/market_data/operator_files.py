@@ -241,6 +241,6 @@ def unknown_benchmark(available: Collection[str], parameter: Parameter = SYMBOL_
 def _unavailable() -> ApiError:
     return ApiError(
         "benchmark_unavailable",
-        "The market data cannot be read for now; try again later.",
+        "The market data cannot be read at present; try again later.",
         headers={"Retry-After": str(math.ceil(RETRY_SECONDS))},
     )

@@ -101,9 +101,9 @@ def _figure(
     known = before["value"] is not None and after["value"] is not None
     stated = Checked.STATED in (before["checked"], after["checked"])
     if known and not same_unit:
-        withheld[figure.name] = f"no change: it was in {before['unit']}, and is in {after['unit']}"
+        withheld[figure.name] = f"not compared: its unit was {before['unit']} and is {after['unit']}"
     elif known and stated:
-        withheld[figure.name] = "no change: a snapshot states the figure, and no table of it supports it"
+        withheld[figure.name] = "not compared: no table of one of the snapshots supports the figure"
     return {
         "figure": figure.name,
         "book": CONDITIONED_BOOKS[0] if figure.statistic.source is LEDGER else None,
