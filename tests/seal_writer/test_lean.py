@@ -133,7 +133,7 @@ def cut(_: Any, result: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (two_currencies, "has fills and fees in EUR, USD: a book is of one currency"),
+        (two_currencies, "has fills and fees in EUR, USD: a book has one currency"),
         (assigned, "has an assignment of an option"),
         (without_fills, "has no fill"),
         (without_chart, "has no chart 'Strategy Equity' with a series 'Equity'"),

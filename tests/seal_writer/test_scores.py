@@ -199,7 +199,7 @@ def test_omitted_input_is_noted() -> None:
         (SCORES.with_columns(date=pl.col("date").dt.offset_by("10y")), {}, "scores and prices have no day in common"),
         (SCORES.rename({name: f"X{name}" for name in NAMES}), {}, "no week has two names with a score and a close on its day"),
         (long(SCORES, "score").with_columns(symbol=pl.when(pl.col("symbol") != "N3").then("symbol")), {}, "scores has a row without a symbol on 2024-01-05"),
-        (SCORES.to_pandas().set_index("date").T, {}, "scores: the index is not of days throughout"),
+        (SCORES.to_pandas().set_index("date").T, {}, "scores: the index does not have days only"),
         ("nowhere.csv", {}, "scores: nowhere.csv cannot be read"),
         ("scores.xlsx", {}, "scores: scores.xlsx is neither a .csv nor a .parquet file"),
         (long(SCORES, "score").with_columns(other=pl.lit(1)).drop("score").with_columns(more=pl.lit(1)), {}, "scores has no column 'score'"),
@@ -256,7 +256,7 @@ def test_the_command_writes_the_same_seal_and_prints_its_assumptions(tmp_path: P
     assert seal.table("portfolio").equals(ledger.tables["portfolio"].sort("book", "date"))
     again = run(tmp_path, str(scores), "prices.parquet", "--json")
     assert again.returncode == 2
-    assert "holds something already" in json.loads(again.stdout)["problems"][0]
+    assert "is not empty" in json.loads(again.stdout)["problems"][0]
     hours = ("--hours", "Europe/Berlin", "09:00", "17:30")
     other = run(tmp_path, str(scores), "prices.parquet", "--json", "--out", "other", *hours)
     assert json.loads(other.stdout)["rows"]["rebalances"] == 14

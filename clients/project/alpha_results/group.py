@@ -13,7 +13,7 @@ from schemas.project import version_option
 FURTHER_COMMANDS: Final = {
     "serve": "Serve what is published; its accounts, keys and access store.",
     "import": "Write a seal from a file of scores and a file of prices.",
-    "datasets": "Look into a root of published files.",
+    "datasets": "Inspect a root of published files.",
 }
 """Program -> its line in ``--help``."""
 

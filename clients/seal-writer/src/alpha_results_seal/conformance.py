@@ -37,7 +37,7 @@ def write_conformance(folder: Path) -> dict[str, Any]:
         If the folder exists and is not empty.
     """
     if folder.exists() and any(folder.iterdir()):
-        raise SealError(f"{folder} holds something already: name another folder.")
+        raise SealError(f"{folder} is not empty: name another folder.")
     complete, fills_only = _ledgers()
     for name, ledger in (("complete", complete), ("fills_only", fills_only), ("split", _split(fills_only))):
         SealWriter(

@@ -53,7 +53,7 @@ class Costs:
             _require_finite("interest", self.interest)
         if self.impact >= 1:
             raise SealError(
-                f"Costs.impact is {self.impact}: a sale would pay for itself; 0.001 is ten basis points."
+                f"Costs.impact is {self.impact}: give a fraction below 1; 0.001 is ten basis points."
             )
 
     def rate_on(self, day: dt.date) -> float | None:
@@ -69,7 +69,7 @@ class Costs:
             notes.append("no borrow rate was stated: short positions pay no borrow")
         if self.interest is None:
             notes.append(
-                "no interest rate was stated: cash earns no interest, and figures above the risk-free rate are withheld"
+                "no interest rate was stated: cash earns no interest, and figures in excess of the risk-free rate are withheld"
             )
         return notes
 

@@ -148,7 +148,7 @@ def prices(given: Any) -> tuple[Matrix, Matrix | None]:
     if opened is not None and (
         opened.symbols != close.symbols or not np.array_equal(opened.days, close.days)
     ):
-        raise SealError("prices: open and close are of different days or names.")
+        raise SealError("prices: open and close have different days or names.")
     return close, opened
 
 
@@ -233,7 +233,7 @@ def to_days(series: pl.Series, label: str) -> pl.Series:
     elif isinstance(series.dtype, pl.Datetime):
         series = series.dt.replace_time_zone(None).cast(pl.Date)
     if series.dtype != pl.Date or series.null_count():
-        raise SealError(f"{label}: the column date is not of days throughout (it is {series.dtype}).")
+        raise SealError(f"{label}: the column date does not have days only (it is {series.dtype}).")
     return series
 
 
@@ -256,11 +256,11 @@ def _from_pandas(frame: Any, label: str) -> Any:
         days = np.asarray(index.to_numpy(), dtype="datetime64[D]")
     except (TypeError, ValueError) as error:
         raise SealError(
-            f"{label}: the index is not of days throughout: give one row per day, one column per name."
+            f"{label}: the index does not have days only: give one row per day, one column per name."
         ) from error
     columns = {str(name): frame[name].to_numpy() for name in frame.columns}
     if len(columns) < frame.shape[1]:
-        raise SealError(f"{label} has two columns of one name.")
+        raise SealError(f"{label} has two columns of the same name.")
     return pl.DataFrame({"date": days, **columns})
 
 

@@ -68,11 +68,11 @@ def ledger_from_lean(
     }
     if len(currencies) > 1:
         raise SealError(
-            f"{order_events} has fills and fees in {', '.join(sorted(currencies))}: a book is of one currency."
+            f"{order_events} has fills and fees in {', '.join(sorted(currencies))}: a book has one currency."
         )
     if any(event.get("isAssignment") for event in events):
         raise SealError(
-            f"{order_events} has an assignment of an option: books are of names with a close a day."
+            f"{order_events} has an assignment of an option: every name of a book needs a close each day."
         )
     events.sort(key=lambda event: (event["time"], event["orderId"], event["orderEventId"]))
     fills = pl.DataFrame(

@@ -194,7 +194,7 @@ def _common_days(targets: Mapping[str, Matrix]) -> Days:
     days = next(iter(targets.values())).days
     for name, part in targets.items():
         if not np.array_equal(part.days, days):
-            raise SealError(f"the weights of {name} are of other days than those of {next(iter(targets))}.")
+            raise SealError(f"the weights of {name} have other days than those of {next(iter(targets))}.")
     return days
 
 
