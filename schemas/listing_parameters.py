@@ -9,7 +9,7 @@ from schemas.parameters import Parameter, ParameterKind
 
 LISTED_ORDERS: Final = ("alpha_id", "name", "started_at", "published_at")
 """Sort keys besides the figures."""
-_LIST: Final = ", ".join(f"`{figure.name}`: {figure.meaning}" for figure in HEADLINE.values())
+_LIST: Final = "; ".join(f"`{x.name}`: {x.meaning.removesuffix('.')}" for x in HEADLINE.values())
 
 LISTING_PARAMETERS: Final = (
     Parameter(
@@ -17,7 +17,7 @@ LISTING_PARAMETERS: Final = (
         ParameterKind.NAMES,
         "Figures to add to each row as `figures`, equal to those of the run's metrics. `figures_checked` has the provenance of each, "
         "`withheld` the reason for each without a value, such as a figure that was sealed in another unit than the one given here. "
-        f"They are {_LIST}",
+        f"They are {_LIST}.",
         choices=tuple(HEADLINE),
     ),
     Parameter(

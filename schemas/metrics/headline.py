@@ -61,7 +61,7 @@ class HeadlineFigure:
             return f"Deprecated name of {self.recorded}."
         scaled = {"annualised": ", annualised", "per_period": f", {self.statistic.horizon.partition(':')[0]}"}
         words = self.counts + scaled.get(self.statistic.annualisation, "")
-        return f"{self.statistic.meaning} ({words})"
+        return f"{self.statistic.meaning.removesuffix('.')} ({words})."
 
 
 def _declared() -> tuple[HeadlineFigure, ...]:
