@@ -34,9 +34,8 @@ def publish(seals: str, datasets: str) -> list[str]:
             print(result.at, result.seal, result.outcome, flush=True)
             if result.error is not None:
                 (retryable if result.retryable else permanent).append(f"{result.seal}: {result.error}")
-    except (
-        AlphaResultsError
-    ) as error:  # the call itself failed: the root is unavailable, or an address invalid
+    except AlphaResultsError as error:
+        # The call itself failed: the root is unavailable, or an address invalid.
         (retryable if error.retryable else permanent).append(str(error))
     if retryable:
         raise RuntimeError("; ".join(retryable))  # Airflow retries; seals that are served already are skipped

@@ -20,9 +20,8 @@ def published_alphas(context: dg.AssetExecutionContext) -> dg.MaterializeResult:
             counts[result.outcome] = counts.get(result.outcome, 0) + 1
             if result.error is not None:
                 (retryable if result.retryable else permanent).append(f"{result.seal}: {result.error}")
-    except (
-        AlphaResultsError
-    ) as error:  # the call itself failed: the root is unavailable, or an address invalid
+    except AlphaResultsError as error:
+        # The call itself failed: the root is unavailable, or an address invalid.
         (retryable if error.retryable else permanent).append(str(error))
     if retryable:
         context.log.warning("; ".join(retryable))
