@@ -285,6 +285,7 @@ def _test(series: Floats, **labels: str) -> Block | Unavailable:
     figures = {name: getattr(result, name) for name in names}
     if not all(math.isfinite(figure) for figure in figures.values()):
         return Unavailable(
-            "insufficient_data", "the series has values that are not finite, for instance because equity almost fell to 0"
+            "insufficient_data",
+            "the series has values that are not finite, for instance because equity almost fell to 0",
         )
     return {**figures, **labels}

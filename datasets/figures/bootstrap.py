@@ -333,7 +333,5 @@ def band(estimate: Figure, values: Floats) -> Band | Unavailable:
         return estimate
     ends = interval(values)
     if ends is None:
-        return Unavailable(
-            "insufficient_data", "some samples do not determine the figure, so it has no band"
-        )
+        return Unavailable("insufficient_data", "some samples do not determine the figure, so it has no band")
     return Band(estimate, **ends)

@@ -188,9 +188,7 @@ def exposures(ledger: Ledger, factors: Matrix, window: int, *, less_risk_free: b
     """
     returns = solvent_returns(ledger.starting, ledger.ending)
     if not isinstance(returns, Unavailable) and ledger.date.size and np.isnan(ledger.risk_free).all():
-        returns = Unavailable(
-            "insufficient_data", "the ledger states no risk-free return to deduct"
-        )
+        returns = Unavailable("insufficient_data", "the ledger states no risk-free return to deduct")
     if isinstance(returns, Unavailable):
         return Exposures(returns, returns, returns, np.zeros(ledger.date.size, np.bool_))
     explained = factors - ledger.risk_free[:, None] if less_risk_free else factors

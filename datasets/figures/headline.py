@@ -137,7 +137,9 @@ def _of_ledger(ledger: Ledger | Unavailable) -> dict[str, Figure]:
         "volatility": annualised_volatility(known),
     }
     return {
-        name: Unavailable("insufficient_data", "it is not finite, for instance because equity almost fell to 0")
+        name: Unavailable(
+            "insufficient_data", "it is not finite, for instance because equity almost fell to 0"
+        )
         if isinstance(figure, float) and not math.isfinite(figure)
         else figure
         for name, figure in figures.items()

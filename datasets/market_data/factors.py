@@ -35,7 +35,9 @@ def read_factors(files: Mapping[str, bytes]) -> Factors:
         and the fix.
     """
     if len(files) > 1:
-        raise SettingsError(f"factors must be in one file, and there are {', '.join(files)}: name one of them")
+        raise SettingsError(
+            f"factors must be in one file, and there are {', '.join(files)}: name one of them"
+        )
     ((file, data),) = files.items()
     rows = read_columns(FACTORS, _KIND, file, data).rows.sort(FACTORS.key)
     if rows.is_empty():
@@ -43,9 +45,7 @@ def read_factors(files: Mapping[str, bytes]) -> Factors:
     duplicates = rows.filter(pl.struct(FACTORS.key).is_duplicated())
     if duplicates.height:
         day, factor, _ = duplicates.row(0)
-        raise refused(
-            _KIND, file, "a factor has one row per day", f"{factor} has several on {day}"
-        )
+        raise refused(_KIND, file, "a factor has one row per day", f"{factor} has several on {day}")
     large = rows.filter(~(pl.col("return").is_finite() & (pl.col("return").abs() < 1.0)))
     if large.height:
         day, factor, value = large.row(0)

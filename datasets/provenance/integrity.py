@@ -52,7 +52,9 @@ def check_manifest(storage: Storage, pointer: Pointer) -> tuple[Manifest | None,
             return None, [Fault(path, "digest", "is not the manifest its pointer names: its SHA-256 differs")]
         manifest = Manifest.decode(data, path)
         if not has_content_id(data, pointer.snapshot):
-            return None, [Fault(path, "manifest", "does not match the snapshot's id, which is a digest of it")]
+            return None, [
+                Fault(path, "manifest", "does not match the snapshot's id, which is a digest of it")
+            ]
     except FileNotFoundError:
         return None, [Fault(path, "missing", "is missing")]
     except SnapshotCorrupt as error:

@@ -71,7 +71,9 @@ def author(reason: str | None) -> Author:
     except UnicodeEncodeError as error:
         raise SettingsError("--reason: it holds bytes that are not UTF-8; write it in UTF-8") from error
     if len(text) > MAX_REASON_CHARACTERS:
-        raise SettingsError(f"--reason: it has {len(text)} characters; at most {MAX_REASON_CHARACTERS} are allowed")
+        raise SettingsError(
+            f"--reason: it has {len(text)} characters; at most {MAX_REASON_CHARACTERS} are allowed"
+        )
     try:
         user = getpass.getuser()
     except (OSError, KeyError):

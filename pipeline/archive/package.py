@@ -162,7 +162,9 @@ def _failed(
         try:
             write_archive_state(storage, state)
         except (AlphaResultsError, OSError) as unrecorded:
-            return replace(state, reason=f"{state.reason}; this could not be recorded either: {_one_line(unrecorded)}")
+            return replace(
+                state, reason=f"{state.reason}; this could not be recorded either: {_one_line(unrecorded)}"
+            )
     return state
 
 

@@ -141,7 +141,9 @@ def _read(address: str, signatures: tuple[tuple[str, Signature], ...]) -> Market
     if np.isfinite(tables["close"]).sum() < rows.height:
         repeated = rows.select(PRICES.key)
         symbol, day = repeated.filter(repeated.is_duplicated()).row(0)
-        raise refused(_KIND, ", ".join(files), "a symbol has one row per day", f"{symbol} has several on {day}")
+        raise refused(
+            _KIND, ", ".join(files), "a symbol has one row per day", f"{symbol} has several on {day}"
+        )
     adjustments = tables["adj_close"] / tables["close"]
     return MarketPrices(names, days, tables["close"], tables["open"], adjustments, digest.hexdigest())
 

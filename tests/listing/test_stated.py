@@ -190,4 +190,4 @@ def test_a_stated_and_a_computed_figure_have_no_change_in_a_comparison(
     assert (ratio["before_checked"], ratio["after_checked"]) == ("reproduced", "stated")
     assert ratio["before"] == pytest.approx(ratio["after"])
     assert ratio["change"] is None
-    assert "no table of it supports it" in result["withheld"]["information_ratio"]
+    assert "no table of one of the snapshots supports the figure" in result["withheld"]["information_ratio"]

@@ -191,9 +191,7 @@ class SealWriter:
         """
         folder = self._folder
         if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
-            raise SealError(
-                f"{folder} is not empty, and a seal is written once: name another folder."
-            )
+            raise SealError(f"{folder} is not empty, and a seal is written once: name another folder.")
         tables = completed(self._tables, self._equity_basis)
         tables = {kind: _sorted(kind, typed(kind, frame)) for kind, frame in tables.items()}
         if not tables:
