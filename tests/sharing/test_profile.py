@@ -76,7 +76,7 @@ def test_no_key_is_issued_where_the_profile_cannot_be_written(run: Run, tmp_path
     [
         ("alphas.example.org", "'alphas.example.org'"),
         ("ftp://alphas.example.org", "'ftp://alphas.example.org'"),
-        ("https://me:hunter2@alphas.example.org", "alphas.example.org"),
+        ("https://me:hunter2@alphas.example.org", "alphas.example.org"),  # pragma: allowlist secret
         ("https://alphas.example.org?key=x", "alphas.example.org"),
     ],
 )
