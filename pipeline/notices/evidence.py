@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -60,6 +60,8 @@ class CrossSections:
         Names that long_short holds in a usual week, counted by their weights, / scored names; None where no week has both.
     panel
         Up to 64 names, week by week.
+    decided
+        Numbers of all names.
     """
 
     names: int
@@ -72,6 +74,7 @@ class CrossSections:
     targets: Floats | None
     held_share: float | None
     panel: Panel
+    decided: Integers
 
     @property
     def years(self) -> float:
@@ -103,6 +106,8 @@ class Evidence:
         Samples for the comparison with other runs.
     market
         Outcomes of the comparison with market prices; empty where none were given.
+    undecided
+        Names that books held and no cross-section has, ascending; None where the run sealed no cross-sections or no positions.
     """
 
     cross_sections: CrossSections | None = None
@@ -113,6 +118,7 @@ class Evidence:
     trials: Mapping[str, float] = field(default_factory=dict)
     probe: Probe = field(default_factory=lambda: Probe(NO_SAMPLE, NO_SAMPLE, NO_SAMPLE))
     market: tuple[NoticeOutcome, ...] = ()
+    undecided: Sequence[str] | None = None
 
 
 def gather(
@@ -143,13 +149,15 @@ def gather(
 
 def _gathered(tables: Mapping[str, Collection[str]], read: ReadColumns) -> Evidence:
     symbols = Symbols()
-    sections, panel_rows = None, _NO_PANEL
+    sections, panel_rows, undecided = None, _NO_PANEL, None
     if "decisions" in tables:
         sections, panel_rows = _cross_sections(tables["decisions"], read, symbols)
     prices = sample_prices(tables, read, symbols, panel_rows)
     if sections is not None:
         panel = replace(sections.panel, span=prices.span, marks=prices.at_weeks, positions=prices.positions)
         sections = replace(sections, panel=panel)
+        if prices.held is not None:
+            undecided = sorted(symbols.names(np.setdiff1d(prices.held, sections.decided)))
     trials = {}
     if "trials" in tables:
         (rows,) = read("trials", ("trial", "period_return"))
@@ -157,7 +165,16 @@ def _gathered(tables: Mapping[str, Collection[str]], read: ReadColumns) -> Evide
             rows["trials"].group_by("trial").agg(pl.col("period_return").std()).drop_nulls().iter_rows()
         )
     probe = Probe(prices.marks, prices.mids, _sampled_weeks(symbols, panel_rows, prices.span))
-    return Evidence(sections, prices.fills, prices.closes, prices.holdings, prices.flows, trials, probe)
+    return Evidence(
+        sections,
+        prices.fills,
+        prices.closes,
+        prices.holdings,
+        prices.flows,
+        trials,
+        probe,
+        undecided=undecided,
+    )
 
 
 def _cross_sections(
@@ -239,6 +256,7 @@ def _cross_sections(
         target,
         held_share,
         panel,
+        np.flatnonzero(seen),
     )
     entry, maturity = (table.get(name, np.full((codes.size, days.size), NEVER)) for name in _INSTANTS)
     no_returns = np.full((codes.size, days.size), np.nan)

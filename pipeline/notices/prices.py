@@ -96,6 +96,8 @@ class Prices:
         As in :class:`pipeline.notices.evidence.Evidence`; `closes` are its ``marks``.
     span, at_weeks, positions
         Of the panel of the cross-sections, as :class:`pipeline.notices.panel.Panel` has them.
+    held
+        Numbers of the names that a book other than a raw one held; None where the run sealed no positions.
     """
 
     marks: Sample = NO_SAMPLE
@@ -107,6 +109,7 @@ class Prices:
     span: Span | None = None
     at_weeks: Floats | None = None
     positions: Floats | None = None
+    held: Integers | None = None
 
 
 def sample_prices(
@@ -158,7 +161,9 @@ def sample_prices(
     days = np.unique(np.concatenate(wanted))
     held_names = HeldNames(first_book, sessions, symbols)
     ordered = np.sort(later)
-    marks, shorts = _marks(read, books, days, (sessions[ordered - 1], sessions[ordered]), held_names)
+    marks, shorts, all_held = _marks(
+        read, books, days, (sessions[ordered - 1], sessions[ordered]), held_names
+    )
     now, then = (marks[np.searchsorted(days, sessions[places])] for places in (later, later - 1))
     chosen = symbols.first(np.asarray(np.isfinite(marks).any(axis=0)))
     periods = [period(sessions[place - 1], sessions[place]) for place in later]
@@ -174,6 +179,7 @@ def sample_prices(
         positions=holdings.notional(panel.codes, panel.days)
         if holdings is not None and holdings.book == CONDITIONED_BOOKS[0]
         else None,
+        held=all_held,
     )
     if fills is None:
         return prices
@@ -344,8 +350,8 @@ def _marks(
     days: Integers,
     sampled: tuple[Integers, Integers],
     held_names: HeldNames,
-) -> tuple[Floats, tuple[Integers, Floats]]:
-    """Return the marks of some days and the short positions; add all positions to `held_names`.
+) -> tuple[Floats, tuple[Integers, Floats], Integers]:
+    """Return the marks of some days, the short positions and all names held; add all positions to `held_names`.
 
     Parameters
     ----------
@@ -359,13 +365,17 @@ def _marks(
     shorts : tuple of Integers and Floats
         Positions that are short at the close of a sampled day and at the close before, numbered by :meth:`BookRows.cells`, and
         their notionals. A name sold short on the day itself may cost nothing to borrow until the day after.
+    held : Integers
+        Numbers of the names that one of the books held at any close.
     """
-    parts, shorts, symbols = [], [], held_names.symbols
+    parts, shorts, symbols, held = [], [], held_names.symbols, set[int]()
     before, after = sampled
     for part in read("positions", (*SESSION, "symbol", "quantity", "mark_price")):
         positions, codes = part["positions"], symbols.codes(part.symbols("positions"))
         ranges = part.row_ranges("positions")
         held_names.add(ranges, codes, positions)
+        rows = expanded(ranges, np.flatnonzero(ranges.heads["book"].is_in(books).to_numpy()))[1]
+        held.update(np.flatnonzero(np.bincount(codes[rows])).tolist())
         some = select_rows(ranges, books, "date", days)
         quantity, price = (positions[name].to_numpy()[some.rows] for name in ("quantity", "mark_price"))
         parts.append((some.day, codes[some.rows], price))
@@ -377,4 +387,4 @@ def _marks(
     cells, day, notional = (np.concatenate(column) for column in zip(*shorts, strict=True))
     place, overnight = place_in(day, after)
     overnight &= np.isin(cells - ((day - before[place]) << DAY_BITS), cells)
-    return marks, (cells[overnight], notional[overnight])
+    return marks, (cells[overnight], notional[overnight]), np.array(sorted(held), np.int64)

@@ -48,6 +48,7 @@ _NEEDED: Final = {
     "book.tilt": "decisions, positions and portfolio",
     "book.target_size": "decisions and portfolio",
     "universe.frozen_marks": _PORTFOLIO_AND_POSITIONS,
+    "universe.undecided_names": "decisions, portfolio and positions",
     **{notice.id: _PORTFOLIO_AND_POSITIONS for notice in MOVE_NOTICES},
 }
 """Notice -> tables that it needs, where these differ from those of its family."""
@@ -181,6 +182,8 @@ def _judge_prices(run: Run, ledgers: Sequence[ledger.Ledger]) -> Iterator[Notice
         yield from fills.judge_fills(evidence.fills, run.outside_turnover)
     if evidence.marks is not None:
         yield universe.judge_frozen_marks(*evidence.marks)
+    if evidence.undecided is not None:
+        yield universe.judge_undecided_names(evidence.undecided)
     if evidence.holdings is not None:
         yield from _judge_moves(evidence.holdings, ledgers)
     elif evidence.marks is not None and ledgers:

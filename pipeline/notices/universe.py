@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -42,6 +43,16 @@ def judge_exits(names: int, last: int, mean: float, years: float) -> NoticeOutco
         exits=exits,
         names=names,
         years=years,
+    )
+
+
+def judge_undecided_names(names: Sequence[str]) -> NoticeOutcome:
+    """Judge how many names are held without a decision in any week; the message names the first three."""
+    return judged(
+        "universe.undecided_names",
+        float(len(names)),
+        f"Books hold {counted(len(names), 'name')} without a decision in any week: {', '.join(names[:3])}.",
+        symbols=names[:3],
     )
 
 

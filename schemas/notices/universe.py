@@ -48,6 +48,16 @@ UNIVERSE_NOTICES: Final = (
         "S&P 500, 0.21 to 0.28 if the worst name of the book is barred in every second week, 0.33 to 0.54 in every week",
     ),
     Notice(
+        "universe.undecided_names",
+        "Books hold names that no decision covers: what these earn follows from no score.",
+        "undecided_names",
+        0.0,
+        "names that a book, other than a raw one, holds at a close, and that have no row in the decisions of any week",
+        "a book of a signal holds what the signal scored; a future or a fund held as a hedge counts; measured: 0 in honest runs, simulated "
+        "and on the S&P 500",
+        "names",
+    ),
+    Notice(
         "universe.twins",
         "Names have the returns of another name: one company under two symbols counts twice.",
         "twin_share",

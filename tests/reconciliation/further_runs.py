@@ -264,6 +264,29 @@ def noisy_twins(number: int) -> RunRecord:
         return under_two_symbols(number)
 
 
+def held_without_a_decision() -> RunRecord:
+    """Run whose long_short also holds a name that rises by 4 bp a session, and that has no row in the decisions."""
+    genuine, decided = market(), strategy.decide(market(), PLAIN)
+    prices = 50 * np.exp(0.0004 * np.arange(genuine.observed))
+    by_session = {"opens": prices, "closes": prices, "no_borrow": prices < 0, "illiquid": prices < 0}
+    by_name = {"first": 0, "last": genuine.observed + 50, "half_spread": 0.0002, "borrow_rate": 0.004}
+    wider = replace(
+        genuine,
+        symbols=(*genuine.symbols, "ZZZ"),
+        **{name: np.column_stack([getattr(genuine, name), own]) for name, own in by_session.items()},
+        **{name: np.append(getattr(genuine, name), own) for name, own in by_name.items()},
+    )
+    traded = decided.weights["long_short"].any(axis=1)
+    weights = {
+        book: np.column_stack([weight, 0.3 * traded * (book == "long_short")])
+        for book, weight in decided.weights.items()
+    }
+    unavailable = np.column_stack([decided.unavailable, np.full(traded.size, "")])
+    also = replace(decided, weights=weights, unavailable=unavailable)
+    with patch("examples.reference_engine.run.decide", lambda *_: also):
+        return run(wider)
+
+
 # Forward returns
 
 
@@ -436,6 +459,10 @@ FURTHER: dict[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
         said_by("book.risk_free_rate"),
     ),
     "debt without interest": (partial(free_leverage, 1.8), said_by("decisions.long_only")),
+    "a name that no decision covers rises every session": (
+        held_without_a_decision,
+        said_by("universe.undecided_names"),
+    ),
     "twins scored a little otherwise": (partial(noisy_twins, 8), said_by("universe.twins")),
     "unproven returns over one week or two, whichever is better": (
         partial(edited, better_maturity),
