@@ -31,9 +31,12 @@ from pipeline.notices.probe import (
 from pipeline.notices.rows import ReadColumns, Symbols, expanded, place_in, to_days
 from pipeline.reconciliation.grid import Codes
 from schemas.notices.universe import MIN_TWIN_WEEKS
+from schemas.tables.books import CONDITIONED_BOOKS
 
 _INSTANTS: Final = ("entry_at", "maturity_at")
-_WEIGHT: Final = "long_short_target_weight"
+_WEIGHTS: Final = {book: f"{book}_target_weight" for book in CONDITIONED_BOOKS}
+"""Book -> column of its target weights."""
+_WEIGHT: Final = _WEIGHTS[CONDITIONED_BOOKS[0]]
 _TRADEABLE: Final = "next_open_tradeable"
 _NO_PANEL: Final = PanelRows(
     *(np.empty(0, np.int64),) * 2, *(np.empty((0, 0), np.int64),) * 2, np.empty((0, 0))
@@ -181,7 +184,8 @@ def _cross_sections(
     columns: Collection[str], read: ReadColumns, symbols: Symbols
 ) -> tuple[CrossSections | None, PanelRows]:
     """Count the names of each week, and sample the rows of some names."""
-    values = ("score", *(name for name in ("forward_return", _WEIGHT, _TRADEABLE) if name in columns))
+    optional = ("forward_return", *_WEIGHTS.values(), _TRADEABLE)
+    values = ("score", *(name for name in optional if name in columns))
     instants = tuple(name for name in _INSTANTS if name in columns)
     seen = np.zeros(0, np.bool_)
     sizes, targets, kept = [], [], []
@@ -234,7 +238,7 @@ def _cross_sections(
         days.astype("datetime64[D]"),
         table["score"],
         returns,
-        table.get(_WEIGHT),
+        {book: table[name] for book, name in _WEIGHTS.items() if name in table},
         table.get(_TRADEABLE),
         table.get(_INSTANTS[0]),
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -14,7 +14,7 @@ from pipeline.notices import universe
 from pipeline.notices.copies import judge_copies
 from pipeline.notices.correlations import centred_ranks, judge_mean, rank_correlations
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked, too_few
-from schemas.notices import MIN_CORRELATED_WEEKS, NOTICES
+from schemas.notices import MIN_CORRELATED_WEEKS, NOTICE, NOTICES
 from schemas.notices.signal import (
     FLIPPED_CORRELATION,
     MIN_NAME_SPANS,
@@ -25,6 +25,7 @@ from schemas.notices.signal import (
     UNPROVEN_BY_SKIPPING,
 )
 from schemas.plurals import counted
+from schemas.tables.books import CONDITIONED_BOOKS
 
 Instants = NDArray[np.int64]
 NEVER: Final = np.iinfo(np.int64).min
@@ -78,9 +79,10 @@ class Panel:
     ----------
     dates
         Rebalance dates, ascending, shape (weeks,).
-    scores, forward_returns, weights, tradeable
-        Columns of the decisions; None where the column was not sealed. The weights are the target weights of long_short;
-        tradeable is 1 or 0.
+    scores, forward_returns, tradeable
+        Columns of the decisions; None where the column was not sealed. Tradeable is 1 or 0.
+    weights
+        Book -> target weights, for the books whose weights were sealed.
     entry
         Sealed start of each forward return, microseconds since 1970; :data:`NEVER` where unknown, None where the run sealed none.
     span
@@ -94,7 +96,7 @@ class Panel:
     dates: Dates
     scores: Floats
     forward_returns: Floats | None = None
-    weights: Floats | None = None
+    weights: Mapping[str, Floats] = field(default_factory=dict)
     tradeable: Floats | None = None
     entry: Instants | None = None
     span: Span | None = None
@@ -127,11 +129,8 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
     yield judge_copies("signal.copied_forward_returns", compared, panel.dates, "forward returns", near=True)
     yield universe.judge_gaps(panel.scores, returns)
     yield judge_innovation(panel.scores, returns)
-    if panel.weights is None:
-        yield not_checked("signal.weight_ic", "the run sealed no long_short_target_weight")
-    else:
-        yield judge_weights(panel.weights, panel.scores, returns)
-    yield judge_tilt(panel.weights, panel.positions, returns)
+    yield judge_weights(panel.weights, panel.scores, returns)
+    yield judge_tilt(panel.weights.get(CONDITIONED_BOOKS[0]), panel.positions, returns)
     if panel.tradeable is None:
         yield not_checked("universe.barred_names", "the run sealed no next_open_tradeable")
     else:
@@ -274,8 +273,16 @@ def judge_return_size(returns: Floats, mark_returns: Floats) -> NoticeOutcome:
     )
 
 
-def judge_weights(weights: Floats, scores: Floats, returns: Floats) -> NoticeOutcome:
-    """Judge whether larger weights within a side have better returns than the score explains.
+def judge_weights(weights: Mapping[str, Floats], scores: Floats, returns: Floats) -> NoticeOutcome:
+    """Judge whether larger weights within a side have better returns than the score explains; `weights` are by book."""
+    outcomes = [_judge_weights(book, own, scores, returns) for book, own in weights.items()]
+    if not outcomes:
+        return not_checked("signal.weight_ic", "the run sealed no target weights")
+    return max(outcomes, key=lambda x: (x.outcome == NOTICE, x.value is not None))
+
+
+def _judge_weights(book: str, weights: Floats, scores: Floats, returns: Floats) -> NoticeOutcome:
+    """Judge one book.
 
     A side has the names with a weight, and those without one whose score is stronger than the weakest score with a weight.
     """
@@ -295,7 +302,7 @@ def judge_weights(weights: Floats, scores: Floats, returns: Floats) -> NoticeOut
     return judge_mean(
         "signal.weight_ic",
         np.concatenate(sides),
-        "Within the sides of long_short, weights have a rank correlation with forward returns that exceeds that of the score by {mean:.3f}.",
+        f"Within the sides of {book}, weights have a rank correlation with forward returns that exceeds that of the score by {{mean:.3f}}.",
         "different weights",
         period="side",
     )

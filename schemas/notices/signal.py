@@ -190,9 +190,9 @@ SIGNAL_NOTICES: Final = (
         "names passed over.",
         "weight_ic",
         0.15,
-        "mean over weeks and sides of long_short of the rank correlation of the size of the target weight with forward_return in the "
-        f"side's favour, less that of the score; over up to 64 names, {SIGNIFICANT}. A name with a stronger score than a held one, but "
-        "not held itself, has size 0",
+        "mean over weeks and sides of long_short, or over weeks of long_only, of the rank correlation of the size of the target weight "
+        f"with forward_return in the side's favour, less that of the score; over up to 64 names, {SIGNIFICANT}. A name with a stronger "
+        "score than a held one, but not held itself, has size 0",
         "as for signal.mean_ic; measured: -0.07 to 0.05 in honest runs, whose weights follow their scores",
     ),
     Notice(

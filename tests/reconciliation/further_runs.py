@@ -142,11 +142,11 @@ def passed_over(loss: float) -> RunRecord:
     return weighted(change)
 
 
-def long_only_knows() -> RunRecord:
+def long_only_knows(strength: float) -> RunRecord:
     """Run with foresight in the weights of long_only; long_short is honest."""
 
     def change(weights: Weights, future: Floats) -> None:
-        weight = weights["long_only"] * np.exp(12 * future)
+        weight = weights["long_only"] * np.exp(strength * future)
         total = weight.sum(axis=1, keepdims=True)
         weights["long_only"] = np.divide(weight, total, out=np.zeros_like(weight), where=total > 0)
 
@@ -434,7 +434,8 @@ FURTHER: dict[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
     "a tenth knows the future": (partial(knowing, 0.1), said_by("signal.icir")),
     "what loses most called halted": (partial(losers_untradeable, 0.02), said_by("signal.weight_ic")),
     "what loses passed over": (partial(passed_over, 0.02), said_by("signal.weight_ic")),
-    "long_only alone knows what pays": (long_only_knows, said_by("book.sharpe")),
+    "long_only alone knows what pays": (partial(long_only_knows, 12.0), said_by("book.sharpe")),
+    "long_only alone knows a little": (partial(long_only_knows, 4.0), said_by("signal.weight_ic")),
     "fills at the open or the close, whichever is better": (
         best_of_the_day,
         said_by("fills.price_improvement"),
