@@ -104,14 +104,13 @@ class Panel:
     positions: Floats | None = None
 
     @property
-    def entry_days(self) -> Dates:
-        """Day on which the forward returns of each week begin; NaT where unknown."""
+    def entries(self) -> Dates:
+        """Instant at which the forward returns of each week begin; NaT where unknown."""
         # Fills also tell the start where it is not sealed.
         entry = self.entry if self.span is None else self.span.entry
         if entry is None or not entry.size:
-            return np.full(self.dates.shape, np.datetime64("NaT"), "datetime64[D]")
-        days = entry.view("datetime64[us]").astype("datetime64[D]")
-        first: Dates = np.fmin.reduce(days, axis=0)
+            return np.full(self.dates.shape, np.datetime64("NaT"), "datetime64[us]")
+        first: Dates = np.fmin.reduce(entry.view("datetime64[us]"), axis=0)
         return first
 
 

@@ -23,7 +23,7 @@ MAX_NAMES: Final = 64
 MAX_DAYS: Final = 32
 """Maximum days of a sample."""
 _EPOCH: Final = date(1970, 1, 1).toordinal()
-_HOURS_APART: Final = 3
+HOURS_APART: Final = 3
 """Hours by which two engines may date the same fills differently; an exchange's open and its close are further apart."""
 _MICROSECONDS: Final = 3_600_000_000
 """Microseconds in an hour."""
@@ -100,7 +100,7 @@ class Sample:
         table = np.full(other.returns.shape, np.nan)
         table[np.ix_(there, then)] = self.returns[np.ix_(here, when)]
         if self.hours is not None and other.hours is not None:
-            apart = np.abs(self.hours[when] - other.hours[then]) > _HOURS_APART
+            apart = np.abs(self.hours[when] - other.hours[then]) > HOURS_APART
             table[:, then[apart.any(axis=1)]] = np.nan
         return table
 

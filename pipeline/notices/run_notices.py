@@ -130,7 +130,7 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
     yield from panel.judge_panel(sections.panel)
     yield from _judge_clipped_returns(sections)
     if ledgers:
-        yield signal.judge_weekly_days(sections.panel.dates, sections.panel.entry_days, ledgers[0].dates)
+        yield signal.judge_weekly_days(sections.panel.dates, sections.panel.entries, ledgers[0].dates)
     if ledgers and sections.targets is not None:
         yield _judge_target_size(sections.panel.dates, sections.targets, _long_short(ledgers))
 

@@ -13,6 +13,7 @@ from datasets.figures.newey_west import newey_west
 from datasets.figures.series import MIN_HAC_OBSERVATIONS, WEEKS_PER_YEAR, Dates, Flags, Floats, is_constant
 from datasets.figures.unavailable import Unavailable
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked, too_few
+from pipeline.notices.probe import HOURS_APART
 from schemas.notices import CHANCE, MIN_CORRELATED_WEEKS, NOTICES
 from schemas.notices.books import MIN_EXPOSURE_VARIATION
 from schemas.notices.signal import (
@@ -184,12 +185,12 @@ def judge_skipped_weeks(statuses: Sequence[str]) -> NoticeOutcome:
 
 
 def judge_weekly_days(dates: Dates, entries: Dates, sessions: Dates) -> NoticeOutcome:
-    """Judge how many weeks are decided or filled on an unusual day.
+    """Judge how many weeks are decided or filled on an unusual day, or filled at an unusual hour of it.
 
     Parameters
     ----------
     dates, entries
-        Decision dates, ascending, and the day on which their forward returns begin; NaT where unknown.
+        Decision dates, ascending, and the instant at which their forward returns begin; NaT where unknown.
     sessions
         Sessions of the ledger, ascending.
     """
@@ -209,12 +210,17 @@ def judge_weekly_days(dates: Dates, entries: Dates, sessions: Dates) -> NoticeOu
     from_start, from_end = (place - np.searchsorted(of_sessions, week, side) for side in ("left", "right"))
     ways = (days % DAYS_PER_WEEK, from_start, from_end, np.diff(place))
     known = ~np.isnat(entries)
-    delay = np.searchsorted(sessions, entries[known]) - place[known]
-    irregular, filled_late = min(_exceptions(way) for way in ways), _exceptions(delay)
+    filled = entries[known].astype("datetime64[D]")
+    delay = np.searchsorted(sessions, filled) - place[known]
+    hours = (entries[known] - filled) / np.timedelta64(1, "h")
+    # The hour of one of the fills, since the median of opens and closes lies between them.
+    usual = np.quantile(hours, 0.5, method="lower") if hours.size else 0.0
+    apart = np.abs((hours - usual + 12) % 24 - 12) > HOURS_APART
+    irregular, moved = min(_exceptions(way) for way in ways), _exceptions(2 * delay + apart)
     return judged(
         notice,
-        max(irregular, filled_late) / weeks,
-        f"Of {weeks} decisions, {irregular} are taken and {filled_late} are filled on another day than usual.",
+        max(irregular, moved) / weeks,
+        f"Of {weeks} decisions, {irregular} are taken on another day than usual, and {moved} are filled on another day or at another hour.",
         weeks=weeks,
     )
 

@@ -134,12 +134,12 @@ SIGNAL_NOTICES: Final = (
     ),
     Notice(
         "signal.irregular_weeks",
-        "Weeks are decided or filled on other days than usual: the days may have been chosen by what they earned.",
+        "Weeks are decided or filled on other days than usual, or filled at another hour: these may have been chosen by what they earned.",
         "irregular_share",
         0.1,
         "weeks not decided on the usual weekday, session of the week from its first or last one, or number of sessions after the decision "
         "before, whichever fits most weeks; or weeks whose forward returns do not begin the usual number of sessions after their decision, "
-        f"if these are more; / weeks; over {MIN_TRADED_WEEKS} weeks or more in runs that decide once a week",
+        f"within 3 hours of the usual hour, if these are more; / weeks; over {MIN_TRADED_WEEKS} weeks or more in runs that decide once a week",
         "Hoffstein, Faber and Braun (2020), Rebalance Timing Luck, Journal of Index Investing 10: a fixed day is luck, a chosen one is not; "
         "measured: 0 in honest runs, up to 0.06 in a year of New York's holidays if a weekday is moved by them, 0.17 to 0.63 with chosen days",
     ),

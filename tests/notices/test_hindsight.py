@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 import pytest
 
 from examples.reference_engine import (
@@ -23,6 +24,7 @@ from examples.reference_engine import (
 from examples.reference_engine.market import Flags, Floats
 from examples.reference_engine.sessions import trading_sessions
 from examples.reference_engine.signal import raw_signal
+from examples.reference_engine.strategy import decide
 from examples.reference_engine.weekly_tables import forward_returns
 from pipeline.notices import NoticeOutcome
 from pipeline.notices.signal import judge_weekly_days
@@ -118,7 +120,9 @@ def test_decision_days_chosen_by_what_they_earned_are_noticed(market: Market, tm
     assert notices.keys() == {"signal.irregular_weeks"}
     outcome = notices["signal.irregular_weeks"]
     assert outcome.value == pytest.approx(0.35, abs=0.05)
-    assert (outcome.message or "").endswith(" are taken and 0 are filled on another day than usual.")
+    assert (outcome.message or "").endswith(
+        " are taken on another day than usual, and 0 are filled on another day or at another hour."
+    )
 
 
 @pytest.mark.parametrize("left_out", [(), ("trades", "positions", "pnl")], ids=["complete", "without fills"])
@@ -137,7 +141,29 @@ def test_fill_days_chosen_by_what_they_earned_are_noticed(
         if kind not in left_out
     }
     outcome = given(replace(run, tables=tables), tmp_path)["signal.irregular_weeks"]
-    assert outcome.message == "Of 108 decisions, 0 are taken and 36 are filled on another day than usual."
+    assert outcome.message == (
+        "Of 108 decisions, 0 are taken on another day than usual, and 36 are filled on another day or at another hour."
+    )
+
+
+def test_fill_hours_chosen_by_what_they_earned_are_noticed(market: Market, tmp_path: Path) -> None:
+    """Each decision is filled at the open or at the close of the next session, whichever is cheaper for the book."""
+    weights = decide(market, SPEC).weights["long_short"]
+    change, filled = np.diff(weights, axis=0, prepend=0.0), market.decisions[:-1] + 1
+    during_day = np.nan_to_num(market.closes[filled] / market.opens[filled] - 1)
+    later = filled[(change[:-1] * during_day).sum(axis=1) < 0]
+    opens = market.opens.copy()
+    opens[later] = market.closes[later]
+    run = run_alpha(replace(market, opens=opens), SPEC)
+    at_close = cs.datetime().dt.date().is_in(market.schedule[later].tolist())
+    dated = pl.when(at_close).then(cs.datetime() + pl.duration(minutes=390)).otherwise(cs.datetime())
+    tables = {
+        kind: table.with_columns(dated) if kind in ("decisions", "trades") else table
+        for kind, table in run.tables.items()
+    }
+    outcome = given(replace(run, tables=tables), tmp_path)["signal.irregular_weeks"]
+    assert outcome.value == pytest.approx(0.5, abs=0.1)
+    assert (outcome.message or "").startswith("Of 109 decisions, 0 are taken on another day than usual, and ")
 
 
 def test_a_seal_dated_before_its_last_session_is_noticed(market: Market, tmp_path: Path) -> None:
