@@ -11,7 +11,9 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from datasets.figures import ratios
 from datasets.figures.rank_correlation import Integers
+from datasets.figures.unavailable import Unavailable
 from pipeline.notices.correlations import judge_mean
 from pipeline.notices.market_file import MarketPrices, read_prices
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
@@ -29,10 +31,11 @@ from schemas.notices.market import (
     TAIL_SHARE,
     TAIL_TOLERANCE,
 )
-from schemas.tables.books import RAW_PREFIX, SETTLEMENTS
+from schemas.tables.books import CONDITIONED_BOOKS, RAW_PREFIX, SETTLEMENTS
 from schemas.tables.pnl import ADJUSTMENTS
 
 _CELL: Final = ("symbol", "date")
+_LEDGER: Final = ("book", "date", "starting_equity", "ending_equity")
 _SHARES: Final = ADJUSTMENTS[0]
 _IS_RAW: Final = pl.col("book").str.starts_with(RAW_PREFIX)
 _IS_SETTLED: Final = pl.col("book").str.ends_with(SETTLEMENTS)
@@ -61,6 +64,9 @@ class _Run:
     ----------
     sessions
         Days of the ledger, ascending.
+    books
+        For long_short and long_only: ``session``, ``starting_equity`` and ``ending_equity``; and ``symbol``, ``session`` and ``weight``
+        of the positions at the close.
     marks
         ``symbol``, ``date`` and ``mark_price``, one row per name and day, with the number of the ``session``.
     splits
@@ -73,6 +79,7 @@ class _Run:
     """
 
     sessions: pl.Series
+    books: Mapping[str, tuple[pl.DataFrame, pl.DataFrame]]
     marks: pl.DataFrame | None
     splits: pl.DataFrame | None
     fills: pl.DataFrame | None
@@ -121,7 +128,7 @@ def market_notices(
         outcomes.append(_judge_sessions(run.sessions, days, priced))
     if run.marks is not None:
         marks = market.beside(run.marks, "date")
-        outcomes += _judge_marks(marks, run.splits)
+        outcomes += _judge_marks(marks, run)
         if run.fills is not None:
             outcomes.append(_judge_fills(market.beside(run.fills, "date"), marks))
     if run.forward is not None:
@@ -132,13 +139,19 @@ def market_notices(
 def _read_run(tables: Mapping[str, Collection[str]], read: ReadColumns, market: MarketPrices) -> _Run:
     sessions = pl.Series("date", [], pl.Date)
     marks = splits = fills = forward = None
+    books = {}
     if "portfolio" in tables:
-        (part,) = read("portfolio", ("date",))
+        (part,) = read("portfolio", _LEDGER)
         sessions = part["portfolio"]["date"].unique().sort()
     numbered = sessions.to_frame().with_columns(session=pl.int_range(pl.len()))
     if "portfolio" in tables and "positions" in tables:
         marks = _rows(read, "positions", ("book", *_CELL, "mark_price"), market, _IS_RAW, once=True)
         marks = marks.join(numbered, on="date").sort("symbol", "session")
+        for book in CONDITIONED_BOOKS:
+            equity = part["portfolio"].select(_LEDGER).filter(pl.col("book") == book)
+            weights = _rows(read, "positions", ("book", *_CELL, "weight"), market, pl.col("book") != book)
+            equity, weights = (rows.join(numbered, on="date").drop("date") for rows in (equity, weights))
+            books[book] = equity, weights
         if "trades" in tables:
             traded = ("book", "timestamp", "symbol", "quantity", "mid_price")
             fills = _rows(read, "trades", traded, market, _IS_RAW | _IS_SETTLED)
@@ -148,7 +161,7 @@ def _read_run(tables: Mapping[str, Collection[str]], read: ReadColumns, market: 
         splits = _rows(read, "pnl", ("book", *_CELL, _SHARES), market, unchanged, once=True)
     if "forward_return" in tables.get("decisions", ()):
         forward = _read_forward_returns(tables, read, market)
-    return _Run(sessions, marks, splits, fills, forward)
+    return _Run(sessions, books, marks, splits, fills, forward)
 
 
 def _rows(
@@ -287,13 +300,13 @@ def _share(flags: pl.Series) -> float:
     return float(flags.to_numpy().mean())
 
 
-def _judge_marks(marks: pl.DataFrame, splits: pl.DataFrame | None) -> Iterator[NoticeOutcome]:
+def _judge_marks(marks: pl.DataFrame, run: _Run) -> Iterator[NoticeOutcome]:
     """Judge the mark returns from session to session; the marks are sorted by name and session."""
     steps = marks.with_columns(pl.all().shift(1).name.suffix("_before")).filter(
         (pl.col("symbol") == pl.col("symbol_before")) & (pl.col("session") == pl.col("session_before") + 1)
     )
-    if splits is not None:
-        steps = steps.join(splits, on=_CELL, how="anti")
+    if run.splits is not None:
+        steps = steps.join(run.splits, on=_CELL, how="anti")
     compared = _compare(steps, pl.col("mark_price") / pl.col("mark_price_before") - 1, "close")
     yield _judge_share("market.prices", compared, "returns of marks")
     by_name = compared.group_by("symbol").agg(
@@ -324,7 +337,29 @@ def _judge_marks(marks: pl.DataFrame, splits: pl.DataFrame | None) -> Iterator[N
             cells=worst["cells"],
             names=known.height,
         )
+    yield _judge_ratio(compared, run)
     yield _judge_jumps(compared)
+
+
+def _judge_ratio(compared: pl.DataFrame, run: _Run) -> NoticeOutcome:
+    """Judge the information ratio of each book beside the one it would have had at the prices of the market."""
+    notice, outcomes = "market.ratio", []
+    cell = ("symbol", "session")
+    for book, (equity, weights) in run.books.items():
+        kept = weights.with_columns(pl.col("session") + 1).join(weights, on=cell, how="semi")
+        by_session = kept.join(compared, on=cell).group_by("session")
+        gains = by_session.agg(gain=(pl.col("weight") * _LIMITED).sum() / BASIS_POINTS)
+        rows = equity.join(gains, on="session", how="left").sort("session").fill_null(0.0)
+        starting, ending, gain = (
+            rows[name].to_numpy() for name in ("starting_equity", "ending_equity", "gain")
+        )
+        own, at_market = (ratios.information_ratio(starting, x) for x in (ending, ending - starting * gain))
+        if not (isinstance(own, Unavailable) or isinstance(at_market, Unavailable)):
+            message = f"{book} has an information ratio of {own:.2f} a year, and of {at_market:.2f} at the prices of the market."
+            outcomes.append(judged(notice, own - at_market, message, book=book))
+    if not compared.height or not outcomes:
+        return not_checked(notice, "the prices cover no return of a mark, or no book has an information ratio")
+    return max(outcomes, key=lambda outcome: outcome.value or 0.0)
 
 
 def _judge_jumps(compared: pl.DataFrame) -> NoticeOutcome:

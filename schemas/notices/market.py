@@ -58,6 +58,16 @@ MARKET_NOTICES: Final = (
         "basis_points",
     ),
     Notice(
+        "market.ratio",
+        "At the prices of the market the book would have had a lower Sharpe ratio: its marks are a little better, or calmer.",
+        "ratio_gain",
+        0.2,
+        "information_ratio of long_short or long_only less the one of its returns less the sum of the weight at the close before x the "
+        f"difference of the return of the name from that of the market, limited to {LIMIT:g}, over the names held at both closes; the "
+        "higher of the two",
+        "2 % a year at a volatility of 10 %",
+    ),
+    Notice(
         "market.jumps",
         "Marks jump where the market does not, without a sealed split: a position gained or lost value that it never had.",
         "jumps",

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import polars.selectors as cs
 import pytest
 
 from examples.reference_engine import (
@@ -155,11 +154,18 @@ def test_fill_hours_chosen_by_what_they_earned_are_noticed(market: Market, tmp_p
     opens = market.opens.copy()
     opens[later] = market.closes[later]
     run = run_alpha(replace(market, opens=opens), SPEC)
-    at_close = cs.datetime().dt.date().is_in(market.schedule[later].tolist())
-    dated = pl.when(at_close).then(cs.datetime() + pl.duration(minutes=390)).otherwise(cs.datetime())
+
+    def at_close(*names: str) -> list[pl.Expr]:
+        days = market.schedule[later].tolist()
+        return [
+            pl.when(pl.col(x).dt.date().is_in(days)).then(pl.col(x) + pl.duration(minutes=390)).otherwise(x)
+            for x in names
+        ]
+
     tables = {
-        kind: table.with_columns(dated) if kind in ("decisions", "trades") else table
-        for kind, table in run.tables.items()
+        **run.tables,
+        "decisions": run.tables["decisions"].with_columns(at_close("fill_at", "entry_at", "maturity_at")),
+        "trades": run.tables["trades"].with_columns(at_close("timestamp")),
     }
     outcome = given(replace(run, tables=tables), tmp_path)["signal.irregular_weeks"]
     assert outcome.value == pytest.approx(0.5, abs=0.1)

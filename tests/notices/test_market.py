@@ -118,6 +118,16 @@ def lifted(market: Market) -> Market:
     return with_paths(market, np.exp(PER_SESSION * np.arange(market.observed))[:, None])
 
 
+def eased(market: Market) -> Market:
+    """Let every name that long_short holds overnight move by 2 bp in its favour."""
+    positions = run_alpha(market, SPEC).tables["positions"].filter(pl.col("book") == "long_short")
+    session = np.searchsorted(market.schedule, positions["date"].to_numpy())
+    name = np.searchsorted(np.array(market.symbols), positions["symbol"].to_numpy().astype(str))
+    side = np.zeros((market.observed + 1, len(market.symbols)))
+    side[session + 1, name] = np.sign(positions["quantity"].to_numpy())
+    return with_paths(market, np.exp(0.0002 * np.cumsum(side[:-1], axis=0)))
+
+
 def split_undeclared(market: Market) -> Market:
     """Double all prices from one session on."""
     return with_paths(market, np.where(np.arange(market.observed)[:, None] < 200, 1.0, 2.0))
@@ -147,6 +157,7 @@ def without_a_month(market: Market, *, closed_up: bool) -> Market:
     [
         (forged, {"market.prices", "market.one_name", "market.drift", "market.forward_returns"}),
         (lifted, {"market.drift"}),
+        (eased, {"market.ratio"}),
         (split_undeclared, {"market.jumps"}),
         (lambda market: without_a_month(market, closed_up=False), {"market.sessions"}),
         (
@@ -154,7 +165,7 @@ def without_a_month(market: Market, *, closed_up: bool) -> Market:
             {"market.prices", "market.one_name", "market.drift", "market.forward_returns"},
         ),
     ],
-    ids=["another path", "a lift", "a split", "a month less", "a month less, days closed up"],
+    ids=["another path", "a lift", "eased", "a split", "a month less", "a month less, days closed up"],
 )
 def test_a_false_market_is_contradicted(
     market: Market,
