@@ -25,7 +25,14 @@ from datasets.figures.unavailable import Unavailable
 from pipeline.notices.correlations import rank_correlations
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from schemas.notices import BASIS_POINTS, CHANCE, NOTICES
-from schemas.notices.books import LAST_DEVIATIONS, MAX_YIELD, MIN_RECEIPTS, MIN_SHORT_SHARE, SESSIONS_ALLOWED
+from schemas.notices.books import (
+    LAST_DEVIATIONS,
+    LOWEST_RATE,
+    MAX_YIELD,
+    MIN_RECEIPTS,
+    MIN_SHORT_SHARE,
+    SESSIONS_ALLOWED,
+)
 from schemas.plurals import counted
 from schemas.tables.books import book_order, is_raw_book
 
@@ -405,7 +412,11 @@ def _risk_free_rate(ledger: Ledger) -> NoticeOutcome | str:
         return f"the run states no interest rate on the cash of {ledger.book}"
     rate = float(rates.mean()) * SESSIONS_PER_YEAR
     return judged(
-        "book.risk_free_rate", rate, f"Cash of {ledger.book} earned {rate:.1%} a year.", book=ledger.book
+        "book.risk_free_rate",
+        rate,
+        f"Cash of {ledger.book} earned {rate:.1%} a year.",
+        least=LOWEST_RATE if rates.size >= _MIN_DRAWDOWN_SESSIONS and not rates.any() else None,
+        book=ledger.book,
     )
 
 

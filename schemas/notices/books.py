@@ -26,6 +26,8 @@ MAX_YIELD: Final = 0.05
 """Annual yield of dividends that large stocks may pay on the net value of a book."""
 MIN_SHORT_SHARE: Final = 0.2
 """Minimum short notional, as a share of the long notional, at which short positions must pay cash too."""
+LOWEST_RATE: Final = 0.0001
+"""Rate of a year below which no half year of Treasury bills was paid, for runs whose rate is 0 in every session."""
 SESSIONS_ALLOWED: Final = 6
 """Sessions allowed for the uneven spread of holidays over part of a year."""
 
@@ -221,12 +223,13 @@ BOOK_NOTICES: Final = (
     ),
     Notice(
         "book.risk_free_rate",
-        "Cash earns a rate that has hardly ever been paid on a major currency.",
+        "Cash earns a rate that has hardly ever been paid on a major currency, or none, so that excess_sharpe deducts nothing.",
         "risk_free_rate",
         0.15,
-        "mean risk_free_return x 252 of the book where it lies furthest outside the bounds",
-        "Federal Reserve, 3-month Treasury bill: above 15 % only in months of 1981, below 10 % since 1985; Swiss National Bank: never "
-        "below -0.75 %",
+        "mean risk_free_return x 252 of the book where it lies furthest outside the bounds; if it is 0 in every one of 126 sessions or "
+        f"more, the lower bound is {LOWEST_RATE:g}. A run without a rate leaves it null",
+        "Federal Reserve, 3-month Treasury bill: above 15 % only in months of 1981, below 10 % since 1985, 0.01 % in the lowest months of "
+        "2011 and 0.02 % in those of 2021; Swiss National Bank: never below -0.75 %",
         "per_year",
         least=-0.01,
     ),

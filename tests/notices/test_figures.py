@@ -166,6 +166,15 @@ def test_the_book_furthest_outside_two_bounds_is_judged(rates: tuple[float, floa
     assert outcome.details["book"] == books[worst].book
 
 
+@pytest.mark.parametrize(
+    ("sessions", "rate", "expected"), [(700, 0.0, "notice"), (100, 0.0, "pass"), (700, 0.00005, "pass")]
+)
+def test_a_rate_of_zero_in_every_session_is_noticed(sessions: int, rate: float, expected: str) -> None:
+    run = ledger(HONEST[:sessions], risk_free_return=rate / 252)
+    outcome = by_id(judge_ledgers([run]))["book.risk_free_rate"]
+    assert (outcome.outcome, outcome.value) == (expected, pytest.approx(rate))
+
+
 def test_a_sharpe_ratio_is_noticed_beyond_chance_alone() -> None:
     calm = RNG.normal(0.003, 0.005, 700)
     calm += 0.003 - calm.mean()
