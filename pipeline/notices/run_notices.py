@@ -45,6 +45,7 @@ _NEEDED: Final = {
     "signal.forward_returns_proven": "decisions and trades",
     "signal.irregular_weeks": "decisions and portfolio",
     "book.timing": "decisions, rebalances and portfolio",
+    "book.risk_timing": "decisions, rebalances and portfolio",
     "book.tilt": "decisions, positions and portfolio",
     "book.target_size": "decisions and portfolio",
     "universe.frozen_marks": _PORTFOLIO_AND_POSITIONS,
@@ -205,11 +206,11 @@ def _judge_weeks(run: Run, weeks: pl.DataFrame, ledgers: Sequence[ledger.Ledger]
         yield not_checked("signal.raw_mean_ic", NO_RAW_SIGNAL)
     book = _long_short(ledgers)
     if book is None:
-        for notice in ("signal.book_correlation", "book.timing"):
+        for notice in ("signal.book_correlation", "book.timing", "book.risk_timing"):
             yield not_checked(notice, _NO_LONG_SHORT)
         return
     yield signal.judge_book(dates, ic, book.dates[book.invested], book.returns[book.invested], run.held_share)
-    yield signal.judge_timing(dates, book.dates, book.exposure, book.returns)
+    yield from signal.judge_timing(dates, book.dates, book.exposure, book.returns)
 
 
 def _judge_moves(holdings: Holdings, ledgers: Sequence[ledger.Ledger]) -> Iterator[NoticeOutcome]:

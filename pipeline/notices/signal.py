@@ -30,6 +30,7 @@ from schemas.notices.signal import (
 from schemas.plurals import counted
 from schemas.tables.rebalances import PENDING, TRADED
 
+_ON_TIMING: Final = ("book.timing", "book.risk_timing")
 _ON_THE_MEAN: Final = ("signal.mean_ic", "signal.icir", "signal.newey_west_t", "signal.delayed_ic")
 
 
@@ -110,8 +111,10 @@ def judge_outlying_weeks(ic: Floats) -> NoticeOutcome:
     )
 
 
-def judge_timing(dates: Dates, sessions: Dates, exposure: Floats, returns: Floats) -> NoticeOutcome:
-    """Judge whether the book was large in the profitable weeks.
+def judge_timing(
+    dates: Dates, sessions: Dates, exposure: Floats, returns: Floats
+) -> Iterator[NoticeOutcome]:
+    """Judge whether the book was large in the profitable weeks, and small in those of large moves.
 
     Parameters
     ----------
@@ -120,7 +123,6 @@ def judge_timing(dates: Dates, sessions: Dates, exposure: Floats, returns: Float
     sessions, exposure, returns
         Sessions of the book, ascending, with its gross exposure at the close and its return; NaN counts as 0.
     """
-    notice = "book.timing"
     week = np.searchsorted(dates, sessions, side="left") - 1
     first = np.diff(week, prepend=-1) != 0
     held = np.zeros(dates.size)
@@ -129,20 +131,35 @@ def judge_timing(dates: Dates, sessions: Dates, exposure: Floats, returns: Float
     known = traded & (held > 0)
     weeks = int(known.sum())
     if weeks < MIN_CORRELATED_WEEKS:
-        return too_few(notice, weeks, "week", "positions on two sessions", MIN_CORRELATED_WEEKS)
+        for notice in _ON_TIMING:
+            yield too_few(notice, weeks, "week", "positions on two sessions", MIN_CORRELATED_WEEKS)
+        return
     held, earned = held[known], earned[known]
     variation = float(held.std() / held.mean())
     if variation < MIN_EXPOSURE_VARIATION or is_constant(earned):
-        return not_checked(
-            notice,
-            f"exposures vary by {variation:.1%} from week to week; {MIN_EXPOSURE_VARIATION:.0%} is needed",
+        reason = (
+            f"exposures vary by {variation:.1%} from week to week; {MIN_EXPOSURE_VARIATION:.0%} is needed"
         )
-    correlation = float(np.corrcoef(held, earned / held)[0, 1])
-    return judged(
-        notice,
+        yield from (not_checked(notice, reason) for notice in _ON_TIMING)
+        return
+    per_unit, by_chance = earned / held, CHANCE / math.sqrt(weeks - 3)
+    correlation = float(np.corrcoef(held, per_unit)[0, 1])
+    of_own, of_last = (
+        float(np.corrcoef(held[1:], np.abs(size))[0, 1]) for size in (per_unit[1:], per_unit[:-1])
+    )
+    yield judged(
+        "book.timing",
         correlation,
         f"Over {weeks} weeks the exposure of the book has a correlation of {correlation:.2f} with the return per unit of exposure.",
-        threshold=max(NOTICES[notice].threshold, math.tanh(CHANCE / math.sqrt(weeks - 3))),
+        threshold=max(NOTICES["book.timing"].threshold, math.tanh(by_chance)),
+        weeks=weeks,
+    )
+    yield judged(
+        "book.risk_timing",
+        of_last - of_own,
+        f"Over {weeks} weeks the exposure of the book has a correlation of {of_own:.2f} with the size of the return per unit of exposure, "
+        f"and of {of_last:.2f} with that of the week before.",
+        threshold=max(NOTICES["book.risk_timing"].threshold, math.sqrt(2) * by_chance),
         weeks=weeks,
     )
 

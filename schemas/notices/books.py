@@ -150,6 +150,17 @@ BOOK_NOTICES: Final = (
         "correlation",
     ),
     Notice(
+        "book.risk_timing",
+        "The book was smaller before wild weeks than after them: its size may have been chosen by the risk to come.",
+        "risk_timing",
+        0.3,
+        "correlation over weeks of the exposure, as in book.timing, with the size of the return per unit of exposure of the week before, "
+        f"less that with the size of its own week's; if the exposures vary by {MIN_EXPOSURE_VARIATION:.0%} or more, "
+        f"{SIGNIFICANT}",
+        "Moreira and Muir (2017), Volatility-Managed Portfolios, Journal of Finance 72: a size can follow past risk alone",
+        "correlation",
+    ),
+    Notice(
         "book.autocorrelation",
         "Daily returns are autocorrelated: the marks are smoother than prices, so risk is understated.",
         "autocorrelation",

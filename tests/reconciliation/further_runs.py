@@ -142,6 +142,13 @@ def passed_over(loss: float) -> RunRecord:
     return weighted(change)
 
 
+def small_in_wild_weeks(weights: Weights, future: Floats) -> None:
+    """Shrink the book by two fifths in the third of the weeks in which it earns or loses most."""
+    paid = np.abs((weights["long_short"] * future).sum(axis=1))
+    wild = paid > np.quantile(paid[paid > 0], 2 / 3)
+    weights["long_short"] = weights["long_short"] * np.where(wild, 0.6, 1.0)[:, None]
+
+
 def long_only_knows(strength: float) -> RunRecord:
     """Run with foresight in the weights of long_only; long_short is honest."""
 
@@ -434,6 +441,10 @@ FURTHER: dict[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
     "a tenth knows the future": (partial(knowing, 0.1), said_by("signal.icir")),
     "what loses most called halted": (partial(losers_untradeable, 0.02), said_by("signal.weight_ic")),
     "what loses passed over": (partial(passed_over, 0.02), said_by("signal.weight_ic")),
+    "the book is small in wild weeks": (
+        partial(weighted, small_in_wild_weeks),
+        said_by("book.risk_timing"),
+    ),
     "long_only alone knows what pays": (partial(long_only_knows, 12.0), said_by("book.sharpe")),
     "long_only alone knows a little": (partial(long_only_knows, 4.0), said_by("signal.weight_ic")),
     "fills at the open or the close, whichever is better": (
