@@ -38,6 +38,7 @@ _WEIGHTS: Final = {book: f"{book}_target_weight" for book in CONDITIONED_BOOKS}
 """Book -> column of its target weights."""
 _WEIGHT: Final = _WEIGHTS[CONDITIONED_BOOKS[0]]
 _TRADEABLE: Final = "next_open_tradeable"
+_OPTIONAL: Final = ("forward_return", *_WEIGHTS.values(), _TRADEABLE)
 _NO_PANEL: Final = PanelRows(
     *(np.empty(0, np.int64),) * 2, *(np.empty((0, 0), np.int64),) * 2, np.empty((0, 0))
 )
@@ -184,8 +185,7 @@ def _cross_sections(
     columns: Collection[str], read: ReadColumns, symbols: Symbols
 ) -> tuple[CrossSections | None, PanelRows]:
     """Count the names of each week, and sample the rows of some names."""
-    optional = ("forward_return", *_WEIGHTS.values(), _TRADEABLE)
-    values = ("score", *(name for name in optional if name in columns))
+    values = ("score", *(name for name in _OPTIONAL if name in columns))
     instants = tuple(name for name in _INSTANTS if name in columns)
     seen = np.zeros(0, np.bool_)
     sizes, targets, kept = [], [], []

@@ -28,6 +28,7 @@ from schemas.notices import BASIS_POINTS, CHANCE, NOTICES
 from schemas.notices.books import (
     LAST_DEVIATIONS,
     LOWEST_RATE,
+    MAX_CASH_SIZE,
     MAX_YIELD,
     MIN_RECEIPTS,
     MIN_SHORT_SHARE,
@@ -244,7 +245,7 @@ def _carry(ledger: Ledger) -> NoticeOutcome | str:
     earned = float(np.abs(ledger["market_pnl"]).sum())
     if not earned > 0:
         return f"{ledger.book} earned and lost nothing on prices"
-    share = abs(ledger.total("cash_carry")) / earned
+    share = float(np.abs(ledger["cash_carry"]).sum()) / earned
     return judged(
         "book.carry",
         share,
@@ -310,11 +311,18 @@ def _cash_adjustment(ledger: Ledger) -> NoticeOutcome | str:
     if ledger.flows.cash_adjustment is None:
         return "the run sealed no cash_adjustment"
     dividends = MAX_YIELD * abs(ledger.total("net_notional")) / SESSIONS_PER_YEAR
+    notice, noun = "book.cash_adjustment", "Cash adjustments"
+    paid = ledger.flows.cash_received + ledger.flows.cash_paid
+    earned = float(np.abs(ledger["market_pnl"]).sum())
+    if paid > MAX_CASH_SIZE * earned > 0:
+        share = paid / earned
+        message = f"{noun} of {ledger.book}, without their signs, come to {share:.1%} of its absolute daily profit and loss on prices."
+        return judged(notice, share, message, threshold=MAX_CASH_SIZE, book=ledger.book)
     return _judge_profit(
         ledger,
-        "book.cash_adjustment",
+        notice,
         ledger.flows.cash_adjustment,
-        "Cash adjustments",
+        noun,
         # Whether more is received on long positions than is paid on short ones is chance as well.
         allowed=dividends + CHANCE * math.sqrt(ledger.flows.cash_squares),
     )

@@ -358,7 +358,9 @@ def _judge_ratio(compared: pl.DataFrame, run: _Run) -> NoticeOutcome:
             message = f"{book} has an information ratio of {own:.2f} a year, and of {at_market:.2f} at the prices of the market."
             outcomes.append(judged(notice, own - at_market, message, book=book))
     if not compared.height or not outcomes:
-        return not_checked(notice, "the prices cover no return of a mark, or no book has an information ratio")
+        return not_checked(
+            notice, "the prices cover no return of a mark, or no book has an information ratio"
+        )
     return max(outcomes, key=lambda outcome: outcome.value or 0.0)
 
 

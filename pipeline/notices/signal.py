@@ -111,9 +111,7 @@ def judge_outlying_weeks(ic: Floats) -> NoticeOutcome:
     )
 
 
-def judge_timing(
-    dates: Dates, sessions: Dates, exposure: Floats, returns: Floats
-) -> Iterator[NoticeOutcome]:
+def judge_timing(dates: Dates, sessions: Dates, exposure: Floats, returns: Floats) -> Iterator[NoticeOutcome]:
     """Judge whether the book was large in the profitable weeks, and small in those of large moves.
 
     Parameters

@@ -24,6 +24,8 @@ MIN_RECEIPTS: Final = 20
 """Minimum number of cash adjustments in a book's favour, such as dividends on long positions, for a judgement."""
 MAX_YIELD: Final = 0.05
 """Annual yield of dividends that large stocks may pay on the net value of a book."""
+MAX_CASH_SIZE: Final = 0.25
+"""Maximum sum of cash adjustments without sign, as a share of the absolute daily market_pnl: dividends are a tenth of it or less."""
 MIN_SHORT_SHARE: Final = 0.2
 """Minimum short notional, as a share of the long notional, at which short positions must pay cash too."""
 LOWEST_RATE: Final = 0.0001
@@ -109,16 +111,17 @@ BOOK_NOTICES: Final = (
         "Much of what the book earned is interest on cash.",
         "carry_share",
         0.05,
-        "highest absolute sum of cash_carry / sum of the absolute daily market_pnl of a book",
+        "highest sum of the absolute daily cash_carry / sum of the absolute daily market_pnl of a book",
         "a dollar-neutral book with a volatility of 10 % a year reaches it at a rate of 6 %",
     ),
     Notice(
         "book.cash_adjustment",
-        "Profit comes from cash that neither fills nor prices explain, such as dividends.",
+        "Profit comes from cash that neither fills nor prices explain, such as dividends, or such cash offsets losses and gains.",
         "cash_adjustment_share",
         0.05,
         f"highest absolute sum of cash_adjustment {_RELATIVE_TO_PROFIT}, noticed if it is more than {MAX_YIELD:.0%} a year of the book's "
-        f"absolute net notional and {CHANCE:g} times the root of the sum of its squares",
+        f"absolute net notional and {CHANCE:g} times the root of the sum of its squares; or sum of the absolute cash adjustments / sum of "
+        f"the absolute daily market_pnl of a book, if that is above {MAX_CASH_SIZE:g}",
         "a twentieth of the profit is more than an omission; the dividend yield of the S&P 500 was 1 to 4 % in every year since 1985",
     ),
     Notice(

@@ -105,6 +105,26 @@ def test_profit_without_price_moves_is_noticed(notice: str, column: str) -> None
     assert outcome.value == pytest.approx(0.7 / profit)
 
 
+@pytest.mark.parametrize(
+    ("notice", "column"), [("book.carry", "cash_carry"), ("book.cash_adjustment", "cash_adjustment")]
+)
+@pytest.mark.parametrize(("share", "expected"), [(0.02, "pass"), (0.3, "notice")])
+def test_cash_that_offsets_gains_and_losses_is_noticed(
+    notice: str, column: str, share: float, expected: str
+) -> None:
+    """It adds up to 0 over the run, and makes its returns calmer."""
+    run = ledger(HONEST)
+    offset = -share * (run["market_pnl"] - run["market_pnl"].mean())
+    adjusted = Flows(0.0, cash_received=offset[offset > 0].sum(), cash_paid=-offset[offset < 0].sum())
+    flows = adjusted if column == "cash_adjustment" else Flows()
+    outcome = by_id(judge_ledgers([Ledger(run.book, run.dates, {**run.columns, column: offset}, flows)]))[
+        notice
+    ]
+    assert outcome.outcome == expected
+    if expected == "notice":
+        assert outcome.value == pytest.approx(share, abs=0.02)
+
+
 def test_cash_that_no_fill_explains_is_noticed_once_it_matters() -> None:
     run = ledger(HONEST)
     profit = run.profit
@@ -172,7 +192,8 @@ def test_the_book_furthest_outside_two_bounds_is_judged(rates: tuple[float, floa
 def test_a_rate_of_zero_in_every_session_is_noticed(sessions: int, rate: float, expected: str) -> None:
     run = ledger(HONEST[:sessions], risk_free_return=rate / 252)
     outcome = by_id(judge_ledgers([run]))["book.risk_free_rate"]
-    assert (outcome.outcome, outcome.value) == (expected, pytest.approx(rate))
+    assert outcome.outcome == expected
+    assert outcome.value == pytest.approx(rate)
 
 
 def test_a_sharpe_ratio_is_noticed_beyond_chance_alone() -> None:
