@@ -7,8 +7,8 @@ from typing import Final
 
 import click
 
-from schemas.command_group import CommandGroup, LazyCommand
-from schemas.terminal import echo
+from schemas.console.command_group import CommandGroup, LazyCommand
+from schemas.console.terminal import echo
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 _ROOT = click.argument("root")

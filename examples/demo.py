@@ -22,10 +22,10 @@ from typing import Any, Final
 
 import click
 
+from schemas.console.screen import Screen
+from schemas.console.terminal import echo
 from schemas.errors import DemoFailed
 from schemas.project import module_name
-from schemas.screen import Screen
-from schemas.terminal import echo
 
 _EMAIL: Final = "demo@simulated.example"
 _READY_SECONDS: Final = 60.0

@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from schemas.command_group import CommandGroup, LazyCommand
+from schemas.console.command_group import CommandGroup, LazyCommand
 from schemas.project import version_option
 
 COMMANDS: Final[dict[str, LazyCommand]] = {

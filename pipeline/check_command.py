@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from schemas.console.terminal import echo
 from schemas.errors import AlphaResultsError, BuildCrashed, InternalFailure, SealRefused
 from schemas.settings.options import option
-from schemas.terminal import echo
 
 if TYPE_CHECKING:
     from pipeline.rules.report import Report
@@ -51,7 +51,7 @@ def check(
     from pipeline.progress import Display
     from pipeline.rules.layout import report_layout
     from pipeline.seal.store import without_secrets
-    from schemas.screen import Screen
+    from schemas.console.screen import Screen
 
     console = Screen()
     outcomes: list[dict[str, Any]] = []

@@ -17,7 +17,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from schemas.screen import Screen
+from schemas.console.screen import Screen
 
 
 class Display:

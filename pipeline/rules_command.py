@@ -7,8 +7,8 @@ from typing import Final
 
 import click
 
-from schemas.screen import Screen, make_table
-from schemas.terminal import echo
+from schemas.console.screen import Screen, make_table
+from schemas.console.terminal import echo
 
 _PIPED_WIDTH: Final = 120
 """Width of output that does not go to a terminal; unwrapped, the longest texts have some thousand characters."""

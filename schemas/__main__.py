@@ -8,10 +8,10 @@ from typing import Final
 
 import click
 
-from schemas.client_code import client_declarations, client_stub, seal_columns
-from schemas.documents import PARTS, update
-from schemas.openapi import rendered
-from schemas.terminal import echo
+from schemas.console.terminal import echo
+from schemas.documents.client_code import client_declarations, client_stub, seal_columns
+from schemas.documents.openapi import rendered
+from schemas.documents.parts import PARTS, update
 
 _PRINTED: Final[dict[str, Callable[[], str]]] = {
     "openapi": rendered,

@@ -57,7 +57,7 @@ def version_option(version: Callable[[], str] = project_version) -> Callable[[Co
     """
     import click  # noqa: PLC0415 - only commands need it, not the checker of seals
 
-    from schemas.terminal import echo  # noqa: PLC0415 - as above
+    from schemas.console.terminal import echo  # noqa: PLC0415 - as above
 
     def show(context: click.Context, _: click.Parameter, wanted: bool) -> None:
         if wanted and not context.resilient_parsing:

@@ -11,10 +11,10 @@ import click
 
 from datasets.disk import writing
 from datasets.report.pdf import find_browser, print_page
+from schemas.console.terminal import echo
 from schemas.errors import SettingsError
 from schemas.settings.options import option
 from schemas.tables.books import CONDITIONED_BOOKS
-from schemas.terminal import echo
 
 MAX_ALPHAS: int = 6
 """Maximum alphas on a sheet; more curves could not be told apart."""

@@ -9,9 +9,9 @@ from pathlib import Path
 import click
 
 from examples.reference_engine.alpha import DEFAULT_ALPHAS, FEWEST_NAMES, FEWEST_WEEKS
+from schemas.console.screen import Screen, make_table
+from schemas.console.terminal import echo
 from schemas.errors import AlphaResultsError, DiskUnavailable
-from schemas.screen import Screen, make_table
-from schemas.terminal import echo
 
 
 @click.command("simulate")

@@ -20,9 +20,9 @@ from pipeline.batch.cancellation import POLL_SECONDS, Cancellation
 from pipeline.batch.process import LocalExecutor
 from pipeline.batch.result import SealResult, crashed, failed, not_started
 from pipeline.release import current, release, shown
+from schemas.console.terminal import echo
 from schemas.errors import AlphaResultsError, SettingsError, StorageUnavailable
 from schemas.extras import extra
-from schemas.terminal import echo
 
 CONNECT_SECONDS: Final = "20s"
 _ANSWER_SECONDS: Final = 1.0

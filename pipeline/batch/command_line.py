@@ -11,9 +11,9 @@ from pipeline.batch.output import Output
 from pipeline.batch.result import NOT_STARTED
 from pipeline.batch.run import UNPUBLISHABLE, Run
 from pipeline.seal.store import without_secrets
+from schemas.console.terminal import echo
 from schemas.errors import AlphaResultsError, SettingsError, StorageUnavailable
 from schemas.exit_codes import ExitCode
-from schemas.terminal import echo
 
 
 def build_once(batch: Batch, output: Output) -> int:

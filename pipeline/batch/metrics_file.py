@@ -15,8 +15,8 @@ from prometheus_client import (
 )
 
 from pipeline.batch.result import NOT_STARTED, STILL_REFUSED, SUCCESSES, SealResult
+from schemas.console.terminal import echo
 from schemas.errors import ArchiveNotDelivered, SettingsError
-from schemas.terminal import echo
 
 OUTCOMES: Final = (*SUCCESSES, "refused", STILL_REFUSED, "failed", "crashed", NOT_STARTED)
 """All outcomes; each has a series from the start, which alerts on increases need."""

@@ -19,10 +19,10 @@ from pipeline.batch.result import NOT_STARTED, STILL_REFUSED, SUCCESSES, SealRes
 from pipeline.batch.run import Step
 from pipeline.progress import Display
 from pipeline.rules.layout import Lines, notice_lines, violation_lines
+from schemas.console.screen import Screen, make_table
+from schemas.console.terminal import echo
 from schemas.exit_codes import ExitCode
 from schemas.plurals import counted
-from schemas.screen import Screen, make_table
-from schemas.terminal import echo
 
 if TYPE_CHECKING:
     from pipeline.batch.metrics_file import MetricsFile

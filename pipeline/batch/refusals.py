@@ -25,8 +25,8 @@ from pipeline.batch.discover import DiscoveredSeal
 from pipeline.batch.result import STILL_REFUSED, SealResult
 from pipeline.release import release
 from pipeline.seal.store import without_secrets
+from schemas.console.terminal import echo
 from schemas.errors import AlphaResultsError, SealRefused
-from schemas.terminal import echo
 
 _SIGNATURE: Final = "seal.signature"
 _FILE_RULES: Final = frozenset({"seal.digest", "seal.path", "seal.size", _SIGNATURE})

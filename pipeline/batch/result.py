@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from datasets.provenance.archives import FAILED
 from pipeline.seal.store import without_secrets
+from schemas.console.terminal import escape_bytes
 from schemas.errors import (
     AlphaResultsError,
     ArchiveNotDelivered,
@@ -18,7 +19,6 @@ from schemas.errors import (
     SealRefused,
 )
 from schemas.exit_codes import ExitCode
-from schemas.terminal import escape_bytes
 
 SUCCESSES: Final = ("built", "unchanged", "superseded", "rolled back", "withdrawn")
 """Outcomes that are not failures; all others are."""

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option
+from schemas.console.terminal import echo
 from schemas.errors import SettingsError, SnapshotCorrupt
 from schemas.settings import SETTINGS, given
 from schemas.settings.options import option
-from schemas.terminal import echo
 
 if TYPE_CHECKING:
     from datasets.manifest import Manifest

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option
+from schemas.console.terminal import echo
 from schemas.errors import SettingsError, SnapshotCorrupt, StorageUnavailable
 from schemas.extras import extra
 from schemas.plurals import counted
-from schemas.terminal import echo
 
 if TYPE_CHECKING:
     from datasets.snapshot import Snapshot

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import orjson
 
+from schemas.console.terminal import escape_bytes
 from schemas.errors import SettingsError
 from schemas.settings.options import option, options, switch_option
-from schemas.terminal import escape_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -24,12 +24,12 @@ from pipeline.housekeeping.command_line import (
     root_option,
     size_text,
 )
+from schemas.console.screen import Screen, make_table
+from schemas.console.terminal import echo
 from schemas.errors import AlphaNotPublished, SettingsError, SnapshotCorrupt
 from schemas.kinds import ALPHA_ID
 from schemas.plurals import counted
-from schemas.screen import Screen, make_table
 from schemas.settings.options import option, switch_option
-from schemas.terminal import echo
 
 if TYPE_CHECKING:
     from datasets.publication.retention import GcDecision, Policy

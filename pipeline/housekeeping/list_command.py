@@ -9,9 +9,9 @@ from rich.table import Column
 from rich.text import Text
 
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option
+from schemas.console.screen import Screen, make_table
+from schemas.console.terminal import echo
 from schemas.errors import SnapshotCorrupt
-from schemas.screen import Screen, make_table
-from schemas.terminal import echo
 
 
 @click.command("list")

@@ -13,8 +13,8 @@ from datasets.manifest import Manifest, has_content_id
 from datasets.pointer import Pointer, make_pointer
 from datasets.provenance.integrity import check_files, read_manifests
 from pipeline.housekeeping.command_line import decision, opened, print_json
+from schemas.console.terminal import echo
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt
-from schemas.terminal import echo
 
 if TYPE_CHECKING:
     from datasets.storage import Storage

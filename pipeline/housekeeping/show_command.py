@@ -12,8 +12,8 @@ from datasets.manifest import NO_SEAL, Manifest
 from datasets.provenance.integrity import read_manifests
 from datasets.provenance.sealed_weeks import describe
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option, size_text
-from schemas.screen import Screen, make_table
-from schemas.terminal import echo
+from schemas.console.screen import Screen, make_table
+from schemas.console.terminal import echo
 
 if TYPE_CHECKING:
     from datasets.pointer import Pointer

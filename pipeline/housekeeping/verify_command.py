@@ -17,10 +17,10 @@ from pipeline.housekeeping.command_line import (
     root_option,
     size_text,
 )
+from schemas.console.screen import Screen, make_table
+from schemas.console.terminal import echo
 from schemas.errors import SnapshotCorrupt
 from schemas.plurals import counted
-from schemas.screen import Screen, make_table
-from schemas.terminal import echo
 
 if TYPE_CHECKING:
     from pipeline.housekeeping.verify import Verdict

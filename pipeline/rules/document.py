@@ -10,7 +10,7 @@ from pipeline.reconciliation.conventions import CONVENTIONS, Convention
 from pipeline.rule import Rule
 from pipeline.rules.book_rules import CARRY, TURNOVER
 from pipeline.rules.registry import RULES
-from schemas.documents import Parts, column_table, update
+from schemas.documents.parts import Parts, column_table, update
 from schemas.kinds import REQUIRED_KINDS
 from schemas.metrics.core import OWN_CONVENTIONS
 from schemas.tables import SEALED_TABLES

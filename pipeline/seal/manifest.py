@@ -11,9 +11,9 @@ from typing import Any, Final
 from pipeline.seal.declared_differences import DeclaredDifferences
 from pipeline.seal.shape import ShapeProblem, compare, expectation
 from pipeline.seal.strict_json import NotJson, parse_json
+from schemas.documents.openapi.json_schema import make_schema
 from schemas.kinds import KINDS, SEAL_VERSION
 from schemas.objects.seal import FOLDER_KIND, INSTANT_EXPECTED, SEAL
-from schemas.openapi.json_schema import make_schema
 
 MANIFEST_FILE: Final = "seal.json"
 

@@ -33,11 +33,11 @@ from pipeline.seal.signature import MAX_ENVELOPE_BYTES, SIGNATURE_FILE, TeamKeys
 from pipeline.seal.store import SealStore, lexical_fault
 from pipeline.seal.strict_json import NotJson
 from pipeline.seal.tables import DecodedTable, decode_table
+from schemas.console.terminal import visible
 from schemas.errors import SealRefused, SealUnreadable
 from schemas.kinds import MAX_BYTES, MAX_ROWS
 from schemas.objects.seal import FOLDER_KIND
 from schemas.tables import SEALED_TABLES
-from schemas.terminal import visible
 
 LARGE_KINDS: Final = ("decisions", "positions", "pnl", "trades")
 """Tables with rows by name."""

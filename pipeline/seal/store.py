@@ -13,9 +13,9 @@ from typing import IO
 from datasets.disk import TooLarge, read_parts, writing
 from datasets.storage import open_storage
 from datasets.storage import without_secrets as _without_secrets
+from schemas.console.terminal import visible
 from schemas.errors import SealUnreadable, SettingsError, SnapshotCorrupt, StorageUnavailable
 from schemas.kinds import MAX_NAME_BYTES, MAX_PATH_BYTES
-from schemas.terminal import visible
 
 __all__ = ["SealStore", "without_secrets"]
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from schemas.command_group import CommandGroup, LazyCommand
+from schemas.console.command_group import CommandGroup, LazyCommand
 from schemas.project import project_version, version_option
 from schemas.settings import SETTINGS, given
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from schemas.console.terminal import echo
 from schemas.errors import AlphaResultsError, DiskUnavailable, SettingsError
 from schemas.limits import RATE_EXAMPLE, WITHOUT_LIMIT
 from schemas.settings.options import options
 from schemas.settings.readers import duration
-from schemas.terminal import echo
 from serve.cli.published import require_published, unpublished_option
 from serve.cli.session import Session, on_store
 from serve.sharing.profile import make_profile

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from schemas.openapi import rendered
-from schemas.terminal import echo
+from schemas.console.terminal import echo
+from schemas.documents.openapi import rendered
 
 
 @click.command("openapi", help="Print the OpenAPI 3.1 document of the interface as JSON.")

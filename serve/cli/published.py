@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import click
 
+from schemas.console.terminal import echo
 from schemas.errors import AccessError
 from schemas.settings import SETTINGS
-from schemas.terminal import echo
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

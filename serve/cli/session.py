@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
 import click
 
-from schemas.screen import Screen, make_table
+from schemas.console.screen import Screen, make_table
+from schemas.console.terminal import echo
 from schemas.settings import SETTINGS, given
 from schemas.settings.options import flag, options
-from schemas.terminal import echo
 
 if TYPE_CHECKING:
     from serve.auth.admin import Administration

@@ -7,7 +7,7 @@ import json
 
 import click
 
-from schemas.terminal import echo
+from schemas.console.terminal import echo
 from serve.cli.session import Session, on_store
 
 

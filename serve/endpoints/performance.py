@@ -14,8 +14,8 @@ from datasets.figures.run_metrics import Answer, MetricsQuery, assemble
 from datasets.figures.series import Window
 from datasets.provenance.audit import Reader, audit
 from datasets.snapshot import Snapshot
+from schemas.documents.metrics_documentation import documentation
 from schemas.metrics.statistic import SOURCES
-from schemas.metrics_documentation import documentation
 from serve.http.handler import ComputedOnce, EndpointFunction
 from serve.http.request import Request
 from serve.http.responses import Single

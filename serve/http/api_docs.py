@@ -12,8 +12,8 @@ from typing import Final
 
 from litestar import Router
 
-from schemas import widgets
-from schemas.openapi import rendered
+from schemas.documents import widgets
+from schemas.documents.openapi import rendered
 from serve.http.page_files import PageFile, page_routes
 
 DOCUMENT_PATH: Final = "/openapi.json"

@@ -9,7 +9,7 @@ from typing import Final, TextIO
 
 import structlog
 
-from schemas.terminal import visible
+from schemas.console.terminal import visible
 
 _QUIET: Final = {
     "uvicorn.access": logging.CRITICAL,

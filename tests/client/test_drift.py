@@ -12,7 +12,7 @@ import pytest
 from alpha_results_client import AsyncClient, AsyncRun, Client, Run
 from alpha_results_client.declared import ENDPOINTS, PERMANENT_ERRORS, ROWS
 
-from schemas.client_code import client_declarations, client_stub
+from schemas.documents.client_code import client_declarations, client_stub
 from tests.support.processes import REPOSITORY
 
 SOURCE = REPOSITORY / "clients" / "python" / "src" / "alpha_results_client"

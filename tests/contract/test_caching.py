@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 import zstandard
 
+from schemas.documents.openapi.headers import cache_control
 from schemas.endpoint import Endpoint, Shape
 from schemas.endpoints import ENDPOINTS
-from schemas.openapi.headers import cache_control
 from tests.contract.cases import CASES, COLLECTIONS, arguments_of, every
 from tests.support.contract_app import FULL, HIDDEN, ContractApp
 

@@ -19,11 +19,11 @@ import pytest
 import datasets
 from datasets.storage import open_storage
 from pipeline.snapshot_builder import build_seal
-from schemas.documents import PARTS
+from schemas.documents.metrics_documentation import documentation
+from schemas.documents.openapi import rendered
+from schemas.documents.parts import PARTS
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError
-from schemas.metrics_documentation import documentation
-from schemas.openapi import rendered
 from serve.auth.admin import open_administration
 from serve.auth.authenticator import Authenticator
 from serve.auth.settings import AccessSettings

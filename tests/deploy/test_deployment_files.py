@@ -17,7 +17,7 @@ import yaml
 from click.testing import CliRunner
 
 from pipeline.__main__ import cli as pipeline
-from schemas.documents import PARTS, with_parts
+from schemas.documents.parts import PARTS, with_parts
 from schemas.settings import GROUPS, PREFIX, SETTINGS
 from serve.cli.group import serve
 from tests.support.processes import REPOSITORY

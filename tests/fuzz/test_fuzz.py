@@ -23,10 +23,10 @@ from schemathesis import Case, CheckContext, GenerationMode, HookContext, Respon
 from schemathesis.checks import CHECKS
 from schemathesis.core.result import Ok
 
+from schemas.documents.openapi import document
+from schemas.documents.openapi.parameters import value_schema
 from schemas.endpoint import Endpoint
 from schemas.endpoints import ENDPOINTS
-from schemas.openapi import document
-from schemas.openapi.parameters import value_schema
 from schemas.parameters import Parameter, ParameterKind
 from tests.fuzz.server import Served, served
 

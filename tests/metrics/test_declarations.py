@@ -10,7 +10,8 @@ import pytest
 
 from datasets.figures import series
 from datasets.figures.statistics import FROM_CROSS_SECTIONS, FROM_LEDGER, FROM_RAW
-from schemas.documents import PARTS, with_parts
+from schemas.documents.metrics_documentation import SCHEMA_VERSION, documentation
+from schemas.documents.parts import PARTS, with_parts
 from schemas.endpoints import ENDPOINTS
 from schemas.kinds import KINDS
 from schemas.metrics.core import (
@@ -23,7 +24,6 @@ from schemas.metrics.core import (
     RISK_FREE_RATE,
 )
 from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER, MONEY_UNIT, SOURCES, Statistic
-from schemas.metrics_documentation import SCHEMA_VERSION, documentation
 from schemas.tables.sealed_metrics import METRIC_UNITS, NOT_REPRODUCED
 from schemas.warning_codes import WARNING_CODES
 from tests.support import factories

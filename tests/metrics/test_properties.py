@@ -13,7 +13,7 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.metrics_documentation import documentation
+from schemas.documents.metrics_documentation import documentation
 from tests.support import factories
 from tests.support.factories import EVERYTHING, answer_metrics, codes
 

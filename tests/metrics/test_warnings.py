@@ -14,9 +14,9 @@ import pytest
 
 from datasets.figures.run_figures import Ledger
 from datasets.figures.series import Window, cut
+from schemas.documents.metrics_documentation import documentation
 from schemas.kinds import KINDS
 from schemas.metrics.core import REPRODUCTION_TOLERANCE
-from schemas.metrics_documentation import documentation
 from schemas.tables.sealed_metrics import NOT_CHECKED, NOT_REPRODUCED
 from schemas.warning_codes import NOTICE_CODES, WARNING_CODES
 from tests.support import factories

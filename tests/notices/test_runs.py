@@ -33,7 +33,7 @@ from pipeline.notices import NoticeOutcome
 from pipeline.rules import RULES, Report, check
 from pipeline.seal import Seal
 from pipeline.snapshot_builder import build_seal
-from schemas.documents import PARTS, with_parts
+from schemas.documents.parts import PARTS, with_parts
 from schemas.notices import NOTICES
 from schemas.notices.moves import MOVE_NOTICES
 from tests.support.processes import REPOSITORY

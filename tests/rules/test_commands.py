@@ -16,8 +16,8 @@ from click.testing import CliRunner
 from pipeline import __main__ as program
 from pipeline.rules import RULES
 from pipeline.rules.document import PARTS
-from schemas.command_group import LazyCommand
-from schemas.documents import with_parts
+from schemas.console.command_group import LazyCommand
+from schemas.documents.parts import with_parts
 from schemas.errors import SealRefused, StorageUnavailable
 from schemas.exit_codes import ExitCode
 from tests.support.processes import REPOSITORY

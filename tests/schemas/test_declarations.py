@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from schemas.arrow import stored_schema
-from schemas.documents import PARTS, with_parts
+from schemas.documents.parts import PARTS, with_parts
 from schemas.endpoint import Endpoint
 from schemas.endpoints import ENDPOINTS
 from schemas.error_codes import CONNECTION_ERRORS, ERROR_CODES, LINK_ERRORS

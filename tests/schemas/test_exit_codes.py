@@ -12,7 +12,7 @@ from alpha_results.group import cli as installed
 from click.testing import CliRunner
 
 from pipeline.__main__ import cli as pipeline
-from schemas.documents import PARTS, with_parts
+from schemas.documents.parts import PARTS, with_parts
 from schemas.errors import AlphaResultsError
 from schemas.exit_codes import ExitCode, exit_code_lines
 from serve.cli.group import serve

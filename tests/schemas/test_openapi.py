@@ -14,11 +14,11 @@ from click.testing import CliRunner
 from schemathesis.specs.openapi.definitions import OPENAPI_31
 
 from schemas.__main__ import main
+from schemas.documents.openapi import document, rendered
 from schemas.endpoint import Endpoint
 from schemas.endpoints import ENDPOINTS
 from schemas.error_codes import ERROR_CODES
 from schemas.objects.rows import ROW_FIELDS
-from schemas.openapi import document, rendered
 from schemas.parameters import FIELDS, ParameterKind
 from schemas.rows import ROWS, RowModel
 from schemas.units import Type

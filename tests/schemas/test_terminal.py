@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from rich.table import Table
 from rich.text import Text
 
-from schemas.screen import Screen
-from schemas.terminal import echo, visible
+from schemas.console.screen import Screen
+from schemas.console.terminal import echo, visible
 
 ODD = "a\x1b]0;title\x07\x9b2J\r\x7f\u202eb"
 

@@ -17,7 +17,7 @@ from pipeline.check_command import check_seal
 from pipeline.rules import Report
 from pipeline.rules.document import PARTS
 from pipeline.seal.manifest import manifest_schema, parse_manifest
-from schemas.documents import with_parts
+from schemas.documents.parts import with_parts
 from tests.support.processes import REPOSITORY
 
 PAGE = (REPOSITORY / "docs/seal/specification.md").read_text("utf-8")

@@ -17,7 +17,7 @@ from alpha_results_seal import Calendar, Costs, Ledger, SealError, SealRefused, 
 
 from pipeline.rules.checking import check
 from pipeline.seal import Seal
-from schemas.client_code import seal_columns
+from schemas.documents.client_code import seal_columns
 from tests.support.processes import REPOSITORY
 
 BEGAN = datetime(2024, 9, 1, tzinfo=UTC)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas.openapi import rendered
+from schemas.documents.openapi import rendered
 from serve.http.api_docs import PARTS
 from tests.support.application import running
 from tests.support.client import ApiClient

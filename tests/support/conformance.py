@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import jsonschema_rs
 
+from schemas.documents.openapi import document
 from schemas.endpoint import Endpoint
-from schemas.openapi import document
 
 _DOCUMENT = document()
 _COMPONENTS = {"components": {"schemas": _DOCUMENT["components"]["schemas"]}}

@@ -7,7 +7,7 @@ from typing import Final
 import click
 
 from pipeline.__main__ import COMMANDS
-from schemas.command_group import CommandGroup
+from schemas.console.command_group import CommandGroup
 from schemas.project import version_option
 
 FURTHER_COMMANDS: Final = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from schemas.documents.openapi.json_schema import Schema
 from schemas.endpoint import Endpoint, Shape
 from schemas.error_codes import ERROR_CODES
 from schemas.limits import LIMIT_WINDOWS, LimitWindow
-from schemas.openapi.json_schema import Schema
 
 
 def _header(description: str, *, unit: str = "", **schema: object) -> Schema:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from schemas.documents.metrics_documentation import documented
 from schemas.exit_codes import ExitCode
 from schemas.metrics.core import CORE, RANK_IC
 from schemas.metrics.families import FAMILIES
 from schemas.metrics.statistic import CHECKED_MEANINGS
-from schemas.metrics_documentation import documented
 from schemas.notices import NOTICES, Notice
 from schemas.settings import GROUPS, Setting
 from schemas.table import Column, Origin, Table

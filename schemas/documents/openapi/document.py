@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
+from schemas.documents.openapi.headers import header_definitions
+from schemas.documents.openapi.json_schema import Schema, definitions
+from schemas.documents.openapi.parameters import parameter_objects, refused_parameters
+from schemas.documents.openapi.responses import error_schemas, page_schemas, responses, shared_responses
 from schemas.endpoint import Endpoint
 from schemas.endpoints import ENDPOINTS, registry_version
 from schemas.meta import META
 from schemas.objects.envelope import PAGINATION
-from schemas.openapi.headers import header_definitions
-from schemas.openapi.json_schema import Schema, definitions
-from schemas.openapi.parameters import parameter_objects, refused_parameters
-from schemas.openapi.responses import error_schemas, page_schemas, responses, shared_responses
 
 GROUPS: Final[dict[str, str]] = {
     "meta": "The service and the calling key.",

@@ -10,7 +10,7 @@ from rich.segment import Segment
 from rich.table import Column, Table
 from rich.text import Text
 
-from schemas.terminal import visible
+from schemas.console.terminal import visible
 
 _UNBOUNDED: Final = 10_000
 """Columns off a terminal."""

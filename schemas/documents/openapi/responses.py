@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from schemas.documents.openapi.headers import response_headers
+from schemas.documents.openapi.json_schema import Schema, make_schema, reference
 from schemas.endpoint import Endpoint, Shape
 from schemas.endpoints import ENDPOINTS
 from schemas.error_codes import CONNECTION_ERRORS, ERROR_CODES, LINK_ERRORS
 from schemas.field import Field
 from schemas.meta import META
 from schemas.objects.envelope import PAGINATION, error_object
-from schemas.openapi.headers import response_headers
-from schemas.openapi.json_schema import Schema, make_schema, reference
 from schemas.parameters import FIELDS, MAX_PAGE
 
 _JSON: Final = "application/json"

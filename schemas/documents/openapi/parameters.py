@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from schemas.documents.openapi.json_schema import Schema
 from schemas.endpoint import Endpoint, Shape
-from schemas.openapi.json_schema import Schema
 from schemas.parameters import Parameter, ParameterKind
 
 _EXAMPLES: Final[Mapping[str, str]] = {

@@ -13,10 +13,10 @@ from typing import Any, Final, NamedTuple
 import click
 from click.exceptions import Exit, NoSuchCommand
 
+from schemas.console.terminal import echo
 from schemas.errors import AlphaResultsError, SealRefused, SettingsError
 from schemas.exit_codes import ExitCode, exit_code_lines
 from schemas.settings import misspelt_variables
-from schemas.terminal import echo
 
 
 class LazyCommand(NamedTuple):

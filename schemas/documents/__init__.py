@@ -1,0 +1,1 @@
+"""Documents derived from the declarations: parts of `docs/`, OpenAPI, the client's files, the documentation of the metrics, widgets."""
