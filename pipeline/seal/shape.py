@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -156,16 +155,6 @@ def short_value(value: Any) -> Any:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-def is_finite_number(value: Any) -> bool:
-    """Return whether a JSON value is a finite double; booleans are not."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    try:
-        return math.isfinite(float(value))
-    except OverflowError:
-        return False
-
-
 def _is_day(value: Any) -> bool:
     if not isinstance(value, str) or _DAY.fullmatch(value) is None:
         return False
@@ -197,7 +186,7 @@ _TESTS: Final[Mapping[FieldType, Callable[[Any], bool]]] = {
     FieldType.TEXT: lambda value: isinstance(value, str),
     FieldType.DATE: _is_day,
     FieldType.INTEGER: lambda value: type(value) is int and _is_exact(value),
-    FieldType.NUMBER: lambda value: is_finite_number(value) and _is_exact(value),
+    FieldType.NUMBER: lambda value: type(value) in {int, float} and _is_exact(value),
     FieldType.BOOLEAN: lambda value: isinstance(value, bool),
     FieldType.ANY: _is_plain,
 }
