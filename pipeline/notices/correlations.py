@@ -61,10 +61,20 @@ def rank_correlations(one: Floats, other: Floats, fewest: int = _MIN_NAMES) -> F
     """Return the rank correlation of each column over the rows with both values; NaN where they are few or constant."""
     both = np.isfinite(one) & np.isfinite(other)
     x, y = (centred_ranks(np.where(both, values, np.nan)) for values in (one, other))
-    product, sizes = np.nansum(x * y, axis=0), np.sqrt(np.nansum(x**2, axis=0) * np.nansum(y**2, axis=0))
-    usable = (both.sum(axis=0) >= fewest) & (sizes > 0)
-    correlations: Floats = np.divide(product, sizes, out=np.full(product.shape, np.nan), where=usable)
-    return correlations
+    return correlations(x, y, fewest)
+
+
+def correlations(x: Floats, y: Floats, fewest: int) -> Floats:
+    """Return the correlation about 0 of each column over the rows with both values; NaN where they are few, or one side is 0."""
+    product = x * y
+    both = np.isfinite(product)
+    squares = [np.where(both, side, 0.0) ** 2 for side in (x, y)]
+    size = np.sqrt(squares[0].sum(axis=0) * squares[1].sum(axis=0))
+    usable = (both.sum(axis=0) >= fewest) & (size > 0)
+    by_column: Floats = np.divide(
+        np.nansum(product, axis=0), size, out=np.full(size.shape, np.nan), where=usable
+    )
+    return by_column
 
 
 def centred_ranks(values: Floats) -> Floats:

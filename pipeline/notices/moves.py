@@ -11,7 +11,7 @@ from datasets.figures.series import Floats
 from pipeline.maths.weekly_digests import rounded
 from pipeline.notices.clipped_returns import by_frequency
 from pipeline.notices.copies import repeated_values
-from pipeline.notices.correlations import judge_mean
+from pipeline.notices.correlations import correlations, judge_mean
 from pipeline.notices.held_names import Holdings
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked, too_few
 from schemas.notices import NOTICE
@@ -52,7 +52,7 @@ def judge_moves(holdings: Holdings, returns: Floats) -> Iterator[NoticeOutcome]:
     own = _beside_their_side(moves, sides)
     yield judge_mean(
         "book.lagged_marks",
-        _correlations(own[:, 1:], own[:, :-1]),
+        correlations(own[:, 1:], own[:, :-1], MIN_MOVED_NAMES),
         "Moves of marks have a correlation of {mean:.3f} with those of the session before over {number} sessions.",
         _BOTH_MOVED,
         period="session",
@@ -80,19 +80,6 @@ def _beside_their_side(moves: Floats, sides: Floats) -> Floats:
     return limited
 
 
-def _correlations(later: Floats, earlier: Floats) -> Floats:
-    """Return the correlation of each column over the names with both values; NaN where they are few."""
-    product = later * earlier
-    both = np.isfinite(product)
-    squares = [np.where(both, moves, 0.0) ** 2 for moves in (later, earlier)]
-    size = np.sqrt(squares[0].sum(axis=0) * squares[1].sum(axis=0))
-    usable = (both.sum(axis=0) >= MIN_MOVED_NAMES) & (size > 0)
-    correlations: Floats = np.divide(
-        np.nansum(product, axis=0), size, out=np.full(size.shape, np.nan), where=usable
-    )
-    return correlations
-
-
 def _judge_deferred_losses(own: Floats, returns: Floats) -> NoticeOutcome:
     """Judge the delay at which the moves of losing sessions repeat most."""
     outcomes = []
@@ -106,7 +93,7 @@ def _judge_deferred_losses(own: Floats, returns: Floats) -> NoticeOutcome:
         outcomes.append(
             judge_mean(
                 "book.deferred_losses",
-                _correlations(own[:, first + delay], own[:, first]),
+                correlations(own[:, first + delay], own[:, first], MIN_MOVED_NAMES),
                 "In {number} pairs of sessions in which the book lost most, moves of marks have a correlation of {mean:.3f} with "
                 f"those {after}.",
                 _BOTH_MOVED,
