@@ -48,6 +48,7 @@ class ExitCode(IntEnum):
     )
     NOT_PUBLISHED = 9, "no such alpha, snapshot or table is published", False
     INTERRUPTED = 130, "stopped by Ctrl-C, or a batch by a signal before every seal was built", True
+    OUTPUT_CLOSED = 141, "the reader of the output closed it, as head does"
     TERMINATED = 143, "stopped by SIGTERM", True
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
+import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -25,6 +27,22 @@ class LazyCommand(NamedTuple):
     module: str
     name: str
     summary: str
+
+
+@contextlib.contextmanager
+def _until_output_closes() -> Iterator[None]:
+    """End the program quietly once the reader of its output has gone, with the code of a program that SIGPIPE ended.
+
+    SIGPIPE itself stays ignored: it would also end the program when a store closes a connection.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        # Python writes the rest of its buffers at exit, and would report that they cannot be written.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(nowhere, stream.fileno())
+        raise Exit(ExitCode.OUTPUT_CLOSED) from None
 
 
 class CommandGroup(click.Group):
@@ -71,11 +89,13 @@ class CommandGroup(click.Group):
         with formatter.section("Exit codes of every command"):
             formatter.write_dl(exit_code_lines())
 
+    @_until_output_closes()
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Record whether output is JSON, before the command parses its options."""
         ctx.meta["as_json"] = "--json" in args
         return super().parse_args(ctx, args)
 
+    @_until_output_closes()
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, and exit with the code of its error.
 

@@ -36,6 +36,10 @@ class Screen(Console):
         for segment in super().render(*arguments, **named):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)
 
+    def on_broken_pipe(self) -> None:
+        """Leave a closed pipe to the command group, as other output does; Rich would exit with code 1."""
+        raise BrokenPipeError
+
 
 def make_table(*columns: str | Column, **options: Any) -> Table:
     """Return a table that folds long cells rather than cut them off.

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import click
@@ -16,7 +19,7 @@ from schemas.documents.parts import PARTS, with_parts
 from schemas.errors import AlphaResultsError
 from schemas.exit_codes import ExitCode, exit_code_lines
 from serve.cli.group import serve
-from tests.support.processes import REPOSITORY
+from tests.support.processes import REPOSITORY, environment
 
 PLACES = ("schemas", "datasets", "pipeline", "serve", "clients/project")
 GROUPS = {"pipeline": pipeline, "serve": serve, "alpha-results": installed}
@@ -75,6 +78,25 @@ def test_the_help_of_every_program_lists_the_exit_codes(name: str) -> None:
     shown = " ".join(CliRunner().invoke(GROUPS[name], ["--help"]).output.split())
     for code, meaning in exit_code_lines():
         assert f"{code} {meaning}" in shown
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["pipeline --help", "pipeline rules", "pipeline rules --json", "serve openapi", "datasets units"],
+)
+def test_a_command_whose_reader_has_gone_ends_quietly(arguments: str) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as closed:
+        done = subprocess.run(
+            [sys.executable, "-m", *arguments.split()],
+            cwd=REPOSITORY,
+            env=environment(),
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (ExitCode.OUTPUT_CLOSED, b"")
 
 
 def commands(group: click.Command, above: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
