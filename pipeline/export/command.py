@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import uuid
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -16,6 +17,7 @@ import click
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option
 from schemas.console.terminal import echo
 from schemas.errors import SettingsError, SnapshotCorrupt, StorageUnavailable
+from schemas.exit_codes import ExitCode
 from schemas.extras import extra
 from schemas.plurals import counted
 
@@ -25,6 +27,20 @@ if TYPE_CHECKING:
     from pipeline.export.iceberg import PublishedFile
 
 _DAY_SECONDS: Final = 86_400
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end a command by an exception, as Ctrl-C does, so that it removes what it wrote."""
+
+    def end(*_: object) -> None:
+        raise SystemExit(ExitCode.TERMINATED)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @click.command()
@@ -45,13 +61,15 @@ _DAY_SECONDS: Final = 86_400
     help="How long a lease in the root protects the files of the catalogue from gc.",
 )
 @json_option
+@_ended_by_sigterm()
 def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
     """Write an Apache Iceberg catalogue over the files of all currently served snapshots.
 
     One query then reads all alphas: `alpha_id` and `book` are columns. No file is copied: the catalogue points to the files of
     the root, including raw columns and books, so readers need access to the root.
 
-    Exit code: 0, 2 for a folder that cannot be used, 4 when a pointer or a manifest is damaged, 5 when the store is unavailable or the folder cannot be written.
+    Exit code: 0, 2 for a folder that cannot be used, 4 when a pointer or a manifest is damaged, 5 when the store is unavailable or
+    the folder cannot be written, 130 after Ctrl-C and 143 after SIGTERM, which leave neither a catalogue nor a lease.
     """
     from datasets.disk import writing
     from datasets.publication.leases import remove_lease, write_lease
@@ -67,9 +85,9 @@ def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
         _require_addressable("--datasets", storage.folder)
     now = datetime.now(UTC)
     reader = f"export-{now:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"  # two exports may begin in the same second
-    # The lease is written first, so that it protects every snapshot that is served from now on.
-    lease = write_lease(storage, reader, now, now, seconds=days * _DAY_SECONDS)
     try:
+        # The lease is written first, so that it protects every snapshot that is served from now on.
+        write_lease(storage, reader, now, now, seconds=days * _DAY_SECONDS)
         served = _served(storage)
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -83,11 +101,11 @@ def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
                 raise
     except BaseException:
         with suppress(StorageUnavailable):  # of the two errors, that of the export is reported
-            remove_lease(storage, lease.reader)
+            remove_lease(storage, reader)
         raise
     if as_json:
         print_json(
-            {"catalogue": str(folder / CATALOGUE), "alphas": len(served), "rows": rows, "lease": lease.reader}
+            {"catalogue": str(folder / CATALOGUE), "alphas": len(served), "rows": rows, "lease": reader}
         )
         return
     echo(

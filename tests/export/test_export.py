@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
 import sys
 from datetime import datetime, tzinfo
 from pathlib import Path
@@ -21,6 +23,7 @@ from pipeline.__main__ import cli
 from pipeline.snapshot_builder import build_seal
 from tests.support.contract_app import FULL, HIDDEN, PLAIN
 from tests.support.contract_root import ContractRoot
+from tests.support.processes import REPOSITORY, environment
 from tests.support.seals import make_seal
 from tests.support.small_disk import small_disk
 
@@ -203,6 +206,25 @@ def test_a_failed_export_leaves_no_partial_catalogue_and_no_lease(
     assert export(root, tmp_path / "new").exit_code != 0
     assert not (tmp_path / "new").exists()
     assert set((root / "leases").glob("*.json")) <= before
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_export_ended_by_a_signal_leaves_no_partial_catalogue_and_no_lease(
+    root: Path, tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    before = set((root / "leases").glob("*.json"))
+    folder = tmp_path / "new"
+    program = (
+        "import os, pipeline.__main__, pipeline.export.iceberg\n"
+        f"pipeline.export.iceberg._data_file = lambda *_: os.kill(os.getpid(), {int(number)})\n"
+        f"pipeline.__main__.cli(['export', '--datasets', {str(root)!r}, '--to', {str(folder)!r}])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=REPOSITORY, env=environment(), capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (code, b"")
+    assert not folder.exists()
+    assert set((root / "leases").glob("*.json")) == before
 
 
 @pytest.mark.parametrize("free", [0, 64 << 10])
