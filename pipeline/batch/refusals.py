@@ -127,8 +127,10 @@ class Refusals:
             return
         violations = list(result.error.violations)
         rules = {violation["rule"] for violation in violations}
-        if "seal.clock" in rules or (rules & _FILE_RULES and not files):
-            return  # the refusal may lapse with time, or a change of the files could not be detected
+        if "seal.clock" in rules:
+            return  # it lapses with time
+        if rules & _FILE_RULES and (not files or files != file_digests_at(seal.address)):
+            return  # files changed during the check, or their disk was unmounted; a later change could not be detected
         entry: Refusal = {
             "seal": without_secrets(seal.address),
             "searched": self._searched,

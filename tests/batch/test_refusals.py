@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -16,6 +17,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 import datasets
 from datasets.layout import CATALOG
 from pipeline import release
+from pipeline.batch.process import LocalExecutor
+from pipeline.batch.result import SealResult
 from pipeline.seal.signature import signed_envelope
 from tests.support.other_release import other_release
 from tests.support.pipeline_command import CommandResult, build
@@ -161,6 +164,24 @@ def test_late_files_cause_another_check_of_the_same_manifest(tmp_path: Path, sea
     (tmp_path / "pnl.parquet").rename(made / "pnl.parquet")
     result = cron(tmp_path)
     assert (result.exit_code, outcomes(result)) == (0, {"v1": "built"})
+
+
+def test_a_seal_whose_files_went_away_during_its_check_is_checked_again(
+    tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when its disk is unmounted: later the files are there again, the same as before."""
+    file, elsewhere = seal("Test_a", "v1") / "pnl.parquet", tmp_path / "pnl.parquet"
+    build_seal = LocalExecutor.build
+
+    def losing(executor: LocalExecutor, *arguments: Any) -> SealResult:
+        file.rename(elsewhere)
+        return build_seal(executor, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalExecutor, "build", losing)
+        assert outcomes(cron(tmp_path)) == {"v1": "refused"}
+    elsewhere.rename(file)
+    assert outcomes(cron(tmp_path)) == {"v1": "built"}
 
 
 def test_a_manifest_that_is_not_a_file_is_remembered_too(tmp_path: Path, seal: Seal) -> None:
