@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from stat import S_ISDIR
 from typing import Any
 
-from datasets.disk import NotRegular, TooLarge, read_regular
+from datasets.disk import NotRegular, TooLarge, read_regular, reading
 from datasets.storage import Signature, open_storage
 from pipeline.folder import require_folder
 from pipeline.seal.manifest import MANIFEST_FILE, parse_manifest
-from schemas.errors import SettingsError, StorageUnavailable
+from schemas.errors import DiskUnavailable, SettingsError, StorageUnavailable
 from schemas.kinds import MAX_BYTES
 from schemas.objects.seal import FOLDER_KIND
 
@@ -49,6 +51,8 @@ class Seals:
         self._address = address.rstrip("/")
         self._known: dict[str, tuple[tuple[Any, ...], DiscoveredSeal]] = {}
         self._scanned = False
+        self._disk = self._disk_now()
+        """Disk that held the folder when seals were last found in it."""
 
     def scan(self) -> list[DiscoveredSeal]:
         """Return every finished seal, by address.
@@ -58,8 +62,9 @@ class Seals:
         SettingsError
             At the first scan, when the bucket does not exist or the prefix holds no object.
         StorageUnavailable
-            When the store does not answer.
+            When the store does not answer, or the folder was removed or unmounted.
         """
+        disk = self._disk_now()
         try:
             listed = self._storage.find_named(MANIFEST_FILE)
             if not listed and not self._scanned:
@@ -70,6 +75,12 @@ class Seals:
                 raise
             raise SettingsError(f"--from: {error}") from error
         self._scanned = True
+        if listed:
+            self._disk = disk
+        elif disk != self._disk:
+            raise DiskUnavailable(
+                f"--from: {self._storage.address} is on another disk than before, without any seal; mount its disk again"
+            )
         self._known = {path: known for path, known in self._known.items() if listed.get(path) == known[0]}
         unread = {}
         for path, raw in self._read([path for path in listed if path not in self._known], listed).items():
@@ -85,6 +96,19 @@ class Seals:
         seen = [by_path[path] for path in sorted(by_path)]
         nested = {address: digest for seal in seen for address, digest in seal.nested.items()}
         return [seal for seal in seen if nested.get(seal.address) != seal.digest]
+
+    def _disk_now(self) -> int:
+        """Return the id of the disk of a local folder; raises DiskUnavailable if there is no folder."""
+        folder = self._storage.folder
+        if folder is None:
+            return 0
+        with reading(folder), contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            status = folder.stat()
+            if S_ISDIR(status.st_mode):
+                return status.st_dev
+        raise DiskUnavailable(
+            f"--from: there is no folder {self._storage.address} any more; mount its disk, or create it again"
+        )
 
     def _require_prefix(self) -> None:
         """Refuse a prefix without objects, as a missing folder is refused."""

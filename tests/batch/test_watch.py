@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import signal
 import subprocess
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
+from typing import Any, ClassVar
 
 import polars as pl
 import pytest
@@ -16,8 +18,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import datasets
 from datasets.layout import CATALOG
+from pipeline.batch.batch import Batch
+from pipeline.batch.command_line import follow
+from pipeline.batch.output import Output
+from pipeline.batch.process import LocalExecutor
+from pipeline.batch.result import SealResult
+from pipeline.batch.run import Step
 from pipeline.seal.signature import signed_envelope
 from tests.support.seals import rewrite
+from tests.support.small_disk import small_disk
 from tests.support.waiting import eventually
 
 Seal = Callable[..., Path]
@@ -135,3 +144,92 @@ def test_a_seal_waits_for_the_correction_of_the_keys_or_prices_that_could_not_be
     watch.communicate(timeout=60)
     assert (Path(later["seal"]).name, later["outcome"]) == ("Test_b", "built")
     assert _served(tmp_path / "root") == {"Test_a", "Test_b"}
+
+
+def _is_reported_and_searched_again(
+    tmp_path: Path,
+    seal: Seal,
+    program: Program,
+    lose: Callable[[], object],
+    restore: Callable[[], object],
+    reason: str,
+) -> None:
+    folder, metrics = tmp_path / "seals", tmp_path / "build.prom"
+    seal("Test_a")
+    flags = ["--watch", "--interval", "0.2", "--json", "--metrics-file", str(metrics)]
+    watch = program("--from", str(folder), *flags)
+    assert watch.stdout is not None
+    assert watch.stderr is not None
+    assert json.loads(watch.stdout.readline())["outcome"] == "built"
+    lose()
+    assert f"--from: {reason}" in watch.stderr.readline()
+    eventually(lambda: "alpha_results_build_stores_reachable 0.0" in metrics.read_text(), "the metric")
+    restore()
+    seal("Test_b")
+    later = json.loads(watch.stdout.readline())
+    assert (Path(later["seal"]).name, later["outcome"]) == ("Test_b", "built")
+    watch.send_signal(signal.SIGTERM)
+    _, errors = watch.communicate(timeout=60)
+    assert errors.splitlines()[0] == "the store answers again", "it was reported twice"
+
+
+def test_a_removed_folder_is_reported_once_and_searched_again(
+    tmp_path: Path, seal: Seal, program: Program
+) -> None:
+    folder, elsewhere = tmp_path / "seals", tmp_path / "elsewhere"
+    _is_reported_and_searched_again(
+        tmp_path,
+        seal,
+        program,
+        lambda: folder.rename(elsewhere),
+        lambda: elsewhere.rename(folder),
+        f"there is no folder {folder} any more",
+    )
+
+
+def test_an_unmounted_folder_is_reported_once_and_searched_again(
+    tmp_path: Path, seal: Seal, program: Program
+) -> None:
+    folder = tmp_path / "seals"
+    with small_disk(folder):
+        _is_reported_and_searched_again(
+            tmp_path,
+            seal,
+            program,
+            lambda: subprocess.run(["umount", "--lazy", str(folder)], check=True),
+            lambda: subprocess.run(["mount", "-t", "tmpfs", "none", str(folder)], check=True),
+            f"{folder} is on another disk than before, without any seal",
+        )
+
+
+def test_a_seal_that_could_not_be_read_because_its_folder_went_away_is_built_when_it_is_back(
+    tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, elsewhere = tmp_path / "seals", tmp_path / "elsewhere"
+    seal("Test_a")
+    build, lost = LocalExecutor.build, iter([True])
+
+    def losing(executor: LocalExecutor, *arguments: Any) -> SealResult:
+        if next(lost, False):
+            folder.rename(elsewhere)
+        return build(executor, *arguments)
+
+    class Recorded(Output):
+        outcomes: ClassVar[list[str]] = []
+        scans = 0
+
+        def scanned(self, *, worked: bool = True) -> None:
+            if not worked:
+                elsewhere.rename(folder)
+            self.scans += 1
+            if self.scans > 4:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+        def add(self, step: Step) -> None:
+            self.outcomes.append(step.result.outcome)
+
+    monkeypatch.setattr(LocalExecutor, "build", losing)
+    batch = Batch(root=tmp_path / "root", searched=str(folder))
+    output = Recorded(batch, as_json=True, metrics=None, endless=True)
+    assert follow(batch, output, 0.01) == 0
+    assert output.outcomes == ["failed", "built"]
