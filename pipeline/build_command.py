@@ -57,9 +57,10 @@ def build(
     builds finish; Ctrl-C or a second SIGTERM ends them at once.
 
     Exit code: 0 when every seal is served, or a --watch was ended; else the code of the first failure (1 refused, 2
-    unreadable, 3 older than the served seal or rolled back, 4 a damaged pointer, 5 store unavailable or disk full, 6
-    published without its source archive, 7 crashed); 130 when the batch was ended before every seal was built and none
-    failed; 8 when the only failures are seals that an earlier command refused.
+    unreadable or published while --exclude leaves no source file, 3 older than the served seal or rolled back, 4 a
+    damaged pointer, 5 store unavailable or disk full, 6 published without its source archive, 7 crashed); 130 when the
+    batch was ended before every seal was built and none failed; 8 when the only failures are seals that an earlier
+    command refused.
     """
     from pipeline.batch.batch import Batch
     from pipeline.batch.command_line import build_once, follow

@@ -9,6 +9,7 @@
     ├── BuildCrashed                 the process of a build ended without a result; a retry may succeed
     ├── BuildNotStarted              the batch ended before the seal was built
     ├── ArchiveNotDelivered          the run is published, its source archive was not delivered; a retry may succeed
+    │   └── ArchiveLeftOut           the exclusion patterns leave no source file to package
     ├── EventNotDelivered            a receiver did not accept an event; a retry may succeed
     ├── InternalFailure              a bug of the program, not an error in its input
     ├── SnapshotError                published files cannot be used
@@ -115,6 +116,13 @@ class ArchiveNotDelivered(AlphaResultsError):
 
     exit_code = ExitCode.NOT_DELIVERED
     retryable = True
+
+
+class ArchiveLeftOut(ArchiveNotDelivered):
+    """The exclusion patterns leave no source file to package, so only other patterns help."""
+
+    exit_code = ExitCode.UNUSABLE
+    retryable = False
 
 
 class EventNotDelivered(AlphaResultsError):

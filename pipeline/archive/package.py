@@ -57,9 +57,9 @@ def package(
     Returns
     -------
     ArchiveState or None
-        None, without a record, when the run sealed no source or `archives_url` is None.
+        None, without a record, when the run sealed no source file or `archives_url` is None.
     """
-    if archives_url is None or not seal.has("source"):
+    if archives_url is None or not seal.source_files():
         return None
     before = _recorded(seal, storage)
     try:
@@ -105,8 +105,6 @@ def zip_files(files: Mapping[str, bytes]) -> bytes:
 def _deliver(seal: Seal, archives: Storage, exclude: Sequence[str]) -> ArchiveState:
     sealed = seal.source_files()
     included = [path for path in sealed if not is_excluded(path, exclude)]
-    if not sealed:
-        raise SettingsError("the run sealed a source folder without files")
     if not included:
         raise _AllLeftOut(
             "ALPHA_RESULTS_ARCHIVE_EXCLUDE: the exclusion patterns leave out every source file; narrow them, "

@@ -12,6 +12,7 @@ from pipeline.seal.store import without_secrets
 from schemas.console.terminal import escape_bytes
 from schemas.errors import (
     AlphaResultsError,
+    ArchiveLeftOut,
     ArchiveNotDelivered,
     BuildCrashed,
     BuildNotStarted,
@@ -106,9 +107,8 @@ def built(seal: str, result: Any) -> SealResult:
     """Report a successful build; `result` is a :class:`pipeline.snapshot_builder.BuildResult`."""
     seal, error = without_secrets(seal), None
     if result.archive is not None and result.archive.status == FAILED:
-        error = ArchiveNotDelivered(
-            f"{seal}: published, but its source archive was not delivered: {result.archive.reason}"
-        )
+        kind = ArchiveLeftOut if result.archive.left_out else ArchiveNotDelivered
+        error = kind(f"{seal}: published, but its source archive was not delivered: {result.archive.reason}")
     return SealResult(seal, "built" if result.changed else "unchanged", error, asdict(result))
 
 

@@ -152,24 +152,28 @@ def test_a_source_of_private_files_only_is_not_archived(
     assert read_archive_state(storage, "Test_small", opened(seal_folder).digest) == state
 
 
-@pytest.mark.parametrize("left", ["files that are excluded", "no file"])
-def test_a_source_without_a_file_to_package_is_reported_once_for_the_same_patterns(
-    seal_folder: Path, tmp_path: Path, left: str
+def test_patterns_that_leave_no_file_are_reported_once_and_need_other_patterns(
+    seal_folder: Path, tmp_path: Path
 ) -> None:
-    if left == "no file":
-        rewrite(seal_folder, "seal", _without_source_files)
     options = ("--from", str(seal_folder.parent), "--archives", str(tmp_path / "archives"), "--json")
     first = build(tmp_path / "root", *options, "--exclude", "*")
-    assert (first.exit_code, first.json["summary"]["built"]) == (6, 1)
+    assert (first.exit_code, first.json["summary"]["built"]) == (2, 1)
+    entry = first.json["seals"][0]
+    assert "ALPHA_RESULTS_ARCHIVE_EXCLUDE" in entry["archive"]["reason"]
+    assert entry["retryable"] is False
     again = build(tmp_path / "root", *options, "--exclude", "*")
     assert (again.exit_code, again.json["summary"]["unchanged"]) == (0, 1)
     assert "archive" not in again.json["seals"][0]
     changed = build(tmp_path / "root", *options, "--exclude", "*.pyc").json["seals"][0]
-    if left == "no file":
-        assert "archive" not in changed
-    else:
-        assert "ALPHA_RESULTS_ARCHIVE_EXCLUDE" in first.json["seals"][0]["archive"]["reason"]
-        assert changed["archive"]["status"] == "delivered"
+    assert changed["archive"]["status"] == "delivered"
+
+
+def test_an_empty_source_folder_is_no_source(seal_folder: Path, tmp_path: Path) -> None:
+    rewrite(seal_folder, "seal", _without_source_files)
+    result = build(tmp_path / "root", str(seal_folder), "--archives", str(tmp_path / "archives"), "--json")
+    assert result.exit_code == 0
+    assert result.json["seals"][0]["archive"] is None
+    assert not (tmp_path / "archives").exists()
 
 
 def _without_source_files(manifest: dict[str, Any]) -> dict[str, Any]:
