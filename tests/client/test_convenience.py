@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import logging
 import time
+from functools import partial
 from typing import Any
 
 import httpx
+import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from alpha_results_client import (
@@ -146,6 +150,51 @@ def test_weights_may_be_numbers(service: Service) -> None:
         run = client[FULL]
         numbers = run.contribution(alphas=[PLAIN], weights=[0.00001, 1])
         assert numbers["weights"] == run.contribution(alphas=[PLAIN], weights="0.00001,1")["weights"]
+
+
+def test_values_of_numpy_and_pandas_count_as_those_of_python(service: Service) -> None:
+    with Client(service.address, service.keys["reader"], frames="rows") as client:
+        run = client[FULL]
+        days = [row["date"] for row in run.rebalances()]
+        day = days[3]
+        for given in (
+            day,
+            dt.datetime.combine(day, dt.time(20)),
+            pd.Timestamp(day),
+            pd.Timestamp(day, tz="America/New_York"),
+            np.datetime64(day),
+            np.datetime64(day, "ns"),
+            pd.Series([day], dtype="datetime64[us]").iloc[0],
+            pl.Series([day])[0],
+        ):
+            given_day: Any = given
+            assert [row["date"] for row in run.rebalances(start=given_day)] == days[3:]
+            assert run.rebalance(given_day)
+            assert client.table("signals.rebalances.get", alpha=FULL, date=given_day).frame
+            assert client.returns([FULL], start=given_day) == client.returns([FULL], start=day.isoformat())
+        weights: Any = np.array([0.5, 1], dtype=np.float32)
+        assert run.contribution(alphas=[PLAIN], weights=weights) == run.contribution(
+            alphas=[PLAIN], weights=[0.5, 1]
+        )
+        count: Any = np.int64(20)
+        assert run.luck(trials=count) == run.luck(trials=20)
+        yes: Any = np.True_
+        assert run.metrics(doc=yes) == run.metrics(doc=True)
+        few: Any = (symbol for symbol in ["SIM001", "SIM002"])
+        assert {row["symbol"] for row in run.scores(symbols=few)} == {"SIM001", "SIM002"}
+
+
+@pytest.mark.parametrize(
+    "value", [pd.NaT, np.datetime64("NaT"), np.datetime64("2024-01"), pd.NA, b"2024-01-31", object()]
+)
+def test_a_value_without_an_exact_meaning_is_refused_by_the_name_of_its_argument(value: Any) -> None:
+    with Client(BASE, KEY, frames="rows") as client:
+        run = client[FULL]
+        for call in (run.scores, run.metrics_frame, partial(client.returns, [FULL])):
+            with pytest.raises(AlphaResultsClientError, match=r"^start must be "):
+                call(start=value)
+        with pytest.raises(AlphaResultsClientError, match=r"^symbols must be "):
+            run.scores(symbols=["SIM001", value])
 
 
 def test_a_missing_argument_is_reported_with_its_method(service: Service) -> None:

@@ -21,7 +21,7 @@ from alpha_results_client.metrics import metrics_rows
 from alpha_results_client.settings import VERSION, Settings
 from alpha_results_client.suggestions import did_you_mean, suggesting
 from alpha_results_client.table import Table, make_frame
-from alpha_results_client.values import Value
+from alpha_results_client.values import Query, Value, format_value
 from alpha_results_client.wide import wide_returns
 
 F = TypeVar("F")
@@ -68,7 +68,7 @@ class BaseRun:
         """
         endpoint = "performance.metrics"
         names = {x.name: x.parameter for x in ENDPOINTS[endpoint].arguments}  # `from` is `start` in Python
-        given = {names.get(name, name): value for name, value in parameters.items()}
+        given = {names.get(name, name): format_value(name, value) for name, value in parameters.items()}
         path, query = self._located(endpoint, {}, {"granularity": granularity, **given})
 
         def plan() -> Plan[Any]:
@@ -77,12 +77,12 @@ class BaseRun:
 
         return self._client._do(plan())  # noqa: SLF001 - as above
 
-    def _answer(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> Any:
+    def _answer(self, endpoint: str, path: Mapping[str, str], query: Query) -> Any:
         return self._client._answer(endpoint, *self._located(endpoint, path, query))  # noqa: SLF001 - as above
 
     def _located(
-        self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]
-    ) -> tuple[Mapping[str, str], Mapping[str, Value]]:
+        self, endpoint: str, path: Mapping[str, str], query: Query
+    ) -> tuple[Mapping[str, str], Query]:
         """Add the run's alpha, and its snapshot if the endpoint takes one, to the parameters of a call."""
         if query.get("snapshot") is None and _takes_snapshot(endpoint):
             query = {**query, "snapshot": self.snapshot}
@@ -155,13 +155,14 @@ class BaseClient(Generic[H]):
         start, end
             First and last day.
         """
-        return self._do(wide_returns(self._settings, alphas, book, start, end))
+        query = {"book": book, "from": format_value("start", start), "to": format_value("end", end)}
+        return self._do(wide_returns(self._settings, alphas, query))
 
     def _do(self, plan: Plan[Any]) -> Any:
         """Run a plan; an asynchronous client returns an awaitable."""
         raise NotImplementedError
 
-    def _answer(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> Any:
+    def _answer(self, endpoint: str, path: Mapping[str, str], query: Query) -> Any:
         return self._do(self._answer_plan(endpoint, path, query))
 
     def _table_plan(self, endpoint: str, parameters: Mapping[str, Value]) -> Plan[Table[Any]]:
@@ -173,15 +174,15 @@ class BaseClient(Generic[H]):
             raise AlphaResultsClientError(
                 f"{endpoint} has no rows: call {ENDPOINTS[endpoint].method}(), which returns its object"
             )
-        missing = [name for name in ENDPOINTS[endpoint].in_path if name not in parameters]
+        missing = [name for name in ENDPOINTS[endpoint].in_path if parameters.get(name) is None]
         if missing:
             raise AlphaResultsClientError(f"{endpoint} needs {' and '.join(missing)}: pass {missing[0]}=…")
-        path = {name: str(parameters[name]) for name in ENDPOINTS[endpoint].in_path}
-        query = {name: value for name, value in parameters.items() if name not in path}
+        query = {name: format_value(name, value) for name, value in parameters.items()}
+        path = {name: query.pop(name) or "" for name in ENDPOINTS[endpoint].in_path}
         plan = collect(self._settings, endpoint, path, query)
         return (yield from suggesting(self._settings, path, query, plan))
 
-    def _answer_plan(self, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> Plan[Any]:
+    def _answer_plan(self, endpoint: str, path: Mapping[str, str], query: Query) -> Plan[Any]:
         """Fetch the frame of a collection, or an object."""
         if not ENDPOINTS[endpoint].collection:
             plan = fetch(self._settings, endpoint, path, query)

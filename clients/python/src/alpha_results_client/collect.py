@@ -16,7 +16,7 @@ from alpha_results_client.moments import with_moments
 from alpha_results_client.settings import Settings
 from alpha_results_client.table import Table, make_frame
 from alpha_results_client.table_links import CollectionRequest, fetch_by_link, may_link, worth_a_link
-from alpha_results_client.values import Value
+from alpha_results_client.values import Query
 
 PAGE = 5000
 """Rows per page, the maximum of the interface."""
@@ -33,7 +33,7 @@ def collect(
     settings: Settings,
     endpoint: str,
     path: Mapping[str, str],
-    query: Mapping[str, Value],
+    query: Query,
     *,
     with_meta: bool = True,
 ) -> Plan[Table[Any]]:
@@ -80,7 +80,8 @@ def _pages(settings: Settings, request: CollectionRequest) -> Plan[Table[Any]]:
     pinned = dict(request.query)
     while True:
         body = yield from exchange(
-            settings, make_target(endpoint, request.path, {**pinned, "limit": PAGE, "offset": len(rows)})
+            settings,
+            make_target(endpoint, request.path, {**pinned, "limit": str(PAGE), "offset": str(len(rows))}),
         )
         try:
             data, pagination, meta = body["data"], body["pagination"], body["meta"]
@@ -110,15 +111,13 @@ def alpha_ids(settings: Settings) -> Plan[list[str]]:
     return [str(row["alpha_id"]) for row in table.frame]
 
 
-def row_model(endpoint: str, query: Mapping[str, Value]) -> str:
+def row_model(endpoint: str, query: Query) -> str:
     """Return the row model of an answer."""
     entry = ENDPOINTS[endpoint]
     return entry.full_row if entry.full_row and query.get("fields") == "all" else entry.row
 
 
-def fetch(
-    settings: Settings, endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]
-) -> Plan[Any]:
+def fetch(settings: Settings, endpoint: str, path: Mapping[str, str], query: Query) -> Plan[Any]:
     """Fetch one object with parsed dates and instants: the body's `data`, or the body itself without an envelope."""
     body = yield from exchange(settings, make_target(endpoint, path, query))
     entry = ENDPOINTS[endpoint]

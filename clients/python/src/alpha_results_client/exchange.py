@@ -19,7 +19,7 @@ import httpx
 from alpha_results_client.declared import ENDPOINTS
 from alpha_results_client.errors import ApiError, NoAnswer, UnexpectedAnswer, error_class
 from alpha_results_client.settings import Settings
-from alpha_results_client.values import Value, format_value
+from alpha_results_client.values import Query
 
 T = TypeVar("T")
 _FIRST_BACKOFF = 0.5
@@ -85,12 +85,12 @@ class Link(httpx.URL):
         return super().__str__().partition("?")[0]
 
 
-def make_target(endpoint: str, path: Mapping[str, str], query: Mapping[str, Value]) -> str:
+def make_target(endpoint: str, path: Mapping[str, str], query: Query) -> str:
     """Return path and query of a call, without values that are None."""
     url_path = ENDPOINTS[endpoint].path
     for name, value in path.items():
         url_path = url_path.replace(f"{{{name}}}", quote(value, safe=""))
-    pairs = [(name, format_value(value)) for name, value in query.items() if value is not None]
+    pairs = [(name, value) for name, value in query.items() if value is not None]
     # Commas stay unescaped: at three bytes each, a long list would exceed the service's limit on a URL.
     return f"{url_path}?{urlencode(pairs, safe=',')}" if pairs else url_path
 

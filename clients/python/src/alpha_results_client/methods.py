@@ -47,8 +47,8 @@ def make_method(name: str, endpoint: Endpoint) -> Callable[..., Any]:
             raise TypeError(f"{endpoint.method}(): {error}") from None
         bound.apply_defaults()
         client = bound.arguments["self"]
-        values = {x.parameter: bound.arguments[x.name] for x in endpoint.arguments}
-        path = {key: format_value(values.pop(key)) for key in endpoint.in_path if key in values}
+        values = {x.parameter: format_value(x.name, bound.arguments[x.name]) for x in endpoint.arguments}
+        path = {key: values.pop(key) or "" for key in endpoint.in_path if key in values}
         return client._answer(name, path, values)  # noqa: SLF001 - of the same package
 
     lines = [endpoint.summary]

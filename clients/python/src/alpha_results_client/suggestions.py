@@ -12,7 +12,7 @@ from alpha_results_client.collect import alpha_ids
 from alpha_results_client.errors import NO_SUCH_ALPHA, AlphaResultsClientError, ApiError
 from alpha_results_client.exchange import Plan
 from alpha_results_client.settings import Settings
-from alpha_results_client.values import Value, format_value
+from alpha_results_client.values import Query
 
 T = TypeVar("T")
 
@@ -29,9 +29,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {' or '.join(map(repr, names))}?" if names else ""
 
 
-def suggesting(
-    settings: Settings, path: Mapping[str, str], query: Mapping[str, Value], plan: Plan[T]
-) -> Plan[T]:
+def suggesting(settings: Settings, path: Mapping[str, str], query: Query, plan: Plan[T]) -> Plan[T]:
     """Run a plan, and add a hint to its error: names similar to an unknown one, or the length of a list that is too long.
 
     Suggesting alphas takes one more call.
@@ -46,12 +44,12 @@ def suggesting(
                 known = []
             error.suggestions = near(path["alpha"], known)
         elif error.details and isinstance(listed := error.details.get("available"), list):
-            given = [value for value in (*path.values(), *query.values()) if isinstance(value, str)]
+            given = [value for value in (*path.values(), *query.values()) if value]
             alike = [name for text in given if text not in listed for name in near(text, map(str, listed))]
             error.suggestions = tuple(dict.fromkeys(alike))
         elif error.status == httpx.codes.REQUEST_URI_TOO_LONG:
             count, name = max(
-                ((len(format_value(value).split(",")), name) for name, value in query.items()),
+                ((value.count(",") + 1, name) for name, value in query.items() if value),
                 default=(1, ""),
             )
             if count > 1:

@@ -24,7 +24,7 @@ from alpha_results_client.errors import (
 from alpha_results_client.exchange import Plan, Send, Work, exchange, make_target, request
 from alpha_results_client.parquet import Selection, Unreadable, read_frame
 from alpha_results_client.settings import LOG, Settings
-from alpha_results_client.values import Value, format_value
+from alpha_results_client.values import Query
 
 DOWNLOAD = "catalog.alphas.tables.download"
 _FILTERS = {"from", "to", "symbol"}
@@ -49,7 +49,7 @@ class CollectionRequest(NamedTuple):
 
     endpoint: str
     path: Mapping[str, str]
-    query: Mapping[str, Value]
+    query: Query
     model: str
 
     @property
@@ -155,12 +155,12 @@ def _fetch_file(settings: Settings, url: str, sha256: str) -> Plan[bytes]:
     return reply.body
 
 
-def _day(value: Value) -> dt.date | None:
-    return None if value is None else dt.date.fromisoformat(format_value(value))
+def _day(value: str | None) -> dt.date | None:
+    return None if value is None else dt.date.fromisoformat(value)
 
 
-def _symbols(value: Value) -> Sequence[str] | None:
-    return None if value is None else [name.strip() for name in format_value(value).split(",")]
+def _symbols(value: str | None) -> Sequence[str] | None:
+    return None if value is None else [name.strip() for name in value.split(",")]
 
 
 def _log_paging(request: CollectionRequest, reason: str) -> None:

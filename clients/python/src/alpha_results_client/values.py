@@ -3,24 +3,75 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Union
+from numbers import Integral
+from typing import Any, Optional, Union
+
+from alpha_results_client.errors import AlphaResultsClientError
 
 Value = Union[str, float, bool, dt.date, Sequence[str], Sequence[float], None]
+Query = Mapping[str, Optional[str]]
+"""Formatted parameters; None for those that are left out."""
 
 
-def format_value(value: Value) -> str:
-    """Format a value of a parameter."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, dt.datetime):
-        return value.date().isoformat()
-    if isinstance(value, dt.date):
-        return value.isoformat()
-    if isinstance(value, float):
-        return format(Decimal(str(value)), "f")  # the service reads weights without an exponent
-    if isinstance(value, (str, int)):
+def format_value(name: str, value: Value) -> str | None:
+    """Format the value of a parameter: one value, or a list of values; None if it is left out.
+
+    Scalars of NumPy and pandas count as those of Python, and an instant as its day.
+
+    Raises
+    ------
+    AlphaResultsClientError
+        If no value of the interface is meant; the message begins with `name`.
+    """
+    if value is None:
+        return None
+    text = _format_scalar(name, value)
+    if text is not None:
+        return text
+    if isinstance(value, (bytes, Mapping)):
+        raise _refusal(name, value)
+    try:  # a column of a frame, too
+        entries = list(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise _refusal(name, value) from None
+    return ",".join(_format_entry(name, entry) for entry in entries)
+
+
+def _format_entry(name: str, value: Any) -> str:
+    text = _format_scalar(name, value)
+    if text is None:
+        raise _refusal(name, value)
+    return text
+
+
+def _format_scalar(name: str, value: Any) -> str | None:
+    """Format one value; None if it is not one."""
+    # NumPy need not be installed, so its scalars are recognised by what they have.
+    numpy_kind = value.dtype.kind if getattr(value, "shape", None) == () else ""
+    if isinstance(value, str):
         return str(value)
-    # A column of a frame has no truth value.
-    return ",".join(format_value(entry) for entry in (() if value is None else value))
+    if isinstance(value, bool) or numpy_kind == "b":
+        return "true" if value else "false"
+    if isinstance(value, dt.date) or numpy_kind == "M":
+        return _format_day(name, str(value))
+    if isinstance(value, Integral):
+        return str(int(value))
+    if isinstance(value, (float, Decimal)) or numpy_kind == "f":
+        return format(Decimal(str(value)), "f")  # the service reads weights without an exponent
+    return None
+
+
+def _format_day(name: str, text: str) -> str:
+    """Return the day of a date or an instant; `NaT` and months of NumPy name none."""
+    try:
+        return dt.date.fromisoformat(text[:10]).isoformat()
+    except ValueError:
+        raise AlphaResultsClientError(f"{name} must be a day such as 2024-01-31, not {text}") from None
+
+
+def _refusal(name: str, value: object) -> AlphaResultsClientError:
+    return AlphaResultsClientError(
+        f"{name} must be a text, a number, a bool or a day, or a list of them; {type(value).__name__} is none of these"
+    )

@@ -13,12 +13,10 @@ from alpha_results_client.exchange import Plan
 from alpha_results_client.settings import Settings
 from alpha_results_client.suggestions import suggesting
 from alpha_results_client.table import make_wide_frame
-from alpha_results_client.values import Value
+from alpha_results_client.values import Query
 
 
-def wide_returns(
-    settings: Settings, alphas: Sequence[str] | None, book: str, start: Value, end: Value
-) -> Plan[Any]:
+def wide_returns(settings: Settings, alphas: Sequence[str] | None, query: Query) -> Plan[Any]:
     """Fetch the daily returns of a book of several alphas: one row per session of any of them, one column per alpha.
 
     With `alphas` None, an alpha that lacks the book, or whose ledger the key may not read, is left out with a
@@ -31,7 +29,7 @@ def wide_returns(
         names = [x.strip() for x in alphas.split(",")] if isinstance(alphas, str) else list(alphas)
     returns: dict[str, dict[dt.date, float | None]] = {}
     for name in names:
-        path, query = {"alpha": name}, {"book": book, "from": start, "to": end}
+        path = {"alpha": name}
         plan = collect(as_rows, "portfolio.equity_curve", path, query)
         try:
             table = yield from suggesting(settings, path, query, plan)
