@@ -10,6 +10,7 @@ import polars as pl
 from datasets.figures.run_metrics import Answer, MetricsQuery
 from datasets.snapshot import Snapshot
 from schemas.downloads import visible_columns
+from schemas.errors import SnapshotUnreadable
 from schemas.metrics.headline import IN_METRICS, HeadlineFigure
 from schemas.metrics.statistic import LEDGER, SOURCES, Checked
 from schemas.tables.books import CONDITIONED_BOOKS
@@ -124,7 +125,15 @@ def _sections(engine: Engine, earlier: Snapshot, later: Snapshot, *, raw: bool) 
     if earlier.entry("decisions").sha256 == later.entry("decisions").sha256:
         return {name: [] for name in _SPANS}, {name: [] for name in _SPANS}
     columns = [x for x in _common(earlier, later, raw=raw) if x not in _KEY]
-    differences = engine.frame(_compared(earlier.file("decisions"), later.file("decisions"), columns))
+    before, after = earlier.file("decisions"), later.file("decisions")
+    try:
+        differences = engine.frame(_compared(before, after, columns))
+    except SnapshotUnreadable:
+        # The engine does not say which file it could not decode, so each is read alone.
+        for snapshot, file in ((earlier, before), (later, after)):
+            with snapshot.named_in_errors():
+                engine.frame(_compared(file, file, columns))
+        raise
     weeks, names = (differences.filter(pl.col(key).is_not_null()) for key in _KEY)
     return _spans(weeks, "date", lambda x: x.isoformat()), _spans(names, "symbol", str)
 

@@ -20,6 +20,7 @@ from polars.exceptions import PanicException
 from datasets.catalogue.live import Catalogue
 from datasets.snapshot import Snapshot
 from datasets.storage import open_storage
+from datasets.storage.file_digests import FileDigests
 from pipeline.snapshot_builder import build_seal
 from schemas.endpoint import AllowListScope
 from schemas.endpoints import ENDPOINTS
@@ -326,6 +327,22 @@ def test_damage_of_an_earlier_snapshot_does_not_count_for_the_served_one(root: P
     with running(root) as api:
         assert api.get(f"{RUN}/snapshots/compare", api.key()).status_code == 503
         assert health(api) == ("ok", 0)
+
+
+@pytest.mark.parametrize(("which", "state"), [("earlier", ("ok", 0)), ("served", ("degraded", 1))])
+def test_a_comparison_counts_an_undecodable_file_for_its_own_snapshot(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: str, state: tuple[str, int]
+) -> None:
+    earlier = snapshot_folder(root)
+    seal = make_seal(tmp_path / "later", weeks=24, names=24, seed=3, sealed_at="2026-02-05T07:30:00Z")
+    build_seal(str(seal), root)
+    (later,) = set(earlier.parent.glob("snapshot=*")) - {earlier}
+    path = (earlier if which == "earlier" else later) / "decisions" / "part-0.parquet"
+    path.write_bytes(b"PAR1" + path.read_bytes()[4:40])
+    monkeypatch.setattr(FileDigests, "intact", lambda *_: True)
+    with running(root) as api:
+        assert api.get(f"{RUN}/snapshots/compare", api.key()).status_code == 503
+        assert health(api) == state
 
 
 def test_health_counts_a_pointer_that_cannot_be_read_and_the_alpha_is_503(root: Path) -> None:
