@@ -81,7 +81,7 @@ class ServerState:
         self.alphas = AlphaPages()
         self.change_logs = ChangeLogs()
         returns = _folder(settings, settings.neighbours, "returns")
-        self.neighbours = ReturnsStores(self.snapshots, returns, storage.identity)
+        self.neighbours = ReturnsStores(self.snapshots, returns, storage.identity, self.damage.note)
         self.market_data = MarketData(settings.market_data)
         self.factors = factor_files(settings.factors)
         self.source_downloads = SourceArchives(storage, settings.archives, settings.archives_public_endpoint)

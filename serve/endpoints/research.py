@@ -156,7 +156,7 @@ def _compared(service: ServerState, request: Request, named: tuple[Snapshot, ...
         result = among_all(store, read, snapshot, query, allowed=request.caller.runs, order=order)
     else:
         others = _readable_runs(service, request) if named is None else named
-        result = among_few(read, snapshot, others, query, order)
+        result = among_few(read, snapshot, others, query, order, note=service.damage.note)
     return _page(service, request, query, result)
 
 

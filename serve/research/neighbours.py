@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -26,7 +25,7 @@ from serve.catalog import Catalog
 from serve.research.ledgers import read_ledgers
 from serve.research.nearest import Nearest, search
 from serve.research.returns_matrix import LACKING, NOT_READ, UNREADABLE
-from serve.research.store import ReturnsStore
+from serve.research.store import NoteDamage, ReturnsStore
 
 REASONS: Final = (NOT_READ, UNREADABLE, NO_DATA, TOO_FEW, NO_VARIATION)
 
@@ -51,14 +50,17 @@ class ReturnsStores:
         Folder that keeps returns across restarts, see :class:`ReturnsStore`.
     identity
         Identity of the datasets root.
+    note
+        Records the failure to read a run.
     """
 
     patience_seconds = 10.0
     """Seconds that a request waits until all returns have been read once; about ten thousand ledgers are read in this time."""
 
-    def __init__(self, catalog: Catalog, folder: Path, identity: str) -> None:
+    def __init__(self, catalog: Catalog, folder: Path, identity: str, note: NoteDamage) -> None:
         self._catalog = catalog
         self._folder = folder / identity
+        self._note = note
         self._stores: dict[str, ReturnsStore] = {}
         self._lock = threading.Lock()
         self._closed = False
@@ -75,6 +77,7 @@ class ReturnsStores:
                     listing=lambda: self._catalog.listing,
                     resolve=self._catalog.resolve,
                     read=read_ledgers,
+                    note=self._note,
                     folder=self._folder,
                     local=self._catalog.local,
                 )
@@ -134,8 +137,10 @@ def among_few(
     others: Sequence[Snapshot],
     query: ComparisonQuery,
     order: Order,
+    *,
+    note: NoteDamage,
 ) -> Nearest:
-    """Compare a run with others, reading their files.
+    """Compare a run with others, reading their files; those that cannot be read are noted and left out.
 
     Raises
     ------
@@ -144,11 +149,14 @@ def among_few(
     """
     present = []
     for other in others:
-        with suppress(SnapshotCorrupt):
+        try:
             if query.by == "returns":
                 read(other, query.book)
             elif other.has_rows(query.table, query.compared_book):
                 other.file(query.table, query.compared_book)
+        except SnapshotCorrupt as error:
+            note(other.pointer, error)
+        else:
             present.append(other)
     ranked, excluded, span = neighbours(read, snapshot, present, query, order.name)
     excluded[UNREADABLE] = len(others) - len(present)

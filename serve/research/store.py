@@ -58,6 +58,7 @@ _REMOTE_READERS: Final = 8
 """Threads that read ledgers, on a local disk and from an object store. Polars decodes them in threads of its own."""
 _LEDGERS_AT_ONCE: Final = 64
 """Ledgers that a thread reads in one query."""
+NoteDamage = Callable[[Pointer, BaseException], None]
 
 
 class ReturnsStore:
@@ -73,6 +74,8 @@ class ReturnsStore:
         Returns the served snapshot of an alpha.
     read : Callable[[Sequence[Snapshot], str], Sequence[DailyReturns]]
         Reads the returns of a book of some snapshots, empty where one does not have the book.
+    note : Callable[[Pointer, BaseException], None]
+        Records the failure to read a run.
     folder : pathlib.Path
         Folder of the matrices; if it cannot be used, they are in a temporary folder of this process.
     local : bool
@@ -86,6 +89,7 @@ class ReturnsStore:
         listing: Callable[[], Listing],
         resolve: Callable[[str], Snapshot | None],
         read: Callable[[Sequence[Snapshot], str], Sequence[DailyReturns]],
+        note: NoteDamage,
         folder: Path,
         local: bool,
     ) -> None:
@@ -93,6 +97,7 @@ class ReturnsStore:
         self._listing = listing
         self._resolve = resolve
         self._read = read
+        self._note = note
         self._folder = folder / hashlib.sha256(book.encode()).hexdigest()[:32]
         self._opened = ExitStack()
         """Holds the lock of the folder, and a temporary folder."""
@@ -300,6 +305,7 @@ class ReturnsStore:
                 parts = [self._returns([pointer]) for pointer in pointers]
                 return {key: returns for part in parts for key, returns in part.items()}
             _log.warning("daily_returns_not_read", alpha=pointers[0].alpha_id, reason=str(error))
+            self._note(pointers[0], error)
             self._failed[_key(pointers[0])] = time.monotonic() + _RETRY_SECONDS
             return {}
 

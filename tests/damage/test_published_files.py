@@ -310,6 +310,16 @@ def test_health_counts_the_alpha_whose_file_is_damaged_and_none_that_was_compare
             assert health(api) == ("degraded", 1)
 
 
+@pytest.mark.parametrize("query", ["", f"?among={ALPHA}", f"?among={ALPHA}&by=scores"])
+def test_health_counts_a_damaged_alpha_that_neighbours_leave_out(root: Path, query: str) -> None:
+    for table in ("decisions", "portfolio/book=long_short"):
+        flip(snapshot_folder(root) / table / "part-0.parquet", 40, 3)
+    with running(root, memory_bytes=1, rows_bytes=0) as api:
+        answer = api.json(f"/v1/alphas/{BESIDE}/neighbours{query}", api.key())
+        assert answer["meta"]["excluded"]["unreadable"] == 1
+        assert health(api) == ("degraded", 1)
+
+
 def test_health_counts_an_unreadable_pointer_and_no_alpha_that_was_compared_with_it(root: Path) -> None:
     pointer = root / "catalog" / f"{ALPHA}.json"
     pointer.write_bytes(pointer.read_bytes()[:-20])
