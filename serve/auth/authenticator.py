@@ -15,7 +15,7 @@ from serve.auth.caller import Caller, KeyUse, Rights, endpoint_not_allowed, righ
 from serve.auth.client_address import UNKNOWN, IPAddress, address_allowed, client_address
 from serve.auth.clocks import SECOND_US, wall_us
 from serve.auth.limits import Limiter, open_limiter
-from serve.auth.limits.rules import LimitStatus, RateLimit, Usage, rate_limit
+from serve.auth.limits.counts import LimitStatus, RateLimit, Usage, rate_limit
 from serve.auth.settings import AccessSettings
 from serve.auth.store.opening import load_digests, open_store
 from serve.auth.store.repository import KeyRecord, KeyStore, Repository

@@ -15,7 +15,7 @@ from schemas.endpoints import ADMIN_IDS, ENDPOINTS
 from schemas.errors import ApiError
 from serve.auth.allow_list import LISTS, AllowList, clamp
 from serve.auth.client_address import IPAddress
-from serve.auth.limits.rules import LimitStatus, RateLimit, Usage
+from serve.auth.limits.counts import LimitStatus, RateLimit, Usage
 from serve.auth.store.repository import KeyRecord
 from serve.auth.store.tables import Role
 

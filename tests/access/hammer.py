@@ -14,7 +14,7 @@ from unittest import mock
 import redis.asyncio
 
 from serve.auth.limits import redis as module
-from serve.auth.limits.rules import RateLimit
+from serve.auth.limits.counts import RateLimit
 
 
 async def main() -> None:

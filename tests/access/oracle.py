@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 from schemas.limits import LIMIT_WINDOWS, LimitWindow
 from serve.auth.clocks import SECOND_US
-from serve.auth.limits.rules import MAX_WINDOW_US, MONTH, ROLLING_US, LimitStatus, RateLimit
+from serve.auth.limits.counts import MAX_WINDOW_US, MONTH, ROLLING_US, LimitStatus, RateLimit
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MINUTE_US = 60 * SECOND_US

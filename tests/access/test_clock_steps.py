@@ -17,9 +17,9 @@ from schemas.errors import SettingsError
 from schemas.limits import LimitWindow
 from serve.auth.clocks import SECOND_US
 from serve.auth.limits import in_memory
+from serve.auth.limits.counts import LimitStatus, RateLimit
 from serve.auth.limits.journal import Journal
 from serve.auth.limits.redis import SCRIPT, parse_status, question
-from serve.auth.limits.rules import LimitStatus, RateLimit
 from tests.access.oracle import DAY_US, MINUTE_US, WINDOW
 
 pytestmark = pytest.mark.anyio

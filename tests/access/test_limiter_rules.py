@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schemas.limits import LIMIT_WINDOWS
+from serve.auth.limits.counts import MONTH, CallLog, LimitStatus, Month, RateLimit
+from serve.auth.limits.in_memory import decide
 from serve.auth.limits.redis import SCRIPT, parse_status, question
-from serve.auth.limits.rules import MONTH, CallLog, LimitStatus, Month, RateLimit, decide
 from tests.access.oracle import DAY_US, EPOCH, START, OfOneClock, Oracle, month_of, next_month, operations
 
 OPERATIONS = 100_000

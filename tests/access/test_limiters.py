@@ -18,10 +18,10 @@ from schemas.limits import LIMIT_WINDOWS, LimitWindow
 from serve.auth.admin import open_administration
 from serve.auth.authenticator import Authenticator
 from serve.auth.clocks import wall_us
+from serve.auth.limits.counts import MONTH, LimitStatus, RateLimit
 from serve.auth.limits.in_memory import InMemoryLimiter
 from serve.auth.limits.journal import Journal, read_last_uses
 from serve.auth.limits.redis import RedisLimiter
-from serve.auth.limits.rules import MONTH, LimitStatus, RateLimit
 from serve.auth.settings import AccessSettings
 from tests.access.oracle import DAY_US, WINDOW
 from tests.support.keys import bearer
@@ -161,7 +161,7 @@ CRASH = """
 import asyncio, os, sys
 from pathlib import Path
 from serve.auth.limits.in_memory import InMemoryLimiter
-from serve.auth.limits.rules import RateLimit
+from serve.auth.limits.counts import RateLimit
 async def main():
     limiter = await InMemoryLimiter.open(Path(sys.argv[1]))
     rate = RateLimit((10**6, 10**6, 10**6, None))

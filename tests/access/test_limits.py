@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from schemas.limits import LIMIT_WINDOWS
 from serve.auth.authenticator import rate_headers
-from serve.auth.limits.rules import LimitStatus, RateLimit, Usage
+from serve.auth.limits.counts import LimitStatus, RateLimit, Usage
 
 RATE = RateLimit()
 

@@ -9,8 +9,8 @@ import pytest
 import redis
 
 from schemas.errors import AlphaResultsError, SettingsError, StorageUnavailable
+from serve.auth.limits.counts import RateLimit
 from serve.auth.limits.redis import RedisLimiter
-from serve.auth.limits.rules import RateLimit
 from serve.auth.settings import AccessSettings
 from serve.auth.store.opening import open_store
 from tests.support.ports import free_port

@@ -13,7 +13,7 @@ from schemas.limits import LIMIT_WINDOWS, RATE_EXAMPLE
 from serve.auth.allow_list import ALL, AllowList, Mode
 from serve.auth.client_address import parse_network
 from serve.auth.clocks import microseconds
-from serve.auth.limits.rules import RateLimit
+from serve.auth.limits.counts import RateLimit
 
 MAX_RATE: Final = 1_000_000_000
 """Largest limit, which fits a 32-bit column."""

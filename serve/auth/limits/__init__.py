@@ -1,6 +1,6 @@
 """Counting calls exactly: rolling windows and the calendar month in UTC, as `schemas.limits` declares them.
 
-Two implementations of the same rules: :mod:`serve.auth.limits.rules` for one process, and ``limiter.lua`` for
+Two implementations of the same rules: :func:`serve.auth.limits.in_memory.decide` for one process, and ``limiter.lua`` for
 any number of workers and machines that share a Redis. Both decide and count in one atomic step, charge
 nothing for a refused call, and never let time go back.
 """
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from schemas.errors import SettingsError
 from schemas.extras import extra
+from serve.auth.limits.counts import LastUse, Month
 from serve.auth.limits.in_memory import InMemoryLimiter
 from serve.auth.limits.journal import read_last_uses
-from serve.auth.limits.rules import LastUse, Month
 from serve.auth.settings import AccessSettings
 
 if TYPE_CHECKING:

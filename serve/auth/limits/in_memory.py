@@ -13,9 +13,10 @@ from typing import Final
 
 import structlog
 
+from schemas.limits import LIMIT_WINDOWS, LimitWindow
 from serve.auth.clocks import SECOND_US
+from serve.auth.limits.counts import MAX_WINDOW_US, MONTH, ROLLING_US, CallLog, LimitStatus, Month, RateLimit
 from serve.auth.limits.journal import Journal
-from serve.auth.limits.rules import MAX_WINDOW_US, ROLLING_US, CallLog, LimitStatus, Month, RateLimit, decide
 
 _STEADY: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 """Clock that cannot be set; it continues during suspend, on systems with such a clock."""
@@ -27,6 +28,10 @@ _MAX_QUIET_US: Final = max(32 * 86_400 * SECOND_US, MAX_WINDOW_US)
 """Microseconds without a call after which a key has no call in any current window, whatever the wall clock says."""
 _YEAR: Final = 100
 """Difference between the numbers (yyyymm) of a month and of the same month a year later."""
+_MAX_MONTHS: Final = 4
+"""Months whose counts are kept: the current one, past ones, and those of a clock that was ahead."""
+_TRIM_CALLS: Final = 1024
+"""Number of expired calls that are kept before their memory is freed."""
 
 _log = structlog.get_logger(__name__)
 
@@ -129,3 +134,74 @@ class InMemoryLimiter:
             await self._writer
         await self.save()
         self._journal.close()
+
+
+def decide(
+    log: CallLog, now_us: int, wall_us: int, month: Month, rate: RateLimit, *, charge: bool
+) -> LimitStatus:
+    """Count one call if every window has room.
+
+    A call made at instant t is in a window of length w while ``now - t < w``. It is admitted when each
+    count, itself included, stays within its limit; otherwise nothing is counted.
+
+    Parameters
+    ----------
+    log
+        The key's calls; changed when the call is admitted.
+    now_us
+        The instant in microseconds, by a clock that never goes back.
+    wall_us
+        The same instant by the wall clock, in microseconds since 1970; only for the month.
+    month
+        The month `wall_us` lies in.
+    rate
+        The limits, which may differ from call to call.
+    charge
+        False returns the key's counts without counting or refusing a call.
+    """
+    times, heads = log.times, log.heads
+    count = len(times)
+    limits = rate.limits
+    cost = 1 if charge else 0
+    used: list[int] = []
+    reset: list[int] = []
+    refused: LimitWindow | None = None
+    retry = 0
+    for i, length in enumerate(ROLLING_US):
+        head, cut = heads[i], now_us - length
+        while head < count and times[head] <= cut:
+            head += 1
+        heads[i] = head
+        here = count - head
+        limit = limits[i]
+        if charge and limit is not None and here >= limit:
+            wait = times[count - limit] + length - now_us
+            if wait > retry:
+                refused, retry = LIMIT_WINDOWS[i], wait
+        used.append(here + cost)
+        reset.append(times[head] + length - now_us if here else 0)
+    in_month = log.months.get(month.number, 0)
+    to_next = month.end_us - wall_us
+    limit = limits[MONTH]
+    if charge and limit is not None and in_month >= limit and to_next > retry:
+        refused, retry = LIMIT_WINDOWS[MONTH], to_next
+    used.append(in_month + cost)
+    if refused is None and charge:
+        times.append(now_us)
+        log.last = now_us
+        log.months[month.number] = in_month + 1
+        reset = [left or length for left, length in zip(reset, ROLLING_US, strict=True)]
+        _trim(log, month.number)
+    if refused is not None:
+        used = [counted - cost for counted in used]
+    return LimitStatus(tuple(used), (*reset, to_next), refused, retry)
+
+
+def _trim(log: CallLog, month: int) -> None:
+    if len(log.months) > _MAX_MONTHS:
+        del log.months[min(log.months.keys() - {month})]
+    # A call that has left the longest window has left all of them, and time never goes back.
+    gone = log.heads[-1]
+    if gone > _TRIM_CALLS and gone * 2 > len(log.times):
+        del log.times[:gone]
+        log.heads = [head - gone for head in log.heads]

@@ -18,7 +18,7 @@ from typing import Final
 import orjson
 
 from schemas.errors import SettingsError, StorageUnavailable
-from serve.auth.limits.rules import MAX_WINDOW_US, CallLog, LastUse
+from serve.auth.limits.counts import MAX_WINDOW_US, CallLog, LastUse
 
 _VERSION: Final = 3
 """Version of the schema, in the file's `user_version`."""

@@ -17,7 +17,7 @@ from redis.backoff import NoBackoff
 from schemas.errors import SettingsError
 from schemas.limits import LIMIT_WINDOWS
 from schemas.settings import SETTINGS
-from serve.auth.limits.rules import MONTH, ROLLING_US, LastUse, LimitStatus, RateLimit
+from serve.auth.limits.counts import MONTH, ROLLING_US, LastUse, LimitStatus, RateLimit
 from serve.auth.reasons import NETWORK, Reason, refusal, unavailable
 
 SCRIPT: Final = Path(__file__).with_name("limiter.lua").read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from schemas.errors import AlphaResultsError, StorageUnavailable
 from serve.auth.allow_list import LISTS, AllowList
 from serve.auth.clocks import instant
-from serve.auth.limits.rules import RateLimit, rate_limit
+from serve.auth.limits.counts import RateLimit, rate_limit
 from serve.auth.store.tables import VERSION_TABLE, KeyStatus, Role, accounts, audit, keys
 from serve.auth.tokens import could_be_id
 

@@ -1,4 +1,4 @@
-"""Limits of a key, and the rules that count calls against them; pure: no clock, no storage."""
+"""Limits of a key, and the counts of its calls."""
 
 from __future__ import annotations
 
@@ -74,12 +74,6 @@ class LastUse(NamedTuple):
     calls: int
 
 
-_MAX_MONTHS: Final = 4
-"""Months whose counts are kept: the current one, past ones, and those of a clock that was ahead."""
-_TRIM_CALLS: Final = 1024
-"""Number of expired calls that are kept before their memory is freed."""
-
-
 @dataclass(frozen=True, slots=True)
 class Month:
     """A calendar month in UTC.
@@ -150,74 +144,3 @@ class LimitStatus(NamedTuple):
     reset_us: tuple[int, ...]
     refused: LimitWindow | None = None
     retry_us: int = 0
-
-
-def decide(
-    log: CallLog, now_us: int, wall_us: int, month: Month, rate: RateLimit, *, charge: bool
-) -> LimitStatus:
-    """Count one call if every window has room.
-
-    A call made at instant t is in a window of length w while ``now - t < w``. It is admitted when each
-    count, itself included, stays within its limit; otherwise nothing is counted.
-
-    Parameters
-    ----------
-    log
-        The key's calls; changed when the call is admitted.
-    now_us
-        The instant in microseconds, by a clock that never goes back.
-    wall_us
-        The same instant by the wall clock, in microseconds since 1970; only for the month.
-    month
-        The month `wall_us` lies in.
-    rate
-        The limits, which may differ from call to call.
-    charge
-        False returns the key's counts without counting or refusing a call.
-    """
-    times, heads = log.times, log.heads
-    count = len(times)
-    limits = rate.limits
-    cost = 1 if charge else 0
-    used: list[int] = []
-    reset: list[int] = []
-    refused: LimitWindow | None = None
-    retry = 0
-    for i, length in enumerate(ROLLING_US):
-        head, cut = heads[i], now_us - length
-        while head < count and times[head] <= cut:
-            head += 1
-        heads[i] = head
-        here = count - head
-        limit = limits[i]
-        if charge and limit is not None and here >= limit:
-            wait = times[count - limit] + length - now_us
-            if wait > retry:
-                refused, retry = LIMIT_WINDOWS[i], wait
-        used.append(here + cost)
-        reset.append(times[head] + length - now_us if here else 0)
-    in_month = log.months.get(month.number, 0)
-    to_next = month.end_us - wall_us
-    limit = limits[MONTH]
-    if charge and limit is not None and in_month >= limit and to_next > retry:
-        refused, retry = LIMIT_WINDOWS[MONTH], to_next
-    used.append(in_month + cost)
-    if refused is None and charge:
-        times.append(now_us)
-        log.last = now_us
-        log.months[month.number] = in_month + 1
-        reset = [left or length for left, length in zip(reset, ROLLING_US, strict=True)]
-        _trim(log, month.number)
-    if refused is not None:
-        used = [counted - cost for counted in used]
-    return LimitStatus(tuple(used), (*reset, to_next), refused, retry)
-
-
-def _trim(log: CallLog, month: int) -> None:
-    if len(log.months) > _MAX_MONTHS:
-        del log.months[min(log.months.keys() - {month})]
-    # A call that has left the longest window has left all of them, and time never goes back.
-    gone = log.heads[-1]
-    if gone > _TRIM_CALLS and gone * 2 > len(log.times):
-        del log.times[:gone]
-        log.heads = [head - gone for head in log.heads]
