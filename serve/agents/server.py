@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
+import orjson
 from mcp.server import MCPServer
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.transport_security import TransportSecuritySettings
@@ -14,16 +15,19 @@ from mcp_types import ToolAnnotations
 
 from schemas.endpoints import ENDPOINTS
 from schemas.project import project_version
-from serve.agents.inner_calls import Call, call_endpoint
-from serve.agents.tools import Tools
+from serve.agents.tools import Call, Tools
 from serve.http import request as requests
-from serve.http.request import Application, Receive, Scope, Send
+from serve.http.request import Application, Message, Receive, Scope, Send
 from serve.state import ServerState
 
 MAX_BODY: Final = 2**16
 """Maximum bytes of a message."""
 _ME: Final = ENDPOINTS["meta.me"]
 """Endpoint whose grant a message needs, and as whose call it counts; the tool's own calls are checked and counted separately."""
+_PASSED_ON: Final = frozenset(
+    {b"authorization", b"x-forwarded-for", b"x-forwarded-proto", b"host", b"traceparent"}
+)
+"""Headers of a message that its calls repeat."""
 _INSTRUCTIONS: Final = """\
 Results of trading signals ("alphas"): weekly cross-sections, daily ledgers, metrics, and the outcomes of their checks.
 Begin with `find`, then `judge`. Numbers are rounded to six digits. `units` has their units and `snapshot` their build;
@@ -85,9 +89,44 @@ class Agents:
         await self._sessions.handle_request(scope, receive, send)
 
     async def _call(self, call: Call) -> tuple[int, Any]:
+        """Call an endpoint within the process, with the key, address and request id of the current request.
+
+        A tool is subject to the same checks, grants and limits as any caller; each call is counted and logged.
+        """
         assert self._application is not None, "messages are answered while the application runs"
-        scope, request_id = _CURRENT_REQUEST.get()
-        return await call_endpoint(self._application, scope, request_id, call)
+        outer, request_id = _CURRENT_REQUEST.get()
+        path, query = call.target
+        headers = [(name, value) for name, value in outer["headers"] if name in _PASSED_ON]
+        scope: Scope = {
+            "type": "http",
+            "asgi": outer["asgi"],
+            "http_version": outer["http_version"],
+            "method": "GET",
+            "scheme": outer["scheme"],
+            "path": path,
+            "raw_path": path.encode("ascii"),
+            "query_string": query.encode("ascii"),
+            "root_path": "",
+            "headers": [*headers, (b"x-request-id", request_id.encode("ascii"))],
+            "client": outer["client"],
+            "server": outer["server"],
+            "state": outer.get("state", {}),
+        }
+        status, body = 500, bytearray()
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            elif message["type"] == "http.response.body":
+                body.extend(message.get("body", b""))
+
+        # The outermost application, so that the call is logged and bounded like any other.
+        await self._application(scope, receive, send)
+        return status, orjson.loads(bytes(body))
 
 
 def _strict_tool(answer: Callable[..., Awaitable[str]]) -> Tool:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal, TypeAlias
+from urllib.parse import quote, urlencode
 
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
+from schemas.endpoints import ENDPOINTS
 from schemas.metrics.headline import HEADLINE
 from schemas.parameters import MAX_PAGE
 from serve.agents.answer import find_units, fit
-from serve.agents.inner_calls import Call
 
-CallEndpoint: TypeAlias = Callable[[Call], Awaitable[tuple[int, Any]]]
-"""Makes a call with the key of the current request."""
 Alpha: TypeAlias = Annotated[str, Field(description="Address of the alpha, as `find` lists it.")]
 Book: TypeAlias = Annotated[str, Field(description="Book of the run, such as long_short or long_only.")]
 Day: TypeAlias = Annotated[str, Field(description="Day as YYYY-MM-DD.")]
@@ -22,6 +22,41 @@ _FIRST: Final = ("information_ratio", "icir", "ic", "max_drawdown_pct")
 """Figures that `find` and `compare` show."""
 _NAMES: Final = 10
 """Names at each end of a cross-section."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of an endpoint.
+
+    Attributes
+    ----------
+    endpoint
+        Its id in the registry.
+    path, query
+        Values of the path's placeholders and of the query; a query value of None is left out.
+    """
+
+    endpoint: str
+    path: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def target(self) -> tuple[str, str]:
+        """The path and the query string, encoded."""
+        path = ENDPOINTS[self.endpoint].path
+        for name, value in self.path.items():
+            path = path.replace(f"{{{name}}}", quote(value, safe=""))
+        return path, urlencode({name: value for name, value in self.query.items() if value is not None})
+
+    @property
+    def address(self) -> str:
+        """The URL of the call, relative to the service."""
+        path, query = self.target
+        return f"GET {path}?{query}" if query else f"GET {path}"
+
+
+CallEndpoint: TypeAlias = Callable[[Call], Awaitable[tuple[int, Any]]]
+"""Makes a call with the key of the current request, and returns the status and the body."""
 
 
 def _checks(audit: dict[str, Any]) -> dict[str, Any]:
