@@ -22,7 +22,6 @@ from datasets.catalogue.alpha_columns import Allowed
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt, StorageUnavailable
 from serve.catalog import Catalog
-from serve.research.ledgers import read_ledgers
 from serve.research.nearest import Nearest, search
 from serve.research.returns_matrix import LACKING, NOT_READ, UNREADABLE
 from serve.research.store import NoteDamage, ReturnsStore
@@ -72,15 +71,7 @@ class ReturnsStores:
                 raise StorageUnavailable("the service is ending")
             store = self._stores.get(book)
             if store is None:
-                store = self._stores[book] = ReturnsStore(
-                    book,
-                    listing=lambda: self._catalog.listing,
-                    resolve=self._catalog.resolve,
-                    read=read_ledgers,
-                    note=self._note,
-                    folder=self._folder,
-                    local=self._catalog.local,
-                )
+                store = self._stores[book] = ReturnsStore(book, self._catalog, self._folder, self._note)
             return store
 
     def catalogue_changed(self) -> None:

@@ -24,14 +24,14 @@ from polars.exceptions import PanicException
 
 from datasets.analysis.comparison import NO_DATA
 from datasets.catalogue.alpha_columns import Allowed
-from datasets.catalogue.listing import Listing
 from datasets.disk import locked, make_private
 from datasets.figures.daily_returns import DailyReturns
 from datasets.figures.unavailable import Unavailable
 from datasets.pointer import Pointer
-from datasets.snapshot import Snapshot
 from schemas.errors import StorageUnavailable
+from serve.catalog import Catalog
 from serve.research.catalogue import EffectiveNumbers
+from serve.research.ledgers import read_ledgers
 from serve.research.returns_matrix import (
     LACKING,
     NOT_READ,
@@ -68,42 +68,22 @@ class ReturnsStore:
     ----------
     book : str
         Name of the book.
-    listing : Callable[[], Listing]
-        Returns the current pointers of the catalogue.
-    resolve : Callable[[str], Snapshot | None]
-        Returns the served snapshot of an alpha.
-    read : Callable[[Sequence[Snapshot], str], Sequence[DailyReturns]]
-        Reads the returns of a book of some snapshots, empty where one does not have the book.
-    note : Callable[[Pointer, BaseException], None]
-        Records the failure to read a run.
+    catalog : Catalog
+        The served alphas.
     folder : pathlib.Path
         Folder of the matrices; if it cannot be used, they are in a temporary folder of this process.
-    local : bool
-        Whether published files are on this machine.
+    note : Callable[[Pointer, BaseException], None]
+        Records the failure to read a run.
     """
 
-    def __init__(
-        self,
-        book: str,
-        *,
-        listing: Callable[[], Listing],
-        resolve: Callable[[str], Snapshot | None],
-        read: Callable[[Sequence[Snapshot], str], Sequence[DailyReturns]],
-        note: NoteDamage,
-        folder: Path,
-        local: bool,
-    ) -> None:
+    def __init__(self, book: str, catalog: Catalog, folder: Path, note: NoteDamage) -> None:
         self._book = book
-        self._listing = listing
-        self._resolve = resolve
-        self._read = read
+        self._catalog = catalog
         self._note = note
         self._folder = folder / hashlib.sha256(book.encode()).hexdigest()[:32]
         self._opened = ExitStack()
         """Holds the lock of the folder, and a temporary folder."""
         self._is_writer = self._is_temporary = False
-        self._local = local
-        self._readers = _READERS if local else _REMOTE_READERS
         self._saved: dict[Path, ReturnsMatrix] = {}
         self._pending: dict[Key, DailyReturns] = {}
         self._without_data: set[Key] = set()
@@ -133,7 +113,7 @@ class ReturnsStore:
         read, served : int
             Number of alphas whose returns have been read, and number of all.
         """
-        pointers = [x for x in self._listing().pointers if allowed.allows(x.alpha_id)]
+        pointers = [x for x in self._catalog.listing.pointers if allowed.allows(x.alpha_id)]
         known = self._known()
         return sum(_key(x) in known for x in pointers), len(pointers)
 
@@ -141,7 +121,7 @@ class ReturnsStore:
     def searchable(self) -> Searchable:
         """The runs that are searchable now."""
         searchable = self._searchable
-        if searchable is None or searchable.listing is not self._listing():
+        if searchable is None or searchable.listing is not self._catalog.listing:
             searchable = self._refresh()
         return searchable
 
@@ -194,14 +174,15 @@ class ReturnsStore:
         writes = self._may_write()
         self._load_folder(remove_damaged=writes)
         # The threads of one pool read all ledgers: each new thread would keep ten megabytes of its own.
-        with ThreadPoolExecutor(self._readers, thread_name_prefix="daily returns") as pool:
+        readers = _READERS if self._catalog.local else _REMOTE_READERS
+        with ThreadPoolExecutor(readers, thread_name_prefix="daily returns") as pool:
             return self._read_missing(pool, writes=writes)
 
     def _read_missing(self, pool: ThreadPoolExecutor, *, writes: bool) -> float | None:
         while not self._stopped:
             missing = self._missing_pointers()
             if not missing:
-                served = {_key(x) for x in self._listing().pointers}
+                served = {_key(x) for x in self._catalog.listing.pointers}
                 self._without_data &= served
                 self._failed = {key: at for key, at in self._failed.items() if key in served}
                 if writes:
@@ -268,7 +249,7 @@ class ReturnsStore:
         now, known = time.monotonic(), self._known()
         return [
             x
-            for x in self._listing().pointers
+            for x in self._catalog.listing.pointers
             if _key(x) not in known and self._failed.get(_key(x), 0.0) < now
         ]
 
@@ -292,14 +273,14 @@ class ReturnsStore:
         """Read the returns of runs, without those that are no longer served or cannot be read."""
         runs = {}
         for pointer in pointers:
-            snapshot = self._resolve(pointer.alpha_id)
+            snapshot = self._catalog.resolve(pointer.alpha_id)
             if not self._stopped and snapshot is not None and snapshot.id == pointer.snapshot:
                 # The manifests of thousands of snapshots would take too much memory: only requests keep them.
                 runs[_key(pointer)] = snapshot if snapshot.opened else snapshot.with_pointer(pointer)
         try:
-            return dict(zip(runs, self._read(list(runs.values()), self._book), strict=True))
+            return dict(zip(runs, read_ledgers(list(runs.values()), self._book), strict=True))
         except (Exception, PanicException) as error:  # an error must not affect the other alphas
-            if isinstance(error, StorageUnavailable) and not self._local:
+            if isinstance(error, StorageUnavailable) and not self._catalog.local:
                 raise  # it does not answer for the others either
             if len(pointers) > 1:
                 parts = [self._returns([pointer]) for pointer in pointers]
@@ -348,7 +329,7 @@ class ReturnsStore:
             return self._searchable
 
     def _current(self) -> Searchable:
-        listing = self._listing()
+        listing = self._catalog.listing
         pending = dict(self._pending)
         matrices = list(self._saved.values())
         if pending:

@@ -17,7 +17,7 @@ from datasets.figures.daily_returns import DailyReturns
 from datasets.snapshot import Snapshot
 from schemas.errors import DiskUnavailable
 from serve.compute import ComputeQueue
-from serve.research import neighbours, returns_matrix, store
+from serve.research import returns_matrix, store
 from serve.research.catalogue import EffectiveNumbers
 from serve.research.ledgers import read_ledgers
 from serve.research.returns_matrix import ReturnsMatrix, Searchable, load
@@ -235,7 +235,7 @@ def test_a_search_while_an_alpha_is_read_does_not_hide_it(
             replaced.set()
         update(numbers, searchable, *rest, **named)
 
-    monkeypatch.setattr(neighbours, "read_ledgers", read_later)
+    monkeypatch.setattr(store, "read_ledgers", read_later)
     monkeypatch.setattr(store, "Searchable", slow_searchable)
     monkeypatch.setattr(EffectiveNumbers, "update", updated)
     with running(root, neighbours=tmp_path / "returns") as api:
@@ -306,7 +306,7 @@ def test_a_file_that_this_user_may_not_read_leaves_the_other_alphas_searchable(
             raise DiskUnavailable("portfolio cannot be read: this user may not read it; permit it")
         return read_ledgers(runs, book)
 
-    monkeypatch.setattr(neighbours, "read_ledgers", refuse)
+    monkeypatch.setattr(store, "read_ledgers", refuse)
     with running(root, neighbours=tmp_path / "returns") as api:
         actual = body(api, api.key(), "Test_like_0")
     assert shown(actual["data"]) == expected(returns, "Test_like_0")
