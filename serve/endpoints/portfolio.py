@@ -14,16 +14,7 @@ from serve.pages.query import PageQuery, PageResult
 
 def books(request: Request) -> PageQuery:
     """List the books, with the size and span of each of their tables."""
-    snapshot, values = request.snapshot, request.values
-    return PageQuery(
-        snapshot.key,
-        snapshot.published_at,
-        "books",
-        "book",
-        request.raw,
-        limit=values["limit"],
-        offset=values["offset"],
-    )
+    return window_query(request, "books", "book")
 
 
 def rows_of_book(request: Request) -> PageQuery:

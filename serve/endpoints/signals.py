@@ -17,7 +17,7 @@ _DESCENDING: Final = frozenset({"score", "weight"})
 
 
 def window_query(request: Request, table: str, row: str, book: str | None = None) -> PageQuery:
-    """Return the query of a request, in file order.
+    """Return the query of a request in file order; without `from` and `to`, of all days.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ def window_query(request: Request, table: str, row: str, book: str | None = None
         row,
         request.raw,
         book,
-        values["from"],
-        values["to"],
+        values.get("from"),
+        values.get("to"),
         values.get(SYMBOL.name),
         limit=values["limit"],
         offset=values["offset"],
@@ -49,24 +49,15 @@ def rebalances(request: Request) -> PageQuery:
 
 def cross_section(request: Request) -> PageQuery:
     """Query the cross-section of one week."""
-    snapshot, values = request.snapshot, request.values
-    date, book, sort, direction = values["date"], values["book"], values["sort"], values["direction"]
-    return PageQuery(
-        snapshot.key,
-        snapshot.published_at,
-        "decisions",
-        DECISION,
-        request.raw,
-        book,
-        date,
-        date,
-        values["symbol"],
-        None if direction is None else int(direction),
-        values["min_abs_weight"],
-        weight_column(book) if sort == "weight" else _SORT_COLUMNS[sort],
-        sort in _DESCENDING if values["order"] is None else values["order"] == "desc",
-        values["limit"],
-        values["offset"],
+    values, sort = request.values, request.values["sort"]
+    date, book, direction = values["date"], values["book"], values["direction"]
+    return window_query(request, "decisions", DECISION, book)._replace(
+        first=date,
+        last=date,
+        direction=None if direction is None else int(direction),
+        min_abs_weight=values["min_abs_weight"],
+        sort=weight_column(book) if sort == "weight" else _SORT_COLUMNS[sort],
+        descending=sort in _DESCENDING if values["order"] is None else values["order"] == "desc",
     )
 
 
