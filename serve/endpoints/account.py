@@ -64,22 +64,16 @@ async def keys(service: ServerState, request: Request) -> Page:
     return Page.of(inventory, request.values, {"key_id": request.caller.key_id}, inventory_row)
 
 
-def inventory_row(key: KeyUse) -> dict[str, Any]:
-    """Return the row of a key in a list of keys, without its secret or digest."""
-    return {
-        "key_id": key.rights.key_id,
-        "display_prefix": key.display_prefix,
-        "name": key.rights.record.name,
-        "status": key.rights.record.status,
-        **key_terms(key),
-    }
-
-
-def key_terms(key: KeyUse) -> dict[str, Any]:
-    """Return the grants, usage and expiry of a key."""
+def inventory_row(key: KeyUse, **owner: Any) -> dict[str, Any]:
+    """Return the row of a key in a list of keys, or with its owner, without its secret or digest."""
     rights, record = key.rights, key.rights.record
     expires_at = None if record.expires_at is None else stored_instant(record.expires_at)
     return {
+        "key_id": record.id,
+        "display_prefix": key.display_prefix,
+        "name": record.name,
+        "status": record.status,
+        **owner,
         "allow": rights.allow,
         "field_policy": {"expose_raw_book": rights.expose_raw},
         "rate_limit": rights.rate_limit.to_json(),

@@ -10,7 +10,7 @@ from datasets.provenance.manifest_view import visible
 from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
 from schemas.kinds import KINDS, REQUIRED_KINDS, TABLE_KINDS
-from serve.endpoints.account import ACCESS, key_terms
+from serve.endpoints.account import ACCESS, inventory_row
 from serve.http.handler import Computed, EndpointFunction
 from serve.http.request import Request
 from serve.http.responses import Page, Single
@@ -71,22 +71,13 @@ async def usage(service: ServerState, request: Request) -> Single:
     if key is None:
         raise ApiError("key_not_found", "No key has this id.")
     record = key.rights.record
-    return Single(
-        {
-            "key_id": record.id,
-            "display_prefix": key.display_prefix,
-            "name": record.name,
-            "status": record.status,
-            "owner": {
-                "user_id": record.account_id,
-                "email": record.email,
-                "role": record.role,
-                "active": record.account_active,
-            },
-            **key_terms(key),
-        },
-        source=ACCESS,
-    )
+    owner = {
+        "user_id": record.account_id,
+        "email": record.email,
+        "role": record.role,
+        "active": record.account_active,
+    }
+    return Single(inventory_row(key, owner=owner), source=ACCESS)
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {

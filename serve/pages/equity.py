@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
-from datasets.figures.equity import EquitySummary, equity_curve, equity_summary
+from datasets.figures.equity import equity_curve, equity_summary
 from datasets.figures.series import Dates, Floats, Window
 from datasets.snapshot import Snapshot
 from schemas.rows import ROWS
@@ -21,7 +21,6 @@ from serve.pages.query import NO_ROWS, PageQuery, PageResult
 _ROW: Final = tuple(column.name for column in ROWS["equity"].columns)
 LEDGER_COLUMNS: Final = tuple(name for name in _ROW if name in TABLES["portfolio"])
 """Columns of the ledger that a curve is computed from."""
-_SUMMARY: Final = tuple(figure.name for figure in fields(EquitySummary))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +79,14 @@ def curve(ledger: Ledger, book: str, window: slice, *, offset: int, limit: int) 
         for name in _ROW
     ]
     rows = frame_rows(pl.DataFrame(columns), starting.size)
-    return PageResult(rows, summary=_labelled(book, summary))
+    return PageResult(rows, summary={"book": book, **asdict(summary)})
 
 
 def empty_summary(book: str) -> dict[str, Any]:
     """Return the summary of a book that has no ledger."""
     empty = np.empty(0)
     measured = equity_curve(empty, empty)
-    return _labelled(book, equity_summary(empty.astype("datetime64[D]"), empty, empty, measured))
-
-
-def _labelled(book: str, summary: EquitySummary) -> dict[str, Any]:
-    return {"book": book, **{name: getattr(summary, name) for name in _SUMMARY}}
+    return {"book": book, **asdict(equity_summary(empty.astype("datetime64[D]"), empty, empty, measured))}
 
 
 def _floats(frame: pl.DataFrame, column: str) -> Floats:
