@@ -14,7 +14,7 @@ from contextlib import (
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import structlog
-from litestar import Litestar, Request, Response, asgi
+from litestar import Litestar, Request, asgi
 from litestar.exceptions import HTTPException, MethodNotAllowedException
 from litestar.handlers import ASGIRouteHandler
 
@@ -106,7 +106,6 @@ def create(
         When no file system supports the address of the datasets.
     """
     service = ServerState(program, access)
-
     agents = _agents(service) if program.agents else None
 
     @asynccontextmanager
@@ -181,7 +180,7 @@ def _mounted(path: str, inner: Application) -> ASGIRouteHandler:
     return asgi(path, is_mount=True, copy_scope=False)(answer)
 
 
-def _unrouted(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
+def _unrouted(request: Request[Any, Any, Any], error: HTTPException) -> Any:
     if request.scope["path"].startswith(f"{SHARING}/"):
         return sharing.failed(request, error)
     if isinstance(error, MethodNotAllowedException):
@@ -189,11 +188,5 @@ def _unrouted(request: Request[Any, Any, Any], error: HTTPException) -> Response
     return _failure(request, ApiError("not_found", "No such path."))
 
 
-def _failure(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-    response = failure_response(error, requests.of(cast("Any", request.scope)))
-    return Response(
-        response.body,
-        status_code=response.status,
-        headers=dict(response.headers),
-        media_type="application/json",
-    )
+def _failure(request: Request[Any, Any, Any], error: Exception) -> Any:
+    return failure_response(error, requests.of(cast("Any", request.scope)))

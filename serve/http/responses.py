@@ -332,7 +332,11 @@ class Response:
         self.headers = headers
         self.shared = shared
 
-    async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
+    def to_asgi_response(self, **_: object) -> Self:
+        """Return itself, to the framework's handling of exceptions."""
+        return self
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - the framework names it
         """Send the response."""
         scope[SCOPE].shared = self.shared
         headers = [(_encoded(name), value.encode("latin-1")) for name, value in self.headers.items()]

@@ -70,19 +70,15 @@ def router(service: ServerState) -> Router:
     )
 
 
-def failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+def failed(request: Request[Any, Any, Any], error: Exception) -> Any:
     """Return an error in the form of the protocol."""
-    record = _request_record()
     if isinstance(error, MethodNotAllowedException):
         error = ApiError("method_not_allowed", f"This path does not answer {request.method}.")
     elif isinstance(error, NotFoundException):
         error = ApiError("not_found", "No such path.")
     elif isinstance(error, HTTPException) and error.status_code < 500:
         error = protocol.bad_request("body", f"must be a JSON object of at most {MAX_BODY} bytes")
-    answer = failure_response(error, record, lambda known, _: protocol.error_body(known))
-    return Response(
-        answer.body, status_code=answer.status, headers=dict(answer.headers), media_type="application/json"
-    )
+    return failure_response(error, _request_record(), lambda known, _: protocol.error_body(known))
 
 
 class Sharing:
