@@ -62,16 +62,15 @@ class SizedLRUCache(Generic[V]):
             self.put(owner, name, value, size(value))
         return value
 
-    def put(self, owner: SnapshotKey, name: Hashable, value: V, size: int) -> bool:
-        """Cache a value and return whether it was cached; a value larger than the limit is not."""
+    def put(self, owner: SnapshotKey, name: Hashable, value: V, size: int) -> None:
+        """Cache a value; one larger than the limit is not cached."""
         if size > self.limit:
-            return False
+            return
         with self._lock:
             self._remove((owner, name))
             self._evict(size)
             self._values[owner, name] = (value, size)
             self.bytes += size
-        return True
 
     def make_room(self, size: int) -> None:
         """Evict entries until `size` bytes, at most the limit, would fit."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Final
 
 import click
 
@@ -13,14 +13,9 @@ from schemas.console.terminal import echo
 from schemas.errors import AccessError
 from schemas.settings import SETTINGS
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def unpublished_option(command: Command) -> Command:
-    """Add ``--unpublished``."""
-    return click.option(
-        "--unpublished", is_flag=True, help="Lists may name alphas that are not published yet."
-    )(command)
+unpublished_option: Final = click.option(
+    "--unpublished", is_flag=True, help="Lists may name alphas that are not published yet."
+)
 
 
 def require_published(datasets: str | None, lists: Mapping[str, str | None], *, unpublished: bool) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, Final
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qs
 
 from schemas.endpoint import Endpoint
 from schemas.endpoints import ENDPOINTS
@@ -93,10 +93,7 @@ def parse(endpoint: Endpoint, path: Mapping[str, str], query_string: bytes) -> V
 
 def query_texts(query_string: bytes) -> dict[str, list[str]]:
     """Return the texts of each parameter in a query string, in the order given."""
-    given: dict[str, list[str]] = {}
-    for name, text in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True, errors="replace"):
-        given.setdefault(name, []).append(text)
-    return given
+    return parse_qs(query_string.decode("latin-1"), keep_blank_values=True, errors="replace")
 
 
 @cache

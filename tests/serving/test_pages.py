@@ -233,14 +233,15 @@ def test_the_bound_holds_with_least_recently_used_eviction(acts: list[tuple[str,
     for owner, name, size in acts:
         key = (owner, name)
         assert cache.get((owner, "s"), name) == sizes.get(key)
-        assert cache.put((owner, "s"), name, size, size)
+        cache.put((owner, "s"), name, size, size)
         order = [x for x in order if x != key] + [key]
         sizes[key] = size
         while sum(sizes.values()) > 100:
             del sizes[order.pop(0)]
         assert cache.bytes == sum(sizes.values()) <= 100
         assert len(cache) == len(sizes)
-    assert not cache.put(("a", "s"), 1, 1, 101), "larger than everything together"
+    cache.put(("a", "s"), "large", 1, 101)
+    assert cache.get(("a", "s"), "large") is None, "larger than everything together"
     cache.remove_if(lambda owner, _: owner == ("a", "s"))
     assert cache.bytes == sum(size for (owner, _), size in sizes.items() if owner != "a")
 

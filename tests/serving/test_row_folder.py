@@ -423,10 +423,10 @@ def test_a_table_whose_snapshot_is_replaced_as_it_is_cached_is_not_kept(
     parts = Parts(replaced, ENOUGH, RowFolder(place, ENOUGH, "root") if in_folder else None)
     put, cached = parts.caches["rows"].put, threading.Event()
 
-    def replaced_before(*arguments: Any) -> bool:
+    def replaced_before(*arguments: Any) -> None:
         replace(replaced, parts)
         cached.set()
-        return put(*arguments)
+        put(*arguments)
 
     monkeypatch.setattr(parts.caches["rows"], "put", replaced_before)
     try:
