@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -24,6 +23,8 @@ from datasets.figures.unavailable import Figure, Unavailable, no_variation, too_
 
 NAMED_WEIGHTS: Final = ("equal", "volatility")
 """Weightings of a book that need no numbers."""
+FIGURES: Final = ("sharpe", "annualised_return", "volatility", "max_drawdown_pct")
+"""Figures of a series of daily returns."""
 NO_RATE: Final = Unavailable("insufficient_data", "the ledger states no risk-free rate")
 """Reason for excess returns of a ledger without a risk-free return."""
 
@@ -180,31 +181,6 @@ def annualised_sharpe(returns: Floats, what: str) -> float | Unavailable:
     return reason or float(returns.mean() / returns.std(ddof=1)) * math.sqrt(SESSIONS_PER_YEAR)
 
 
-@dataclass(frozen=True, slots=True)
-class BookFigures:
-    """Figures of a series of daily returns.
-
-    Attributes
-    ----------
-    sharpe : float or Unavailable
-        Mean over sample deviation, annualised with the square root of 252; no risk-free rate is subtracted.
-    annualised_return : float or Unavailable
-        Compounded growth to the power of 252 / sessions, minus one; a fraction.
-    volatility : float or Unavailable
-        Sample deviation, annualised with the square root of 252; a fraction.
-    max_drawdown_pct : float or Unavailable
-        Deepest drawdown of the compounded returns from their running peak, in percentage points of that peak, at least 0.
-    """
-
-    sharpe: Figure
-    annualised_return: Figure
-    volatility: Figure
-    max_drawdown_pct: Figure
-
-
-FIGURES = tuple(field.name for field in fields(BookFigures))
-
-
 def equal_weight(returns: Matrix) -> Floats:
     """Returns of a book that holds several alphas at equal weights and is rebalanced each session.
 
@@ -255,7 +231,7 @@ def book_weights(returns: Matrix, weighting: str, given: Sequence[float] = ()) -
     return normalised
 
 
-def book_figures(returns: Floats) -> BookFigures:
+def book_figures(returns: Floats) -> dict[str, Figure]:
     """Compute the figures of a series of daily returns.
 
     Parameters
@@ -265,18 +241,20 @@ def book_figures(returns: Floats) -> BookFigures:
 
     Returns
     -------
-    BookFigures
-        Each figure is withheld under the conditions of its own function.
+    dict of str to float or Unavailable
+        Each of :data:`FIGURES`: ``sharpe``, annualised, no risk-free rate subtracted; ``annualised_return`` and ``volatility``,
+        fractions; and ``max_drawdown_pct`` of the compounded returns, in percentage points of their running peak. Each is
+        withheld under the conditions of its own function.
     """
     n = int(returns.size)
     ending: Floats = np.cumprod(1.0 + returns, dtype=np.float64)
     starting: Floats = np.concatenate([[1.0], ending[:-1]]) if n else ending
-    return BookFigures(
-        sharpe=annualised_sharpe(returns, "daily returns"),
-        annualised_return=annualised_return(returns),
-        volatility=annualised_volatility(returns),
-        max_drawdown_pct=max_drawdown_pct(starting, ending),
-    )
+    return {
+        "sharpe": annualised_sharpe(returns, "daily returns"),
+        "annualised_return": annualised_return(returns),
+        "volatility": annualised_volatility(returns),
+        "max_drawdown_pct": max_drawdown_pct(starting, ending),
+    }
 
 
 def annualised_return(returns: Floats) -> Figure:
@@ -323,12 +301,12 @@ def annualised_volatility(returns: Floats) -> Figure:
     return 0.0 if is_constant(returns) else float(returns.std(ddof=1)) * math.sqrt(SESSIONS_PER_YEAR)
 
 
-def difference(with_it: BookFigures, without: BookFigures) -> dict[str, Figure]:
+def difference(with_it: Mapping[str, Figure], without: Mapping[str, Figure]) -> dict[str, Figure]:
     """Return the differences between the figures of a book with and without an alpha.
 
     Parameters
     ----------
-    with_it, without : BookFigures
+    with_it, without : Mapping[str, float or Unavailable]
         Figures of the book with and without the alpha.
 
     Returns
@@ -337,8 +315,10 @@ def difference(with_it: BookFigures, without: BookFigures) -> dict[str, Figure]:
         Name of a figure -> difference, in the unit of the figure; withheld if either figure is, with its reason.
     """
     differences: dict[str, Figure] = {}
-    for name in FIGURES:
-        own, other = getattr(with_it, name), getattr(without, name)
-        withheld = next((x for x in (own, other) if isinstance(x, Unavailable)), None)
-        differences[name] = withheld if withheld is not None else own - other
+    for name, own in with_it.items():
+        other = without[name]
+        if isinstance(own, Unavailable):
+            differences[name] = own
+        else:
+            differences[name] = other if isinstance(other, Unavailable) else own - other
     return differences

@@ -13,7 +13,7 @@ import numpy as np
 from datasets.analysis.alpha import Alpha
 from datasets.analysis.comparison import ComparisonQuery, Matrix, correlate, read_returns
 from datasets.figures.daily_returns import between_common_closes
-from datasets.figures.ratios import FIGURES, book_figures, equal_weight
+from datasets.figures.ratios import book_figures, equal_weight
 from datasets.figures.series import FULL_HISTORY, Floats, Window
 from datasets.figures.unavailable import Unavailable
 from datasets.report.content import Content, withheld
@@ -93,8 +93,7 @@ def together(runs: Sequence[Alpha], book: str, window: Window = FULL_HISTORY) ->
 
 
 def _book(returns: Floats) -> Content:
-    computed = book_figures(returns)
-    figures = {name: getattr(computed, name) for name in FIGURES}
+    figures = book_figures(returns)
     return {
         **{name: x if isinstance(x, float) else None for name, x in figures.items()},
         "withheld": {name: x.text for name, x in figures.items() if isinstance(x, Unavailable)},

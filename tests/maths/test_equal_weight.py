@@ -25,10 +25,12 @@ def returns(seed: int, alphas: int, sessions: int) -> Floats:
 def test_equal_weight_figures_match_empyrical(seed: int, alphas: int, sessions: int) -> None:
     book = equal_weight(returns(seed, alphas, sessions))
     result = book_figures(book)
-    assert result.sharpe == pytest.approx(empyrical.sharpe_ratio(book), rel=1e-9)
-    assert result.annualised_return == pytest.approx(empyrical.annual_return(book), rel=1e-9, abs=1e-12)
-    assert result.volatility == pytest.approx(empyrical.annual_volatility(book), rel=1e-9)
-    assert result.max_drawdown_pct == pytest.approx(-100 * empyrical.max_drawdown(book), rel=1e-9, abs=1e-9)
+    assert result["sharpe"] == pytest.approx(empyrical.sharpe_ratio(book), rel=1e-9)
+    assert result["annualised_return"] == pytest.approx(empyrical.annual_return(book), rel=1e-9, abs=1e-12)
+    assert result["volatility"] == pytest.approx(empyrical.annual_volatility(book), rel=1e-9)
+    assert result["max_drawdown_pct"] == pytest.approx(
+        -100 * empyrical.max_drawdown(book), rel=1e-9, abs=1e-9
+    )
 
 
 @check
@@ -54,9 +56,9 @@ def test_a_book_of_one_alpha_is_that_alpha() -> None:
 )
 def test_undetermined_figures_are_withheld_with_a_reason(book: list[float], withheld: set[str]) -> None:
     result = book_figures(np.array(book))
-    reasons = {name: getattr(result, name) for name in FIGURES}
-    assert {name for name, x in reasons.items() if isinstance(x, Unavailable)} == withheld
-    assert all(math.isfinite(x) for x in reasons.values() if not isinstance(x, Unavailable))
+    assert tuple(result) == FIGURES
+    assert {name for name, x in result.items() if isinstance(x, Unavailable)} == withheld
+    assert all(math.isfinite(x) for x in result.values() if not isinstance(x, Unavailable))
 
 
 def test_a_difference_is_withheld_if_either_side_is() -> None:
