@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -338,9 +338,9 @@ def measure(
     days = np.empty(0, "datetime64[D]") if isinstance(sessions, Unavailable) else sessions.date
     market = market_at(benchmark, days) if isinstance(benchmark, Benchmark) else None
     parts = regimes(sessions, market, seed)
-    tested = settle(
-        {"breaks": {"returns": _return_break(days, _returns(sessions)), "ic": _ic_break(weekly, window)}}
-    )
+    tests = {"returns": _return_break(days, _returns(sessions)), "ic": _ic_break(weekly, window)}
+    breaks = {name: x if isinstance(x, Unavailable) else asdict(x) for name, x in tests.items()}
+    tested = settle({"breaks": breaks})
     return {
         "book": book,
         **observed(days),

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Mapping
 from typing import Any, Final
 
 from datasets.figures.unavailable import Unavailable
@@ -19,8 +18,8 @@ def settle(figures: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     figures : Mapping[str, Any]
-        Name -> figure, :class:`~datasets.figures.unavailable.Unavailable`, list of entries, or a mapping or dataclass of
-        such figures.
+        Name -> figure, :class:`~datasets.figures.unavailable.Unavailable`, list of entries, or a mapping of such
+        figures.
 
     Returns
     -------
@@ -35,26 +34,19 @@ def settle(figures: Mapping[str, Any]) -> dict[str, Any]:
     """
     withheld: dict[str, str] = {}
 
-    def settled(values: Any, path: str) -> dict[str, Any]:
+    def settled(values: Mapping[str, Any], path: str) -> dict[str, Any]:
         members: dict[str, Any] = {}
-        for name, value in _members(values):
+        for name, value in values.items():
             if isinstance(value, float) and not math.isfinite(value):
                 value = Unavailable(*UNBOUNDED)  # noqa: PLW2901 - withheld like any unavailable figure
             if isinstance(value, Unavailable):
                 withheld[f"{path}{name}"] = value.text
                 members[name] = None
             else:
-                is_block = isinstance(value, Mapping) or is_dataclass(value)
-                members[name] = settled(value, f"{path}{name}.") if is_block else value
+                members[name] = settled(value, f"{path}{name}.") if isinstance(value, Mapping) else value
         return members
 
     return {**settled(figures, ""), "withheld": withheld}
-
-
-def _members(block: Any) -> Iterable[tuple[str, Any]]:
-    if isinstance(block, Mapping):
-        return block.items()
-    return ((member.name, getattr(block, member.name)) for member in fields(block))
 
 
 def withheld_payload(payload: Field, reason: Unavailable, **known: Any) -> dict[str, Any]:
