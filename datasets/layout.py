@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Final, TypeVar
 
 from schemas.errors import AlphaNotPublished, KindNotPublished
@@ -49,8 +48,6 @@ SNAPSHOT_ID: Final = r"^[0-9a-f]{20}\Z"
 """Pattern of the id of a snapshot."""
 _SNAPSHOT: Final = re.compile(SNAPSHOT_ID)
 _Entry = TypeVar("_Entry")
-_MAX_PATHS: Final = 4096
-"""Number of cached paths of snapshot folders."""
 BOOK_NAME: Final = re.compile(rf"{PATTERNS[Bound.BOOK]}\Z")
 """Pattern of a book's name, which is part of paths."""
 
@@ -85,7 +82,6 @@ def sealed_weeks_path(alpha_id: str) -> str:
     return f"{alpha_path(alpha_id)}/{SEALED_WEEKS}"
 
 
-@lru_cache(_MAX_PATHS)
 def snapshot_path(alpha_id: str, snapshot: str) -> str:
     """Return the path of a snapshot's folder."""
     if not is_snapshot_id(snapshot):

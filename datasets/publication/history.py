@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Final
 
 from datasets.pointer import Pointer
@@ -139,7 +138,6 @@ def empty_snapshot_ids(pointer: Pointer) -> frozenset[str]:
     return frozenset()
 
 
-@lru_cache(65_536)
 def _moment(text: str) -> datetime:
     moment = datetime.fromisoformat(text)
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
