@@ -11,6 +11,7 @@ import numpy as np
 
 from datasets.figures.bootstrap import MIN_OBSERVATIONS, mean_block_length, sample_sums
 from datasets.figures.newey_west import newey_west
+from datasets.figures.run_figures import NO_RAW_SIGNAL
 from datasets.figures.series import Dates, Floats, Matrix, mean_or_null, measured, unmeasurable
 from datasets.figures.unavailable import Figure, Unavailable, no_variation, too_few
 from schemas.metrics.deciles import bucket_name
@@ -51,15 +52,13 @@ class DeliveredSignal:
     raw_deciles: Matrix | None
 
 
-def signal_quality(weeks: DeliveredSignal, without_raw: Unavailable) -> dict[str, Any]:
+def signal_quality(weeks: DeliveredSignal) -> dict[str, Any]:
     """Compute the quality of the delivered score.
 
     Parameters
     ----------
     weeks : DeliveredSignal
         Weeks of the complete run.
-    without_raw : Unavailable
-        Reason given if there are no deciles of the score before smoothing.
 
     Returns
     -------
@@ -79,7 +78,7 @@ def signal_quality(weeks: DeliveredSignal, without_raw: Unavailable) -> dict[str
         "long_side": _side(weeks.upper),
         "short_side": _side(weeks.lower),
         "delivered": decile_figures(weeks.deciles),
-        "unsmoothed": without_raw if weeks.raw_deciles is None else decile_figures(weeks.raw_deciles),
+        "unsmoothed": NO_RAW_SIGNAL if weeks.raw_deciles is None else decile_figures(weeks.raw_deciles),
     }
 
 

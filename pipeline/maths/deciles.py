@@ -93,15 +93,13 @@ def _cut(score: Floats, size: Integers) -> tuple[npt.NDArray[np.bool_], Integers
     return cut, names, n_symbols
 
 
-def decile_returns(decisions: pl.DataFrame, signal: str) -> Matrix:
-    """Compute the mean forward return of each bucket of a signal, with the buckets of :func:`weekly_deciles`.
+def decile_returns(decisions: pl.DataFrame) -> Matrix:
+    """Compute the mean forward return of each bucket of the delivered score, with the buckets of :func:`weekly_deciles`.
 
     Parameters
     ----------
     decisions : polars.DataFrame
-        One row per name and week, by date and symbol, with ``date``, ``forward_return`` and the signal.
-    signal : str
-        Column that ranks the names.
+        One row per name and week, by date and symbol, with ``date``, ``score`` and ``forward_return``.
 
     Returns
     -------
@@ -110,7 +108,7 @@ def decile_returns(decisions: pl.DataFrame, signal: str) -> Matrix:
         for a bucket without forward returns.
     """
     _, size = week_sizes(decisions["date"])
-    score, returns = _floats(decisions[signal]), _floats(decisions["forward_return"])
+    score, returns = _floats(decisions["score"]), _floats(decisions["forward_return"])
     parts = []
     for weeks, rows in iter_blocks(size):
         _, names, n_symbols = _cut(score[rows], size[weeks])

@@ -57,7 +57,7 @@ def delivered_signal(
         correlate_with_earlier(panel, "score", "score", (1,))[1],
         upper,
         lower,
-        decile_returns(decisions, "score"),
+        decile_returns(decisions),
         None if raw_deciles is None else _by_week(raw_deciles),
     )
 

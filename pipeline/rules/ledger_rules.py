@@ -54,7 +54,7 @@ def portfolio_timestamp(tables: Tables) -> Finding | None:
 def portfolio_identity(tables: Tables) -> Finding | None:
     """Report sessions whose flows do not sum to the ending equity."""
     total = reduce(add, (pl.col(name) for name in _PARTS))
-    return _unequal(tables, total, "ending_equity", "is not the sum of the session's parts")
+    return _unequal(tables, total, "is not the sum of the session's parts")
 
 
 @rule(
@@ -66,7 +66,7 @@ def portfolio_identity(tables: Tables) -> Finding | None:
 def portfolio_cash(tables: Tables) -> Finding | None:
     """Report sessions whose cash and positions do not sum to the ending equity."""
     total = pl.col("cash_end") + pl.col("position_value_end")
-    return _unequal(tables, total, "ending_equity", "is not cash_end + position_value_end")
+    return _unequal(tables, total, "is not cash_end + position_value_end")
 
 
 @rule(
@@ -107,13 +107,10 @@ def portfolio_signs(tables: Tables) -> Finding | None:
     )
 
 
-def _unequal(tables: Tables, expected: pl.Expr, column: str, complaint: str) -> Finding | None:
-    broken = (
-        tables["portfolio"]
-        .with_columns(expected=expected)
-        .filter(differ(pl.col(column), pl.col("expected"), tables.equity_basis))
-    )
-    return _identity_finding(broken, column, complaint)
+def _unequal(tables: Tables, expected: pl.Expr, complaint: str) -> Finding | None:
+    rows = tables["portfolio"].with_columns(expected=expected)
+    broken = rows.filter(differ(pl.col("ending_equity"), pl.col("expected"), tables.equity_basis))
+    return _identity_finding(broken, "ending_equity", complaint)
 
 
 def _identity_finding(broken: pl.DataFrame, column: str, complaint: str) -> Finding | None:

@@ -15,7 +15,6 @@ from datasets.figures.costs import Flows, costs
 from datasets.figures.luck import LUCK, SEALED_BOOKS, measure
 from datasets.figures.luck_evidence import EVERYTHING, LuckQuery
 from datasets.figures.risk import risk
-from datasets.figures.run_figures import NO_RAW_SIGNAL
 from datasets.figures.series import observed
 from datasets.figures.signal import DeliveredSignal, signal_quality
 from datasets.figures.unavailable import MISSING_KIND, Unavailable
@@ -139,9 +138,7 @@ def signal_figures(weeks: DeliveredSignal | Unavailable) -> dict[str, Document]:
     if isinstance(weeks, Unavailable):
         return {"signal": {WHOLE_RUN: withheld_payload(FAMILIES["signal"].payload, weeks)}}
     known = weeks.date[~np.isnan(weeks.ic_by_delay[0])]
-    return {
-        "signal": {WHOLE_RUN: _object("signal", {**observed(known), **signal_quality(weeks, NO_RAW_SIGNAL)})}
-    }
+    return {"signal": {WHOLE_RUN: _object("signal", {**observed(known), **signal_quality(weeks)})}}
 
 
 def measure_signal(

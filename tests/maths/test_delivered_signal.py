@@ -20,6 +20,7 @@ from statsmodels.regression.linear_model import OLS
 
 from datasets.figures.bootstrap import mean_block_length, resample
 from datasets.figures.newey_west import bandwidth
+from datasets.figures.run_figures import NO_RAW_SIGNAL
 from datasets.figures.signal import (
     DeliveredSignal,
     decile_figures,
@@ -36,7 +37,6 @@ from schemas.metrics.families.signal import DELAYS, SAMPLES, SEED
 from tests.maths.panels import Run, check, runs
 
 WEEKS = 40
-NO_RAW = Unavailable("missing_kind", "no raw signal")
 
 
 def panel(seed: int, names: int = 60, holes: float = 0.05) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -136,7 +136,7 @@ def test_ic_by_delay_matches_alphalens_on_a_shifted_factor(delay: int) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of pandas, about what alphalens calls
         ic = factor_information_coefficient(clean)["1D"]
-    quality = signal_quality(measured(rebalances, decisions), NO_RAW)
+    quality = signal_quality(measured(rebalances, decisions))
     entry = quality["ic_by_delay"][delay]
     assert entry["weeks"] == len(ic)
     assert entry["mean_ic"] == pytest.approx(ic.mean(), rel=1e-9)
@@ -144,7 +144,7 @@ def test_ic_by_delay_matches_alphalens_on_a_shifted_factor(delay: int) -> None:
 
 def test_deciles_and_spread_match_alphalens_and_statsmodels() -> None:
     rebalances, decisions = panel(6, holes=0.0)
-    quality = signal_quality(measured(rebalances, decisions), NO_RAW)
+    quality = signal_quality(measured(rebalances, decisions))
     data = decisions.to_pandas()
     data["date"] = pd.to_datetime(data["date"])
     data = data.set_index(["date", "symbol"]).rename_axis(["date", "asset"])
@@ -176,9 +176,9 @@ def test_unsmoothed_deciles_are_reported_beside_delivered_ones() -> None:
     rebalances, decisions = panel(7)
     result = measured(rebalances, decisions)
     again = measured(rebalances, decisions.with_columns(score="raw_score"))
-    quality = signal_quality(result, NO_RAW)
-    assert quality["unsmoothed"] == signal_quality(again, NO_RAW)["delivered"]
-    assert signal_quality(measured(rebalances, decisions.drop("raw_score")), NO_RAW)["unsmoothed"] is NO_RAW
+    quality = signal_quality(result)
+    assert quality["unsmoothed"] == signal_quality(again)["delivered"]
+    assert signal_quality(measured(rebalances, decisions.drop("raw_score")))["unsmoothed"] is NO_RAW_SIGNAL
 
 
 def returns(seed: int, rise: float, n: int = 200) -> Any:
@@ -242,7 +242,7 @@ def test_undetermined_figures_are_withheld() -> None:
     assert "standard errors" in unsure.text
     assert turnover_adjusted(0.05, 0.75) == pytest.approx(0.1)
     assert isinstance(turnover_adjusted(0.05, 1.0), Unavailable)
-    assert turnover_adjusted(NO_RAW, 0.5) is NO_RAW
+    assert turnover_adjusted(NO_RAW_SIGNAL, 0.5) is NO_RAW_SIGNAL
     few = decile_figures(returns(1, 0.0)[:5])
     assert isinstance(few["monotonicity"]["p_value"], Unavailable)
     none = decile_figures(np.empty((0, 10)))
