@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Flags
 from pipeline.notices.probe import MAX_NAMES, name_digest
-from pipeline.reconciliation.row_ranges import RowRanges
+from pipeline.reconciliation.row_ranges import RowRanges, row_numbers
 from pipeline.reconciliation.tables import CodedSymbols, Tables
 
 ReadColumns = Callable[[str, tuple[str, ...]], Iterable[Tables]]
@@ -75,10 +75,7 @@ def select_rows(ranges: RowRanges, books: list[str], moment: str, days: Integers
 def expanded(ranges: RowRanges, chosen: Integers) -> tuple[Integers, Integers]:
     """Return the range of each row of some ranges, and the rows."""
     length = ranges.lengths[chosen]
-    row_range = np.repeat(chosen, length)
-    return row_range, np.arange(row_range.size) + np.repeat(
-        ranges.starts[chosen] - np.cumsum(length) + length, length
-    )
+    return np.repeat(chosen, length), row_numbers(ranges.starts[chosen], length)
 
 
 class Symbols:

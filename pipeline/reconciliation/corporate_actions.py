@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from pipeline.reconciliation.grid import Codes, Flags, Floats
+from pipeline.reconciliation.row_ranges import day_numbers
 from pipeline.reconciliation.tables import CELL
 
 _DAYS = np.int64(1) << 32
@@ -122,13 +123,13 @@ class CorporateActions:
         paid_per_share = by_name["paid"].fill_null(0.0).to_numpy() * np.exp(share_growth[1:])
         held = positions.select("symbol", "date").unique().join(codes, on="symbol")
         return cls(
-            key=_key(by_name["code"].to_numpy(), _day(by_name["date"])),
+            key=_key(by_name["code"].to_numpy(), day_numbers(by_name["date"])),
             shares=share_growth,
             cash=_running(paid_per_share),
             reinvested=_running(np.log(by_name["reinvested"].fill_null(1.0).to_numpy())),
             unknown=np.concatenate([[0], np.cumsum(unknown.to_numpy())]).astype(np.int64),
-            held=np.sort(_key(held["code"].to_numpy(), _day(held["date"]))),
-            sessions=np.unique(_day(sessions["date"])),
+            held=np.sort(_key(held["code"].to_numpy(), day_numbers(held["date"]))),
+            sessions=np.unique(day_numbers(sessions["date"])),
         )
 
     def declared(self, holding: Holding) -> Flags:
@@ -217,10 +218,6 @@ def _spin_offs(arrived: pl.DataFrame, positions: pl.DataFrame, before: pl.DataFr
 
 def _running(values: Floats) -> Floats:
     return np.concatenate([np.zeros(1), np.cumsum(values)])
-
-
-def _day(days: pl.Series) -> Codes:
-    return days.to_physical().to_numpy().astype(np.int64)
 
 
 def _key(symbol: Codes, day: Codes) -> Codes:

@@ -9,6 +9,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from pipeline.reconciliation.row_ranges import row_numbers
+
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -96,7 +98,7 @@ class Cells:
         low, high = (
             np.searchsorted(self.session, sessions, side, sorter=self.ascending) for side in ("left", "right")
         )
-        ranges = self.ascending[_ranges(low, high - low)]
+        ranges = self.ascending[row_numbers(low, high - low)]
         place = np.repeat(np.arange(sessions.size), high - low)
         return self._rows(ranges), np.repeat(place, self._lengths(ranges))
 
@@ -108,12 +110,7 @@ class Cells:
             return slice(0, 0)
         if np.all(ranges[1:] == ranges[:-1] + 1):
             return slice(int(self.starts[ranges[0]]), int(self.starts[ranges[-1] + 1]))
-        return _ranges(self.starts[ranges], self._lengths(ranges))
-
-
-def _ranges(first: Codes, size: Codes) -> Codes:
-    """Concatenate ranges: ``first[0], first[0] + 1, …, first[1], …``."""
-    return np.repeat(first - np.cumsum(size) + size, size) + np.arange(size.sum())
+        return row_numbers(self.starts[ranges], self._lengths(ranges))
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,16 @@ class RowRanges:
         return pl.Series(values.name, np.repeat(values.to_numpy(), self.lengths))
 
 
+def row_numbers(first: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the rows of ranges: ``first[0], first[0] + 1, …, first[1], …``."""
+    return np.repeat(first - np.cumsum(size) + size, size) + np.arange(size.sum())
+
+
+def day_numbers(days: pl.Series) -> NDArray[np.int64]:
+    """Return a column of dates as days since 1970."""
+    return days.to_physical().to_numpy().astype(np.int64)
+
+
 def find_row_ranges(key: pl.DataFrame) -> RowRanges:
     """Find the ranges of adjacent rows that agree in every column; null equals null."""
     runs = key.to_struct("key").rle().struct

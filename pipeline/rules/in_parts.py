@@ -15,7 +15,7 @@ import polars as pl
 
 from pipeline.reconciliation.fills import FILLS, fill_sessions
 from pipeline.reconciliation.grid import Codes, Flags
-from pipeline.reconciliation.row_ranges import RowRanges, find_row_ranges
+from pipeline.reconciliation.row_ranges import RowRanges, day_numbers, find_row_ranges
 from pipeline.reconciliation.tables import SESSION, Part, Tables
 from pipeline.rule import Coverage, Level, Rule, Violation
 from pipeline.rules.book_rules import portfolio_turnover, turnover_conventions
@@ -172,7 +172,7 @@ class _Days:
     def __init__(self, seal: Seal, small: Mapping[str, pl.DataFrame], large: list[str]) -> None:
         self._seal, self._small = seal, small
         self._sessions = small["portfolio"].select(SESSION).sort(SESSION).with_row_index("session")
-        self._days = _numbers(self._sessions["date"])
+        self._days = day_numbers(self._sessions["date"])
         self._groups = {kind: self._find_groups(kind) for kind in large}
 
     def parts(self) -> Iterator[Tables]:
@@ -216,11 +216,11 @@ class _Days:
 
     def _sessions_of_fills(self, decisions: pl.DataFrame, moments: pl.DataFrame) -> Flags:
         """Return the sessions of the fills that start or end the forward returns of decisions."""
-        weeks = np.unique(_numbers(decisions["date"]))
-        calendar = np.unique(_numbers(self._small["rebalances"]["date"]))
+        weeks = np.unique(day_numbers(decisions["date"]))
+        calendar = np.unique(day_numbers(self._small["rebalances"]["date"]))
         after = np.searchsorted(calendar, weeks, side="right")
         weeks = np.concatenate([weeks, calendar[after[after < calendar.size]]])
-        matching = np.isin(_numbers(moments["decision_at"]), weeks)
+        matching = np.isin(day_numbers(moments["decision_at"]), weeks)
         for instant in ("entry_at", "maturity_at"):
             if instant in decisions.columns:
                 matching |= moments["timestamp"].is_in(decisions[instant].unique().implode()).to_numpy()
@@ -237,12 +237,8 @@ class _Days:
         _require(not any(column.null_count() for column in ranges.heads))
         _require(kind == "trades" or not ranges.heads.is_duplicated().any())
         if kind == "decisions":
-            return _Groups(ranges, _numbers(ranges.heads["date"]))
+            return _Groups(ranges, day_numbers(ranges.heads["date"]))
         heads = fill_sessions(ranges.heads) if kind == "trades" else ranges.heads
         sessions = heads.join(self._sessions, on=SESSION, how="left", maintain_order="left")["session"]
         _require(not sessions.null_count())
         return _Groups(ranges, sessions.to_numpy().astype(np.int64))
-
-
-def _numbers(days: pl.Series) -> Codes:
-    return days.to_physical().to_numpy().astype(np.int64)
