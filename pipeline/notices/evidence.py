@@ -12,13 +12,10 @@ import polars as pl
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import DAYS_PER_YEAR, Floats
 from pipeline.notices.clipped_returns import shared_extremes
-from pipeline.notices.fills import Fills
-from pipeline.notices.held_names import Holdings
-from pipeline.notices.ledger import Flows
 from pipeline.notices.market import market_notices
 from pipeline.notices.outcome import NoticeOutcome
 from pipeline.notices.panel import NEVER, Panel, Span
-from pipeline.notices.prices import PanelRows, sample_prices
+from pipeline.notices.prices import PanelRows, Prices, sample_prices
 from pipeline.notices.probe import (
     MAX_DAYS,
     NO_SAMPLE,
@@ -95,15 +92,8 @@ class Evidence:
     ----------
     cross_sections
         Sample of the cross-sections; None where the run sealed none.
-    fills
-        Sample of the fills; None where the run sealed no fills or no positions.
-    marks
-        Marks at the close of some sessions, ascending, and at the close before each, shape (sessions, symbols), NaN where not
-        held; None where the run sealed no positions.
-    holdings
-        Sampled names of long_short, or else of the first book, by session; None where the run sealed no positions.
-    flows
-        Book -> sums of its pnl.
+    prices
+        Samples of positions, fills and pnl.
     trials
         Trial -> standard deviation of its returns.
     probe
@@ -115,10 +105,7 @@ class Evidence:
     """
 
     cross_sections: CrossSections | None = None
-    fills: Fills | None = None
-    marks: tuple[Floats, Floats] | None = None
-    holdings: Holdings | None = None
-    flows: Mapping[str, Flows] = field(default_factory=dict)
+    prices: Prices = field(default_factory=Prices)
     trials: Mapping[str, float] = field(default_factory=dict)
     probe: Probe = field(default_factory=lambda: Probe(NO_SAMPLE, NO_SAMPLE, NO_SAMPLE))
     market: tuple[NoticeOutcome, ...] = ()
@@ -169,16 +156,7 @@ def _gathered(tables: Mapping[str, Collection[str]], read: ReadColumns) -> Evide
             rows["trials"].group_by("trial").agg(pl.col("period_return").std()).drop_nulls().iter_rows()
         )
     probe = Probe(prices.marks, prices.mids, _sampled_weeks(symbols, panel_rows, prices.span))
-    return Evidence(
-        sections,
-        prices.fills,
-        prices.closes,
-        prices.holdings,
-        prices.flows,
-        trials,
-        probe,
-        undecided=undecided,
-    )
+    return Evidence(sections, prices, trials, probe, undecided=undecided)
 
 
 def _cross_sections(

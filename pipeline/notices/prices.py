@@ -92,8 +92,15 @@ class Prices:
     ----------
     marks, mids
         Samples for the probe.
-    fills, closes, holdings, flows
-        As in :class:`pipeline.notices.evidence.Evidence`; `closes` are its ``marks``.
+    fills
+        Sample of the fills; None where the run sealed no fills or no positions.
+    closes
+        Marks at the close of some sessions, ascending, and at the close before each, shape (sessions, symbols), NaN where not
+        held; None where the run sealed no positions.
+    holdings
+        Sampled names of long_short, or else of the first book, by session; None where the run sealed no positions.
+    flows
+        Book -> sums of its pnl.
     span, at_weeks, positions
         Of the panel of the cross-sections, as :class:`pipeline.notices.panel.Panel` has them.
     held

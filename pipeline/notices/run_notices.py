@@ -109,7 +109,7 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
         yield not_checked(
             notice, _NOT_COMPARED.get(family) or f"it needs {needed}, which the run did not all seal"
         )
-    ledgers = [] if run.portfolio is None else ledger.split_ledgers(run.portfolio, run.evidence.flows)
+    ledgers = [] if run.portfolio is None else ledger.split_ledgers(run.portfolio, run.evidence.prices.flows)
     yield from run.evidence.market
     if run.proven is not None:
         yield _judge_proof(run.proven.checked_without_raw, run.proven.of, run.held_share)
@@ -178,16 +178,16 @@ def _judge_clipped_returns(sections: CrossSections) -> Iterator[NoticeOutcome]:
 
 
 def _judge_prices(run: Run, ledgers: Sequence[ledger.Ledger]) -> Iterator[NoticeOutcome]:
-    evidence = run.evidence
-    if evidence.fills is not None:
-        yield from fills.judge_fills(evidence.fills, run.outside_turnover)
-    if evidence.marks is not None:
-        yield universe.judge_frozen_marks(*evidence.marks)
-    if evidence.undecided is not None:
-        yield universe.judge_undecided_names(evidence.undecided)
-    if evidence.holdings is not None:
-        yield from _judge_moves(evidence.holdings, ledgers)
-    elif evidence.marks is not None and ledgers:
+    prices, undecided = run.evidence.prices, run.evidence.undecided
+    if prices.fills is not None:
+        yield from fills.judge_fills(prices.fills, run.outside_turnover)
+    if prices.closes is not None:
+        yield universe.judge_frozen_marks(*prices.closes)
+    if undecided is not None:
+        yield universe.judge_undecided_names(undecided)
+    if prices.holdings is not None:
+        yield from _judge_moves(prices.holdings, ledgers)
+    elif prices.closes is not None and ledgers:
         for move in MOVE_NOTICES:
             yield not_checked(move.id, f"{ledgers[0].book} holds no name at a close")
 
