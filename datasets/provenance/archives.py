@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -69,10 +69,6 @@ class ArchiveState:
     exclude: tuple[str, ...] = ()
     reason: str | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the state as a JSON-ready dict."""
-        return asdict(self)
-
     @classmethod
     def decode(cls, data: bytes, origin: str) -> ArchiveState:
         """Decode a state; raises SnapshotCorrupt for invalid bytes."""
@@ -128,4 +124,4 @@ def write_archive_state(storage: Storage, state: ArchiveState) -> None:
     StorageUnavailable
         When the store does not answer.
     """
-    storage.put(archive_state_path(state.alpha_id, state.seal_digest), encode(state.to_dict()))
+    storage.put(archive_state_path(state.alpha_id, state.seal_digest), encode(asdict(state)))
