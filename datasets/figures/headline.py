@@ -22,6 +22,7 @@ from datasets.figures.series import measured
 from datasets.figures.sharpe import probabilistic_sharpe, sharpe_moments
 from datasets.figures.statistics import Entry, Span, core_statistics
 from datasets.figures.unavailable import Figure, Unavailable, Warnings
+from datasets.figures.withheld import UNBOUNDED
 from schemas.metrics.headline import HEADLINE_VERSION, RECORDED, HeadlineFigure
 from schemas.metrics.statistic import DERIVED, INDEX, LEDGER, SOURCES, Checked
 
@@ -137,11 +138,7 @@ def _of_ledger(ledger: Ledger | Unavailable) -> dict[str, Figure]:
         "volatility": annualised_volatility(known),
     }
     return {
-        name: Unavailable(
-            "insufficient_data", "it is not finite, for instance because equity almost fell to 0"
-        )
-        if isinstance(figure, float) and not math.isfinite(figure)
-        else figure
+        name: UNBOUNDED if isinstance(figure, float) and not math.isfinite(figure) else figure
         for name, figure in figures.items()
     }
 

@@ -9,7 +9,10 @@ from typing import Any, Final
 from datasets.figures.unavailable import Unavailable
 from schemas.field import Field
 
-UNBOUNDED: Final = "insufficient_data", "it is not finite, for instance because equity almost fell to 0"
+UNBOUNDED: Final = Unavailable(
+    "insufficient_data", "it is not finite, for instance because equity almost fell to 0"
+)
+"""Reason for a figure that is infinite or NaN."""
 
 
 def settle(figures: Mapping[str, Any]) -> dict[str, Any]:
@@ -38,7 +41,7 @@ def settle(figures: Mapping[str, Any]) -> dict[str, Any]:
         members: dict[str, Any] = {}
         for name, value in values.items():
             if isinstance(value, float) and not math.isfinite(value):
-                value = Unavailable(*UNBOUNDED)  # noqa: PLW2901 - withheld like any unavailable figure
+                value = UNBOUNDED  # noqa: PLW2901 - withheld like any unavailable figure
             if isinstance(value, Unavailable):
                 withheld[f"{path}{name}"] = value.text
                 members[name] = None
