@@ -237,6 +237,12 @@ def to_days(series: pl.Series, label: str) -> pl.Series:
     return series
 
 
+def to_local_days(index: Any) -> Any:
+    """Return the days of a pandas index of instants; local days, which are the sessions, if it has a time zone."""
+    index = index if getattr(index, "tz", None) is None else index.tz_localize(None)
+    return index.to_numpy().astype("datetime64[D]")
+
+
 def _from_pandas(frame: Any, label: str) -> Any:
     """Return a pandas index as columns, days first."""
     frame = frame.to_frame() if frame.ndim == 1 else frame
@@ -249,11 +255,8 @@ def _from_pandas(frame: Any, label: str) -> Any:
         raise SealError(
             f"{label} has no days: give a column 'date', or a pandas frame with an index of days."
         )
-    index = frame.index
-    if getattr(index, "tz", None) is not None:
-        index = index.tz_localize(None)  # the local day is the session
     try:
-        days = np.asarray(index.to_numpy(), dtype="datetime64[D]")
+        days = to_local_days(frame.index)
     except (TypeError, ValueError) as error:
         raise SealError(
             f"{label}: the index does not have days only: give one row per day, one column per name."

@@ -10,8 +10,9 @@ import polars as pl
 from alpha_results_seal.calendar import Calendar
 from alpha_results_seal.errors import SealError
 from alpha_results_seal.fills import ASSUMED
+from alpha_results_seal.frames import to_local_days
 from alpha_results_seal.ledger import Ledger
-from alpha_results_seal.reproduced import ledger_from_fills, to_local_days
+from alpha_results_seal.reproduced import ledger_from_fills
 
 
 def ledger_from_pyfolio(

@@ -11,6 +11,7 @@ import polars as pl
 
 from alpha_results_seal.calendar import Calendar
 from alpha_results_seal.errors import SealError
+from alpha_results_seal.frames import to_local_days
 from alpha_results_seal.ledger import Ledger
 
 _TOLERANCE = 1e-8
@@ -51,12 +52,6 @@ def ledger_from_fills(
     )
     require_reproduced(ledger, equity, engine)
     return replace(ledger, notes=(*ledger.notes, *notes))
-
-
-def to_local_days(index: Any) -> Any:
-    """Return the days of a pandas index of instants; local days if it has a time zone."""
-    index = index if getattr(index, "tz", None) is None else index.tz_localize(None)
-    return index.to_numpy().astype("datetime64[D]")
 
 
 def require_reproduced(ledger: Ledger, equity: Any, engine: str) -> None:
