@@ -77,7 +77,7 @@ class ServerState:
         symbols = RunSymbols(self.engine, caches["symbols"])
         self.tables = TablePages(self.engine, self.row_tables, caches["rebalances"], symbols)
         self.curves = CurvePages(caches["ledgers"])
-        self.books = BookPages(self.engine)
+        self.books = BookPages()
         self.alphas = AlphaPages()
         self.change_logs = ChangeLogs()
         returns = _folder(settings, settings.neighbours, "returns")

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
+import polars as pl
+
 from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
+from schemas.rows import ROWS
 from schemas.tables.books import BOOK_KINDS, book_order, is_raw_book
-from serve.pages.duckdb import Engine
+from serve.pages.duckdb import frame_rows
 from serve.pages.query import NO_ROWS, PageQuery, PageResult
-from serve.pages.sql import compile_books
 
 
 def visible_books(snapshot: Snapshot, *, raw: bool) -> tuple[str, ...]:
@@ -71,22 +73,19 @@ def _unknown_book(message: str, available: Sequence[str]) -> ApiError:
 
 
 class BookPages:
-    """Pages of the list of books, read by the engine each time: it is short, and finished pages are cached.
-
-    Parameters
-    ----------
-    engine
-        Reads the files.
-    """
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    """Pages of the list of books, read each time: it is short, and finished pages are cached."""
 
     def page(self, query: PageQuery, snapshot: Snapshot, *, at_once: bool) -> PageResult | None:
-        """Run the query; with `at_once`, answer only for a run without books, because any other needs the engine."""
+        """Read the list; with `at_once`, answer only for a run without books, because any other needs the file."""
         if at_once and not snapshot.opened:
             return None
         books = visible_books(snapshot, raw=query.raw) if snapshot.has("books") else ()
         if not books:
             return PageResult(NO_ROWS, missing=BOOK_KINDS)
-        return None if at_once else PageResult(self._engine.page(compile_books(query, snapshot, books)))
+        if at_once:
+            return None
+        present = snapshot.columns(query.table)
+        names = [x.name for x in ROWS[query.row].columns if x.name in present]
+        rows = snapshot.read(query.table, names).filter(pl.col("book").is_in(books))
+        rows = rows.sort(pl.col("book").cast(pl.Enum(books)), pl.col("kind").cast(pl.Enum(BOOK_KINDS)))
+        return PageResult(frame_rows(rows[query.offset : query.offset + query.limit], rows.height))

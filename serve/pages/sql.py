@@ -12,11 +12,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from datasets.snapshot import Snapshot
 from schemas.rows import ROWS, RowModel
 from schemas.table import Column, Table
 from schemas.tables import TABLES
-from schemas.tables.books import BOOK_KINDS
 from schemas.units import Type
 from serve.pages.query import PageQuery
 
@@ -130,13 +128,12 @@ def paged(
     *,
     limit: int,
     offset: int,
-    order_binds: tuple[object, ...] = (),
 ) -> PageStatements:
-    """Return the queries of a filtered or sorted page; `order_binds` are the values of the placeholders in `order`."""
+    """Return the queries of a filtered or sorted page."""
     where = _where(conditions)
     rows = Statement(
         f"SELECT {columns.sql} FROM {table.sql}{where.sql} ORDER BY {order} LIMIT ? OFFSET ?",  # noqa: S608 - see module
-        (*columns.binds, *table.binds, *where.binds, *order_binds, limit, offset),
+        (*columns.binds, *table.binds, *where.binds, limit, offset),
     )
     counting = f"SELECT count(*) FROM {table.sql}{where.sql}"  # noqa: S608 - see module
     return PageStatements(rows, Statement(counting, (*table.binds, *where.binds)), limit, offset)
@@ -217,25 +214,6 @@ def compile_page(query: PageQuery, file: PublishedFile, week_rows: int | None = 
         return row_range(columns, stored, order, limit=limit, offset=offset, total=file.rows)
     page = paged(columns, stored, conditions, order, limit=limit, offset=offset)
     return page if filters or week_rows is None else replace(page, total=week_rows)
-
-
-def compile_books(query: PageQuery, snapshot: Snapshot, books: Sequence[str]) -> PageStatements:
-    """Return the SQL of a page of the list of books.
-
-    Parameters
-    ----------
-    books
-        The books that the key sees, in listing order.
-    """
-    return paged(
-        projection(ROWS[query.row], snapshot.columns(query.table), raw=query.raw),
-        source(snapshot.file(query.table)),
-        [_is_in("book", books)],
-        f"list_position(?, {quoted('book')}), list_position(?, {quoted('kind')})",
-        limit=query.limit,
-        offset=query.offset,
-        order_binds=(list(books), list(BOOK_KINDS)),
-    )
 
 
 def _filters(query: PageQuery) -> list[Statement]:

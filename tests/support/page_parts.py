@@ -53,7 +53,7 @@ class Parts:
         self._tables = TablePages(self.engine, self.row_tables, caches["rebalances"], symbols)
         self._others: dict[str, CurvePages | BookPages] = {
             "equity": CurvePages(caches["ledgers"]),
-            "book": BookPages(self.engine),
+            "book": BookPages(),
         }
 
     def is_read(self, owner: SnapshotKey) -> bool:
