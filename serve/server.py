@@ -50,31 +50,32 @@ _CANNOT_START: Final = {
 }
 """Exit code of a worker that would fail again -> that of the service."""
 
-Notify = Callable[[], None]
 
-
-class _Ending:
+class Ending:
     """Tells a first signal from a second one, and times the drain delay.
 
     Parameters
     ----------
     delay_seconds
         Seconds that the port stays open after a SIGTERM; after a SIGINT it closes at once.
+    draining
+        Called when draining starts.
     """
 
-    def __init__(self, delay_seconds: float) -> None:
-        self._delay_seconds = delay_seconds
+    def __init__(self, delay_seconds: float, draining: Callable[[], None]) -> None:
+        self._delay_seconds, self._draining = delay_seconds, draining
         self._first: float | None = None
         self.signal: int | None = None
         """The first signal; None before it."""
         self._close_at = float("inf")
 
     def begin(self, number: int) -> bool:
-        """Record a signal; return whether it is the first."""
+        """Record a signal, and start draining at the first; return whether it is the first."""
         if self.signal is not None:
             return False
         self.signal = number
         self._close_at = time.monotonic() + (self._delay_seconds if number == signal.SIGTERM else 0.0)
+        self._draining()
         return True
 
     def is_second(self) -> bool:
@@ -97,23 +98,20 @@ class Server(uvicorn.Server):
     ----------
     config
         Configuration of uvicorn.
-    draining
-        Called when draining starts.
-    delay_seconds
-        Seconds that the port stays open after a SIGTERM; after a SIGINT it closes at once.
+    ending
+        Receives the signals.
     """
 
-    def __init__(self, config: uvicorn.Config, draining: Notify, delay_seconds: float) -> None:
+    def __init__(self, config: uvicorn.Config, ending: Ending) -> None:
         super().__init__(config)
-        self._draining, self._ending = draining, _Ending(delay_seconds)
+        self._ending = ending
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Start the shutdown at the first signal; exit at the second."""
         del frame
         if self._ending.is_second():
             end_immediately(sig)
-        elif self._ending.begin(sig):
-            self._draining()
+        self._ending.begin(sig)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept connections, and log the addresses."""
@@ -135,17 +133,13 @@ class Supervisor(Multiprocess):
     ----------
     config, sockets
         Configuration of uvicorn, and the bound sockets.
-    draining
-        Called when draining starts.
-    delay_seconds
-        Seconds that the port stays open after a SIGTERM; after a SIGINT it closes at once.
+    ending
+        Receives the signals.
     """
 
-    def __init__(
-        self, config: uvicorn.Config, sockets: list[socket.socket], draining: Notify, delay_seconds: float
-    ) -> None:
+    def __init__(self, config: uvicorn.Config, sockets: list[socket.socket], ending: Ending) -> None:
         super().__init__(config, sockets)
-        self._draining, self._ending = draining, _Ending(delay_seconds)
+        self._ending = ending
         self._heard: WeakKeyDictionary[Process, float] = WeakKeyDictionary()
         """Worker -> monotonic time of its last answer."""
         self._has_served = False
@@ -155,18 +149,12 @@ class Supervisor(Multiprocess):
         for number in _SIGNALS:
             signal.signal(number, self._on_signal)
 
-    @property
-    def ended_by(self) -> int | None:
-        """The signal that ended it; None if there was none."""
-        return self._ending.signal
-
     def _on_signal(self, number: int, _: FrameType | None) -> None:
         if self._ending.is_second():
             for process in self.processes:
                 process.process.kill()
             end_immediately(number)
         elif self._ending.begin(number):
-            self._draining()
             self.signal_queue.append(number)
 
     def handle_signals(self) -> None:
@@ -269,14 +257,10 @@ def bind(host: str, port: int) -> list[socket.socket]:
 
 
 def serve_alone(
-    application: Application,
-    options: dict[str, Any],
-    sockets: list[socket.socket],
-    draining: Notify,
-    delay_seconds: float,
+    application: Application, options: dict[str, Any], sockets: list[socket.socket], ending: Ending
 ) -> None:
     """Serve from this process until a signal; exit if it could not start."""
-    server = Server(uvicorn.Config(application, **options), draining, delay_seconds)
+    server = Server(uvicorn.Config(application, **options), ending)
     # SIGINT, raised again after the shutdown; and uvicorn's own exit code if it could not start.
     with contextlib.suppress(KeyboardInterrupt, SystemExit):
         server.run(sockets)
@@ -285,11 +269,7 @@ def serve_alone(
 
 
 def serve_with_workers(
-    factory: str,
-    options: dict[str, Any],
-    sockets: list[socket.socket],
-    draining: Notify,
-    delay_seconds: float,
+    factory: str, options: dict[str, Any], sockets: list[socket.socket], ending: Ending
 ) -> int:
     """Serve from several processes, each of which creates its application by the function that `factory` names.
 
@@ -297,11 +277,11 @@ def serve_with_workers(
     """
     _log.info("starting_workers", workers=options["workers"], addresses=_addresses(sockets))
     config = uvicorn.Config(factory, factory=True, **options)
-    supervisor = Supervisor(config, sockets, draining, delay_seconds)
+    supervisor = Supervisor(config, sockets, ending)
     supervisor.run()
-    if supervisor.ended_by is None:
+    if ending.signal is None:
         sys.exit(supervisor.failure)
-    return supervisor.ended_by
+    return ending.signal
 
 
 def end_with_parent() -> None:

@@ -19,6 +19,7 @@ from serve.auth.settings import AccessSettings
 from serve.http.connections import allow_descriptors
 from serve.observability import exported, logging
 from serve.server import (
+    Ending,
     bind,
     closing,
     end_immediately,
@@ -69,9 +70,8 @@ def run(**flags: Any) -> None:
         variables[SETTINGS["access"].variable] = access.store
         os.environ.update(settings.variables(program) | variables)
         with exported(program, workers=True) as (_, draining):
-            ended_by = serve_with_workers(
-                _APP, _server(program), sockets, draining, program.drain_delay_seconds
-            )
+            ending = Ending(program.drain_delay_seconds, draining)
+            ended_by = serve_with_workers(_APP, _server(program), sockets, ending)
         if ended_by == signal.SIGTERM:
             end_immediately(ended_by)  # everything is closed; the exit status names the signal
     else:
@@ -80,7 +80,7 @@ def run(**flags: Any) -> None:
 
         with exported(program, workers=False) as (instruments, draining):
             application = create(program, access, instruments, closing, freeze_heap)
-            serve_alone(application, _server(program), sockets, draining, program.drain_delay_seconds)
+            serve_alone(application, _server(program), sockets, Ending(program.drain_delay_seconds, draining))
 
 
 def check(program: Settings, access: AccessSettings) -> None:
