@@ -76,7 +76,7 @@ async def measure(settings: AccessSettings, floor: Callable[[str], Callable[[], 
 
 async def embedded(folder: Path) -> None:
     """Measure SQLite with the in-process limiter; the floor is reading the key's row."""
-    settings = AccessSettings(str(folder / "access.sqlite3"), state=folder / "limits.sqlite3")
+    settings = AccessSettings(str(folder / "access.sqlite3"), limits_state=folder / "limits.sqlite3")
 
     def floor(key_id: str) -> Callable[[], Awaitable[object]]:
         connection = sqlite3.connect(folder / "access.sqlite3", isolation_level=None)

@@ -53,7 +53,7 @@ class Authenticator:
 
     def __init__(self, settings: AccessSettings, store: KeyStore, limiter: Limiter, digests: Digests) -> None:
         self._hops = settings.trusted_hops
-        self._shape = TokenShape(settings.token_prefix, settings.environment)
+        self._shape = TokenShape(settings.key_prefix, settings.environment)
         self._store = store
         self._limiter = limiter
         self._digests = digests

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -84,12 +84,12 @@ class AccessSettings:
         When the store's address is not valid.
     """
 
-    store: str = field(repr=False)  # may hold a password
-    state: Path | None = None
+    access: str = field(repr=False)  # may hold a password
+    limits_state: Path | None = None
     redis: str | None = field(default=None, repr=False)
-    token_prefix: str = SETTINGS["key_prefix"].default
+    key_prefix: str = SETTINGS["key_prefix"].default
     environment: str = SETTINGS["environment"].default
-    peppers: tuple[bytes, ...] = field(default=(), repr=False)
+    pepper: tuple[bytes, ...] = field(default=(), repr=False)
     trusted_hops: int = SETTINGS["trusted_hops"].default
     workers: int = SETTINGS["workers"].default
 
@@ -97,7 +97,7 @@ class AccessSettings:
     """The parsed address of the store."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "location", StoreLocation.parse(self.store))
+        object.__setattr__(self, "location", StoreLocation.parse(self.access))
 
     def require_serving(self) -> None:
         """Raise SettingsError unless calls can be counted exactly with these settings."""
@@ -105,7 +105,7 @@ class AccessSettings:
             raise SettingsError(
                 f"{self.workers} workers cannot count calls together without Redis: set ALPHA_RESULTS_REDIS=redis://… or run one worker"
             )
-        if self.redis is None and self.state is None:
+        if self.redis is None and self.limits_state is None:
             raise SettingsError(
                 "there is no file for the counts of calls: set ALPHA_RESULTS_LIMITS_STATE to a local file, or ALPHA_RESULTS_REDIS"
             )
@@ -127,21 +127,18 @@ class AccessSettings:
             The published root. The default files lie next to it and never inside it, so that they cannot be
             mistaken for published data: ``<root>.access.sqlite3``, ``<root>.limits.sqlite3``.
         overrides
-            Values of flags by field name, as text or parsed; None is ignored.
+            Values of flags by the name of the setting, as text or parsed; None is ignored.
 
         Raises
         ------
         SettingsError
             When a value is not valid, or no store is named and the root is not a local folder.
         """
-        flags = {name: value for name, value in (overrides or {}).items() if value is not None}
-
-        def resolve(field_name: str, setting: str | None = None) -> Any:
-            return given(SETTINGS[setting or field_name], env, flags.get(field_name))
-
+        names = (entry.name for entry in fields(cls) if entry.init)
+        values = {name: given(SETTINGS[name], env, (overrides or {}).get(name)) for name in names}
         text = str(datasets_root or "").removeprefix("file://")
         root = None if not text or "://" in text else _local(text)
-        store = resolve("store", "access") or (root and f"{root}.access.sqlite3")
+        store = values["access"] or (root and f"{root}.access.sqlite3")
         if not store:
             raise SettingsError(
                 "no store of accounts and keys is given: set --access or ALPHA_RESULTS_ACCESS"
@@ -153,17 +150,8 @@ class AccessSettings:
                 f"the access store {path} is inside the published root: place it outside, by default {root}.access.sqlite3"
             )
         beside = f"{root}.limits.sqlite3" if root else path and f"{path}.limits"
-        state = resolve("state", "limits_state") or beside
-        return cls(
-            store=str(store),
-            state=Path(state) if state else None,
-            redis=resolve("redis"),
-            token_prefix=resolve("token_prefix", "key_prefix"),
-            environment=resolve("environment"),
-            peppers=resolve("peppers", "pepper"),
-            trusted_hops=resolve("trusted_hops"),
-            workers=resolve("workers"),
-        )
+        state = values["limits_state"] or beside
+        return cls(**values | {"access": str(store), "limits_state": Path(state) if state else None})
 
 
 def _local(text: str) -> Path:

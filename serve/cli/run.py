@@ -33,8 +33,8 @@ _APP: Final = "serve.app:from_environment"
 _CONNECTION: Final = "serve.http.guard:GuardedConnection"
 _WORKER_SILENCE_SECONDS: Final = 60
 """Seconds that a worker may be silent before the parent replaces it."""
-_ACCESS: Final = {"access": "store", "limits_state": "state", "trusted_hops": "trusted_hops"}
-"""Settings of keys and limits with a flag -> their field."""
+_ACCESS: Final = ("access", "limits_state", "trusted_hops")
+"""Settings of keys and limits with a flag."""
 
 
 @click.command()
@@ -52,12 +52,7 @@ def run(**flags: Any) -> None:
     access_flags = {name: flags.pop(name) for name in _ACCESS}
     program = settings.resolve(os.environ, flags)
     access = AccessSettings.from_environment(
-        os.environ,
-        program.datasets,
-        {
-            **{field: access_flags[name] for name, field in _ACCESS.items()},
-            "workers": program.workers,
-        },
+        os.environ, program.datasets, {**access_flags, "workers": program.workers}
     )
     logging.configure(program.log_level, program.log_format)
     check(program, access)
@@ -67,7 +62,7 @@ def run(**flags: Any) -> None:
         # Workers are new processes: they read their settings from the environment, which, unlike a command line, does
         # not appear in process listings.
         variables = {SETTINGS[name].variable: text for name, text in access_flags.items() if text is not None}
-        variables[SETTINGS["access"].variable] = access.store
+        variables[SETTINGS["access"].variable] = access.access
         os.environ.update(settings.variables(program) | variables)
         with exported(program, workers=True) as (_, draining):
             ending = Ending(program.drain_delay_seconds, draining)

@@ -50,7 +50,7 @@ class Session:
         from serve.auth.settings import AccessSettings  # noqa: PLC0415 - as in `administer`
 
         root = self.datasets or os.environ.get(SETTINGS["datasets"].variable)
-        return AccessSettings.from_environment(os.environ, root, {"store": self.access_url})
+        return AccessSettings.from_environment(os.environ, root, {"access": self.access_url})
 
     def administer(
         self,

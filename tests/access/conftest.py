@@ -128,13 +128,13 @@ async def store_url(
 @pytest.fixture
 def settings(store_url: str, tmp_path: Path, request: pytest.FixtureRequest) -> AccessSettings:
     """Settings of each deployment: SQLite with the in-process limiter, PostgreSQL with Redis."""
-    chosen = AccessSettings(store=store_url, state=tmp_path / "limits.sqlite3")
+    chosen = AccessSettings(access=store_url, limits_state=tmp_path / "limits.sqlite3")
     if store_url.startswith("sqlite"):
         return chosen
     server: RedisServer = request.getfixturevalue("redis_server")
     with redis.Redis.from_url(server.url) as client:
         client.flushall()
-    return replace(chosen, redis=server.url, peppers=(b"a pepper for these tests",))
+    return replace(chosen, redis=server.url, pepper=(b"a pepper for these tests",))
 
 
 @pytest.fixture
@@ -156,7 +156,7 @@ async def access(
 
 @pytest.fixture
 def shape(settings: AccessSettings) -> TokenShape:
-    return TokenShape(settings.token_prefix, settings.environment)
+    return TokenShape(settings.key_prefix, settings.environment)
 
 
 @pytest.fixture

@@ -321,7 +321,7 @@ async def test_a_key_row_shows_effective_grants_and_administrators_see_revoked_k
 async def test_every_change_takes_effect_on_the_next_call_of_every_worker(
     settings: AccessSettings, access: Authenticator, administration: Administration, tmp_path: Path
 ) -> None:
-    second = await Authenticator.open(replace(settings, state=tmp_path / "second.sqlite3"))
+    second = await Authenticator.open(replace(settings, limits_state=tmp_path / "second.sqlite3"))
     token = await issue(administration, endpoints="all", rate=WIDE)
     try:
         for worker in (access, second):
@@ -448,7 +448,9 @@ async def test_the_address_allow_list_uses_trusted_proxies_and_ignores_spoofed_h
     with pytest.raises(ApiError) as refused:
         await access.authorize(spoof, "198.51.100.9", ME)
     assert refused.value.details == {"ip": "198.51.100.9"}
-    behind = await Authenticator.open(replace(settings, trusted_hops=2, state=tmp_path / "behind.sqlite3"))
+    behind = await Authenticator.open(
+        replace(settings, trusted_hops=2, limits_state=tmp_path / "behind.sqlite3")
+    )
     try:
         for seen in ("203.0.113.7", "::ffff:203.0.113.7", "[2001:db8::5]:1234"):
             chain = bearer(token, f"198.51.100.9, {seen}, 10.0.0.2")

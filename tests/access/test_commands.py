@@ -23,7 +23,7 @@ class Shell:
 
     def __call__(self, line: str, *more: str) -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as left:
-            serve([*line.split(), *more, "--access", self.settings.store])
+            serve([*line.split(), *more, "--access", self.settings.access])
         shown = self._capsys.readouterr()
         return int(left.value.code or 0), shown.out, shown.err
 
@@ -38,10 +38,10 @@ def shell(
     settings: AccessSettings, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Shell:
     monkeypatch.setenv("ALPHA_RESULTS_ACTOR", "the operator")
-    monkeypatch.setenv("ALPHA_RESULTS_LIMITS_STATE", str(settings.state))
+    monkeypatch.setenv("ALPHA_RESULTS_LIMITS_STATE", str(settings.limits_state))
     monkeypatch.setenv("ALPHA_RESULTS_REDIS", settings.redis or "")
-    if settings.peppers:
-        monkeypatch.setenv("ALPHA_RESULTS_PEPPER", settings.peppers[0].decode())
+    if settings.pepper:
+        monkeypatch.setenv("ALPHA_RESULTS_PEPPER", settings.pepper[0].decode())
     return Shell(settings, capsys)
 
 

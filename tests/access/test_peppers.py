@@ -25,7 +25,7 @@ GIVEN = b"a pepper from the settings"
 
 @pytest.fixture
 def plain(tmp_path: Path) -> AccessSettings:
-    return AccessSettings(str(tmp_path / "a.sqlite3"), state=tmp_path / "limits")
+    return AccessSettings(str(tmp_path / "a.sqlite3"), limits_state=tmp_path / "limits")
 
 
 async def issue(settings: AccessSettings, email: str) -> str:
@@ -79,7 +79,7 @@ async def test_a_configured_pepper_signs_new_keys_and_older_keys_keep_working(
     plain: AccessSettings,
 ) -> None:
     older = await issue(plain, "a@example.org")
-    peppered = replace(plain, peppers=(GIVEN,))
+    peppered = replace(plain, pepper=(GIVEN,))
     newer = await issue(peppered, "b@example.org")
     assert [await answer(peppered, token) for token in (older, newer)] == ["admitted", "admitted"]
     with pytest.raises(SettingsError, match="ALPHA_RESULTS_PEPPER"):
@@ -116,6 +116,6 @@ async def test_an_empty_pepper_file_is_refused(plain: AccessSettings, tmp_path: 
 async def test_a_server_store_uses_only_configured_peppers(postgres: PostgresServer) -> None:
     shared = AccessSettings(await new_schema(postgres))
     await issue(shared, "a@example.org")
-    await issue(replace(shared, peppers=(GIVEN,)), "b@example.org")
+    await issue(replace(shared, pepper=(GIVEN,)), "b@example.org")
     newer, older = await stored(shared)
     assert older.pepper_id == NO_PEPPER != newer.pepper_id

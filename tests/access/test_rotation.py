@@ -152,7 +152,7 @@ async def test_both_limiters_report_last_use_and_monthly_calls(
 async def test_last_use_is_read_while_a_server_is_counting(
     settings: AccessSettings, administration: Administration, tmp_path: Path
 ) -> None:
-    local = replace(settings, redis=None, state=tmp_path / "busy.sqlite3")
+    local = replace(settings, redis=None, limits_state=tmp_path / "busy.sqlite3")
     key = await administration.keys.issue(OWNER, "k")
     access = await Authenticator.open(local)
     try:

@@ -13,9 +13,9 @@ ROOT = Path("/srv/published")
 def test_default_files_lie_beside_the_root_not_in_it() -> None:
     result = AccessSettings.from_environment({}, ROOT)
     assert result.location.path == Path("/srv/published.access.sqlite3")
-    assert result.state == Path("/srv/published.limits.sqlite3")
-    assert (result.redis, result.token_prefix, result.environment) == (None, "ar", "live")
-    assert (result.peppers, result.trusted_hops, result.workers) == ((), 0, 1)
+    assert result.limits_state == Path("/srv/published.limits.sqlite3")
+    assert (result.redis, result.key_prefix, result.environment) == (None, "ar", "live")
+    assert (result.pepper, result.trusted_hops, result.workers) == ((), 0, 1)
 
 
 def test_flags_override_the_environment() -> None:
@@ -31,9 +31,9 @@ def test_flags_override_the_environment() -> None:
     }
     result = AccessSettings.from_environment(env, ROOT, {"workers": 3, "redis": None})
     assert result.location.dsn == "postgresql://someone:word@db.example.org/access"
-    assert (result.state, result.redis) == (Path("/var/limits"), "redis://cache")
-    assert (result.token_prefix, result.environment) == ("zz", "test")
-    assert result.peppers == (b"the newer pepper", b"the older pepper")
+    assert (result.limits_state, result.redis) == (Path("/var/limits"), "redis://cache")
+    assert (result.key_prefix, result.environment) == ("zz", "test")
+    assert result.pepper == (b"the newer pepper", b"the older pepper")
     assert (result.trusted_hops, result.workers) == (2, 3)
 
 
@@ -41,7 +41,7 @@ def test_settings_do_not_show_secrets() -> None:
     result = AccessSettings(
         "postgresql://someone:pa55word@db.example.org/access",
         redis="redis://:pa55word@cache",
-        peppers=(b"pa55word pa55word",),
+        pepper=(b"pa55word pa55word",),
     )
     assert "pa55word" not in repr(result)
     assert "pa55word" not in result.location.shown
@@ -93,14 +93,14 @@ def test_a_remote_root_needs_an_explicit_store() -> None:
     with pytest.raises(SettingsError, match="ALPHA_RESULTS_ACCESS"):
         AccessSettings.from_environment({}, "s3://bucket/published")
     named = AccessSettings.from_environment({"ALPHA_RESULTS_ACCESS": "/a/keys"}, "s3://bucket/published")
-    assert named.state == Path("/a/keys.limits")
+    assert named.limits_state == Path("/a/keys.limits")
 
 
 def test_several_workers_need_redis() -> None:
-    several = AccessSettings("/a/keys", state=Path("/a/limits"), workers=2)
+    several = AccessSettings("/a/keys", limits_state=Path("/a/limits"), workers=2)
     with pytest.raises(SettingsError, match=r"ALPHA_RESULTS_REDIS=redis://.* or run one worker"):
         several.require_serving()
     AccessSettings("/a/keys", redis="redis://cache", workers=2).require_serving()
-    AccessSettings("/a/keys", state=Path("/a/limits")).require_serving()
+    AccessSettings("/a/keys", limits_state=Path("/a/limits")).require_serving()
     with pytest.raises(SettingsError, match="ALPHA_RESULTS_LIMITS_STATE"):
         AccessSettings("postgresql://db/access").require_serving()

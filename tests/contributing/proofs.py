@@ -49,7 +49,7 @@ def limit(folder: Path) -> None:
 
 
 async def _limit(folder: Path) -> None:
-    settings = AccessSettings(str(folder / "access.sqlite3"), state=folder / "limits")
+    settings = AccessSettings(str(folder / "access.sqlite3"), limits_state=folder / "limits")
     async with open_administration(settings, "tests") as acts:
         await acts.accounts.create("a@example.org")
         issued = await acts.keys.issue("a@example.org", "k", rate="per_hour=2")

@@ -280,12 +280,14 @@ def settings(
 
 def access_settings(folder: Path, state: str = "limits") -> AccessSettings:
     """Return the access settings; applications share keys, each with its own counts."""
-    return AccessSettings(store=f"sqlite:///{folder}/access.sqlite3", state=folder / f"{state}.sqlite3")
+    return AccessSettings(
+        access=f"sqlite:///{folder}/access.sqlite3", limits_state=folder / f"{state}.sqlite3"
+    )
 
 
 def unreachable_counts(access: AccessSettings) -> AccessSettings:
     """Return the settings with an unreachable limiter."""
-    return replace(access, state=None, redis="redis://127.0.0.1:1")
+    return replace(access, limits_state=None, redis="redis://127.0.0.1:1")
 
 
 @contextmanager

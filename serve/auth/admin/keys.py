@@ -35,7 +35,7 @@ class Keys(Operations):
     def __init__(self, store: KeyStore, actor: str, settings: AccessSettings) -> None:
         super().__init__(store, actor)
         self._settings = settings
-        self._shape = TokenShape(settings.token_prefix, settings.environment)
+        self._shape = TokenShape(settings.key_prefix, settings.environment)
 
     @in_transaction
     def issue(

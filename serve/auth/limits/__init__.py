@@ -30,8 +30,8 @@ async def open_limiter(settings: AccessSettings) -> Limiter:
     """
     if settings.redis is not None:
         return _in_redis(settings, settings.redis)
-    assert settings.state is not None
-    return await InMemoryLimiter.open(settings.state)
+    assert settings.limits_state is not None
+    return await InMemoryLimiter.open(settings.limits_state)
 
 
 async def last_uses(settings: AccessSettings, key_ids: Sequence[str], now_us: int) -> dict[str, LastUse]:
@@ -49,11 +49,11 @@ async def last_uses(settings: AccessSettings, key_ids: Sequence[str], now_us: in
             return await limiter.last_uses(key_ids, month)
         finally:
             await limiter.close()
-    if settings.state is None:
+    if settings.limits_state is None:
         raise SettingsError(
             "the settings do not say where calls are counted: set ALPHA_RESULTS_REDIS or ALPHA_RESULTS_LIMITS_STATE as the server has it"
         )
-    uses = read_last_uses(settings.state, month)
+    uses = read_last_uses(settings.limits_state, month)
     return {key_id: uses[key_id] for key_id in key_ids if key_id in uses}
 
 

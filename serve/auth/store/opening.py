@@ -143,7 +143,7 @@ def load_digests(rows: Repository, settings: AccessSettings, now_us: int) -> Dig
     """
     store = settings.location.path
     path = None if store is None else store.with_name(store.name + ".pepper")
-    digests = Digests((*settings.peppers, *_stored(path)))
+    digests = Digests((*settings.pepper, *_stored(path)))
     lost = rows.keys_without_pepper(digests.known, now_us)
     if lost:
         restore = "" if path is None else f"restore {path} from its backup, or "
