@@ -20,7 +20,7 @@ from serve.auth.settings import AccessSettings
 from serve.auth.store.opening import load_digests, open_store
 from serve.auth.store.repository import KeyRecord, KeyStore, Repository
 from serve.auth.store.tables import KeyStatus
-from serve.auth.tokens import NO_PEPPER, NOT_A_KEY, Digests, Token, TokenShape
+from serve.auth.tokens import NO_PEPPER, NOT_A_KEY, Digests, TokenShape
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -117,7 +117,17 @@ class Authenticator:
             With the documented code. Once the key is recognised, its headers include ``X-RateLimit-*``, and
             ``Retry-After`` on 429 and 503.
         """
-        record = await self._verified(self._shape.read(headers))
+        token = self._shape.read(headers)
+        # The same work for every id, so that timing does not reveal whether the id exists.
+        try:
+            record = await self._store.key_or_another(token.key_id)
+        except StorageUnavailable as error:
+            raise _unavailable(error) from error
+        digest, pepper_id = self._digests.decoy if record is None else (record.digest, record.pepper_id)
+        verified = self._digests.verify(token, digest, pepper_id)
+        if not verified or record is None or record.id != token.key_id or not token.ours:
+            raise _no_such_key()
+        _require_in_use(record)
         if seen is not None:
             seen.key_id = record.id
         rate, address = rate_limit(record.limits), self._address(client, headers)
@@ -153,20 +163,6 @@ class Authenticator:
         if endpoint.id not in caller.callable_ids:
             raise endpoint_not_allowed(endpoint.id, headers=limit_headers)
         return caller
-
-    async def _verified(self, token: Token) -> KeyRecord:
-        """Return the record of the presented key, after checking its secret, status and expiry."""
-        # The same work for every id, so that timing does not reveal whether the id exists.
-        try:
-            record = await self._store.key_or_another(token.key_id)
-        except StorageUnavailable as error:
-            raise _unavailable(error) from error
-        digest, pepper_id = self._digests.decoy if record is None else (record.digest, record.pepper_id)
-        verified = self._digests.verify(token, digest, pepper_id)
-        if not verified or record is None or record.id != token.key_id or not token.ours:
-            raise _no_such_key()
-        _require_in_use(record)
-        return record
 
     def _address(self, client: str | None, headers: Mapping[bytes, bytes]) -> IPAddress | None:
         forwarded = headers.get(b"x-forwarded-for") if self._hops else None
