@@ -95,9 +95,9 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
         Every key of the declared payload except `doc`, which is the same for all runs. A block that is withheld or fails is
         null with a warning; the other blocks are not affected.
     """
-    warnings = Warnings()
     sources = Sources(run, query.may_call)
-    rows = sources.within(query.window)
+    rows, ledger, warnings = sources.within(query.window), sources.ledger, Warnings()
+    frequency = ledger if isinstance(ledger, Unavailable) else sessions_per_year(ledger.date)
     unreadable = run.sealed if isinstance(run.sealed, Unavailable) else None
     records = run.sealed.of("overall") if isinstance(run.sealed, SealedMetrics) else {}
     span = Span(records, sources, sources, run.equity_basis, unreadable, raw=query.raw)
@@ -123,7 +123,7 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
             "from": None if query.window.first is None else query.window.first.isoformat(),
             "to": None if query.window.last is None else query.window.last.isoformat(),
         },
-        "sessions_per_year": _sessions_per_year(sources),
+        "sessions_per_year": None if isinstance(frequency, Unavailable) else frequency,
         "core": {**core, "tenure": warnings.computed("core.tenure", tenure, rows)},
         "rank_ic": warnings.computed("rank_ic", rank_ic, span, warnings),
         "signal_processing": warnings.computed("signal_processing", signal_processing, run, raw=query.raw),
@@ -147,13 +147,6 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
     data["alpha"] = run.alpha_id
     data["alpha_id"] = run.source_alpha_id
     return Answer(data, warnings.entries)
-
-
-def _sessions_per_year(sources: Sources) -> float | None:
-    frequency = (
-        sources.ledger if isinstance(sources.ledger, Unavailable) else sessions_per_year(sources.ledger.date)
-    )
-    return None if isinstance(frequency, Unavailable) else frequency
 
 
 def _within_window(run: RunFigures, rows: Sources, query: MetricsQuery, warnings: Warnings) -> dict[str, Any]:
