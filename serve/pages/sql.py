@@ -9,11 +9,11 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from schemas.rows import ROWS, RowModel
-from schemas.table import Column, Table
+from schemas.table import Column
 from schemas.tables import TABLES
 from schemas.units import Type
 from serve.pages.query import PageQuery
@@ -120,66 +120,11 @@ def source(file: str) -> Statement:
     )
 
 
-def paged(
-    columns: Statement,
-    table: Statement,
-    conditions: Sequence[Statement],
-    order: str,
-    *,
-    limit: int,
-    offset: int,
-) -> PageStatements:
-    """Return the queries of a filtered or sorted page."""
-    where = _where(conditions)
-    rows = Statement(
-        f"SELECT {columns.sql} FROM {table.sql}{where.sql} ORDER BY {order} LIMIT ? OFFSET ?",  # noqa: S608 - see module
-        (*columns.binds, *table.binds, *where.binds, limit, offset),
-    )
-    counting = f"SELECT count(*) FROM {table.sql}{where.sql}"  # noqa: S608 - see module
-    return PageStatements(rows, Statement(counting, (*table.binds, *where.binds)), limit, offset)
-
-
-def row_range(
-    columns: Statement, table: Statement, order: str, *, limit: int, offset: int, total: int
-) -> PageStatements:
-    """Return the queries of a page of a file that is stored in this order.
-
-    Its rows are selected by number, so the engine reads only the part of the file that holds them.
-    """
-    rows = Statement(
-        f"SELECT {columns.sql} FROM {table.sql}"  # noqa: S608 - see module
-        f" WHERE file_row_number >= ? AND file_row_number < ? ORDER BY {order}",
-        (*columns.binds, *table.binds, offset, min(offset + limit, total)),
-    )
-    return PageStatements(rows, total, limit, offset)
-
-
 def select_symbols(stored: Statement) -> Statement:
     """Return the query for the distinct symbols of a table expression."""
     column = quoted("symbol")
     sql = f"SELECT DISTINCT {column} FROM {stored.sql} WHERE {column} IS NOT NULL"  # noqa: S608 - see module
     return Statement(sql, stored.binds)
-
-
-def _where(conditions: Sequence[Statement]) -> Statement:
-    if not conditions:
-        return Statement("")
-    return Statement(
-        " WHERE " + " AND ".join(x.sql for x in conditions),
-        tuple(value for x in conditions for value in x.binds),
-    )
-
-
-def make_order_by(*terms: tuple[str, bool]) -> str:
-    """Return an ORDER BY of declared names, each with whether it descends; nulls always come last."""
-    return ", ".join(
-        f"{quoted(name)} {'DESC' if descending else 'ASC'} NULLS LAST" for name, descending in terms
-    )
-
-
-def stored_order(table: Table) -> str:
-    """Return the stored order of a published file as an ORDER BY, without the columns in the file's path."""
-    return make_order_by(*((name, False) for name in table.sort if name not in table.partition))
 
 
 DAY_COLUMNS: Final = {
@@ -206,14 +151,25 @@ def compile_page(query: PageQuery, file: PublishedFile, week_rows: int | None = 
     stored, limit, offset = source(file.address), query.limit, query.offset
     filters = _filters(query)
     conditions = [*window(DAY_COLUMNS[query.table], query.first, query.last), *filters]
-    order = stored_order(table)
+    part, total = Statement(" LIMIT ? OFFSET ?", (limit, offset)), None if filters else week_rows
+    terms = [(name, False) for name in table.sort if name not in table.partition]
     if query.sort is not None:
-        terms = [(query.sort, query.descending), ("symbol", False)]
-        order = make_order_by(*(terms[:1] if query.sort == "symbol" else terms))
+        terms = [(query.sort, query.descending)]
+        terms += [("symbol", False)] if query.sort != "symbol" else []
     elif not conditions:
-        return row_range(columns, stored, order, limit=limit, offset=offset, total=file.rows)
-    page = paged(columns, stored, conditions, order, limit=limit, offset=offset)
-    return page if filters or week_rows is None else replace(page, total=week_rows)
+        # The file has this order: its rows are selected by number, so the engine reads only the part that holds them.
+        numbers = (offset, min(offset + limit, file.rows))
+        conditions = [Statement("file_row_number >= ? AND file_row_number < ?", numbers)]
+        part, total = Statement(""), file.rows
+    where = f" WHERE {' AND '.join(x.sql for x in conditions)}" if conditions else ""
+    bound = (*stored.binds, *(value for x in conditions for value in x.binds))
+    order = ", ".join(f"{quoted(name)} {'DESC' if falls else 'ASC'} NULLS LAST" for name, falls in terms)
+    rows = Statement(
+        f"SELECT {columns.sql} FROM {stored.sql}{where} ORDER BY {order}{part.sql}",  # noqa: S608 - see module
+        (*columns.binds, *bound, *part.binds),
+    )
+    counted = Statement(f"SELECT count(*) FROM {stored.sql}{where}", bound)  # noqa: S608 - see module
+    return PageStatements(rows, counted if total is None else total, limit, offset)
 
 
 def _filters(query: PageQuery) -> list[Statement]:
