@@ -14,8 +14,7 @@ from schemas.errors import SnapshotUnreadable
 from schemas.metrics.headline import IN_METRICS, HeadlineFigure
 from schemas.metrics.statistic import LEDGER, SOURCES, Checked
 from schemas.tables.books import CONDITIONED_BOOKS
-from serve.pages.duckdb import Engine
-from serve.pages.sql import Statement, quoted, source
+from serve.pages.duckdb import Engine, Statement, quoted, source
 
 _METRICS: Final = "performance.metrics"
 _SECTIONS: Final = "signals.rebalances.get"

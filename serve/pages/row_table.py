@@ -32,9 +32,18 @@ import pyarrow as pa
 from datasets.snapshot import Snapshot
 from schemas.rows import ROWS
 from schemas.tables import TABLES
-from serve.pages.duckdb import Engine, engine_version, writable
+from serve.pages.duckdb import (
+    DAY_COLUMNS,
+    Engine,
+    Statement,
+    engine_version,
+    projection,
+    quoted,
+    select_symbols,
+    source,
+    writable,
+)
 from serve.pages.query import DECISION, PageQuery, Rows, TableView
-from serve.pages.sql import DAY_COLUMNS, Statement, projection, quoted, select_symbols, source
 
 Numbers = npt.NDArray[np.integer[Any]]
 """Row numbers, from 0."""

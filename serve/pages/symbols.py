@@ -10,9 +10,8 @@ from schemas.tables import PUBLISHED_TABLES
 from schemas.tables.books import BOOK_KINDS
 from serve.cache import SizedLRUCache
 from serve.pages.books import visible_books
-from serve.pages.duckdb import Engine
+from serve.pages.duckdb import Engine, select_symbols, source
 from serve.pages.query import UnknownSymbol
-from serve.pages.sql import select_symbols, source
 
 _SYMBOL_BYTES: Final = 128
 """Approximate memory of a symbol in a set, in bytes."""

@@ -24,7 +24,7 @@ from schemas.rows import ROWS
 from schemas.tables import TABLES
 from serve.cache import SizedLRUCache, SnapshotKey
 from serve.pages.books import holds_book
-from serve.pages.duckdb import Engine
+from serve.pages.duckdb import Engine, PublishedFile, compile_page
 from serve.pages.query import (
     DECISION,
     NO_ROWS,
@@ -37,7 +37,6 @@ from serve.pages.query import (
 )
 from serve.pages.row_folder import MAX_SHARE, RowFolder
 from serve.pages.row_table import NotTabled, RowsDamaged, RowTable, make_batch, table_source
-from serve.pages.sql import PublishedFile, compile_page
 from serve.pages.symbols import RunSymbols
 
 _log = structlog.get_logger("serve.cache")

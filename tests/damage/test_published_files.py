@@ -28,8 +28,7 @@ from schemas.errors import SnapshotCorrupt, SnapshotError, SnapshotUnreadable, S
 from schemas.tables.books import BOOK_KINDS, CONDITIONED_BOOKS
 from serve.catalog import Catalog
 from serve.observability.damage import Damage
-from serve.pages.duckdb import Engine
-from serve.pages.sql import Statement
+from serve.pages.duckdb import Engine, Statement
 from tests.support import published
 from tests.support.application import running
 from tests.support.client import ApiClient

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import ApiError, SnapshotCorrupt
-from serve.pages.duckdb import Engine, to_json, writable
-from serve.pages.sql import PageStatements, Statement, source
+from serve.pages.duckdb import Engine, PageStatements, Statement, source, to_json, writable
 from serve.pages.tables import RebalanceIndex
 
 

@@ -17,11 +17,10 @@ from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError
 from serve.cache import SizedLRUCache
 from serve.pages import row_table, tables
-from serve.pages.duckdb import Engine, to_json
+from serve.pages.duckdb import Engine, Statement, source, to_json
 from serve.pages.query import PageQuery, Rows
 from serve.pages.row_folder import RowFolder
 from serve.pages.row_table import RowTable, make_batch
-from serve.pages.sql import Statement, source
 from tests.support import published
 from tests.support.client import ApiClient
 from tests.support.page_parts import PLACES, Parts

@@ -12,8 +12,7 @@ from schemas.tables import TABLES
 from serve.endpoints.signals import cross_section
 from serve.http.params import parse
 from serve.http.request import Request
-from serve.pages.query import DECISION, PageQuery
-from serve.pages.sql import (
+from serve.pages.duckdb import (
     PageStatements,
     PublishedFile,
     Statement,
@@ -23,6 +22,7 @@ from serve.pages.sql import (
     source,
     window,
 )
+from serve.pages.query import DECISION, PageQuery
 
 DAY = dt.date(2020, 1, 3)
 DECISIONS = tuple(column.name for column in TABLES["decisions"].published_columns)
