@@ -103,9 +103,7 @@ class ComputeQueue:
         """
         caller = CURRENT_REQUEST.get()
         name = "" if caller is None else caller.key_id or caller.client or ""
-        key = self._keys.get(name)
-        if key is None:
-            key = self._keys[name] = _Key(asyncio.Semaphore(self._threads))
+        key = self._keys.setdefault(name, _Key(asyncio.Semaphore(self._threads)))
         key.calls += 1
         try:
             async with self._turn(key):

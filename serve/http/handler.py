@@ -7,7 +7,6 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
@@ -22,7 +21,6 @@ from schemas.endpoint import AllowListScope, Endpoint
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError, SnapshotCorrupt, SnapshotNotKept
 from schemas.parameters import SNAPSHOT, SYMBOL_PATH, ParameterKind
-from schemas.warning_codes import by_member
 from serve.auth.allow_list import Mode
 from serve.compute import CURRENT_REQUEST
 from serve.http.errors import failure_response
@@ -33,21 +31,17 @@ from serve.http.responses import (
     IMMEDIATE_BYTES,
     OVERHEAD,
     Answer,
-    Bare,
-    Page,
     Response,
     Single,
-    coded,
-    collection,
+    answer_body,
+    answer_response,
     entity_tag,
     finish,
-    instant,
     matches,
     negotiate,
     not_modified,
     page_body,
     page_response,
-    tag_of_body,
 )
 from serve.pages.books import visible_books
 from serve.pages.query import PageResult
@@ -245,9 +239,9 @@ class EndpointHandler:
             answer = await self._service.compute(partial(self._function.answer, self._service, request))
         else:
             answer = await self._function(self._service, request)
-        content = self._content(request, answer)
+        content = answer_body(answer, request, shared=self.endpoint.shared)
         coding = negotiate(request.headers.get(b"accept-encoding"))
-        respond = partial(self._respond, request, answer, content, coding)
+        respond = partial(answer_response, answer, content, coding, request, shared=self.endpoint.shared)
         if coding == IDENTITY or len(content) <= IMMEDIATE_BYTES:
             return respond()
         return await self._service.compute(respond)
@@ -268,30 +262,6 @@ class EndpointHandler:
 
         cached: Single | None = service.bodies.get(snapshot.key, name)
         return await service.compute(compute) if cached is None else cached
-
-    def _content(self, request: Request, answer: Answer) -> bytes:
-        """Assemble the body of an answer that is not a cached page."""
-        if isinstance(answer, Page):
-            return collection(answer.rows, request.values["limit"], request.values["offset"], answer.meta)
-        if isinstance(answer, Bare):
-            return orjson.dumps(answer.body)
-        meta = {**answer.meta, **(by_member(answer.warnings) if answer.warnings else {})}
-        if not self.endpoint.shared:  # a shared cache may keep the answer, so it must not name a request
-            meta |= {"request_id": request.id, "generated_at": instant(datetime.now(UTC))}
-        return orjson.dumps({"data": answer.data, "meta": {**meta, "source": answer.source}})
-
-    def _respond(self, request: Request, answer: Answer, content: bytes, coding: str) -> Response:
-        """Encode the body of an answer that is not a cached page; the entity tag of a page is a digest of its bytes."""
-        headers = request.limit_headers
-        if isinstance(answer, Page):
-            body = coded(content, coding, entity_tag(tag_of_body(content), coding))
-            return page_response(body, headers, request.headers.get(b"if-none-match"))
-        body = coded(content, coding)
-        sent = {**({} if self.endpoint.shared else headers), "vary": "Accept-Encoding"}
-        sent["cache-control"] = "no-store" if isinstance(answer, Bare) else answer.cache_control
-        if body.coding != IDENTITY:
-            sent["content-encoding"] = body.coding
-        return Response(200, body.content, sent, shared=self.endpoint.shared)
 
     async def _page(self, request: Request, function: PageEndpoint) -> Response:
         """Answer with a cached body, else build one from rows in memory, else from rows that a thread reads."""

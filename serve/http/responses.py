@@ -17,7 +17,7 @@ from isal import isal_zlib
 from datasets.snapshot import Snapshot
 from schemas.warning_codes import by_member, warning
 from serve.cache import SizedLRUCache, SnapshotKey
-from serve.http.request import SCOPE, Receive, Scope, Send
+from serve.http.request import SCOPE, Receive, Request, Scope, Send
 from serve.pages.query import PageResult, Rows, UnknownSymbol
 
 if sys.version_info >= (3, 14):
@@ -138,6 +138,18 @@ def collection(rows: Rows, limit: int, offset: int, meta: Mapping[str, Any]) -> 
     }
     pages, about = orjson.dumps(pagination), orjson.dumps(meta)
     return b"".join((b'{"data":[', rows.objects, b'],"pagination":', pages, b',"meta":', about, b"}"))
+
+
+def answer_body(answer: Answer, request: Request, *, shared: bool) -> bytes:
+    """Assemble the body of an answer that is not a cached page; `shared` says whether a shared cache may keep it."""
+    if isinstance(answer, Page):
+        return collection(answer.rows, request.values["limit"], request.values["offset"], answer.meta)
+    if isinstance(answer, Bare):
+        return orjson.dumps(answer.body)
+    meta = {**answer.meta, **(by_member(answer.warnings) if answer.warnings else {})}
+    if not shared:  # a shared cache may keep the answer, so it must not name a request
+        meta |= {"request_id": request.id, "generated_at": instant(datetime.now(UTC))}
+    return orjson.dumps({"data": answer.data, "meta": {**meta, "source": answer.source}})
 
 
 def page_body(query: Any, page: PageResult, snapshot: Snapshot | None, meta: Mapping[str, Any]) -> bytes:
@@ -353,6 +365,22 @@ def not_modified(etag: str, headers: Mapping[str, str]) -> Response:
     """Return the 304 for a page that the caller already has."""
     sent = {**headers, "etag": etag, "cache-control": PRIVATE, "vary": "Accept-Encoding"}
     return Response(304, b"", sent)
+
+
+def answer_response(
+    answer: Answer, content: bytes, coding: str, request: Request, *, shared: bool
+) -> Response:
+    """Encode the body of an answer that is not a cached page; the entity tag of a page is a digest of its bytes."""
+    headers = request.limit_headers
+    if isinstance(answer, Page):
+        body = coded(content, coding, entity_tag(tag_of_body(content), coding))
+        return page_response(body, headers, request.headers.get(b"if-none-match"))
+    body = coded(content, coding)
+    sent = {**({} if shared else headers), "vary": "Accept-Encoding"}
+    sent["cache-control"] = "no-store" if isinstance(answer, Bare) else answer.cache_control
+    if body.coding != IDENTITY:
+        sent["content-encoding"] = body.coding
+    return Response(200, body.content, sent, shared=shared)
 
 
 def page_response(body: Body, headers: Mapping[str, str], if_none_match: bytes | None) -> Response:

@@ -118,12 +118,6 @@ class RowTable:
         """Approximate memory of this process; the pages of a mapped file are shared by all processes."""
         return self._in_memory + _NAME_BYTES * len(self._names) + mmap.PAGESIZE
 
-    def _scanned(self, query: PageQuery, in_window: int) -> int:
-        """Return the number of rows that a query scans, with `in_window` rows in its window of days."""
-        if query.symbols is None:
-            return in_window
-        return sum(end - first for first, end in self._spans(query.symbols))
-
     def _spans(self, symbols: Sequence[str]) -> list[tuple[int, int]]:
         """Return the start and end of each symbol's rows in ``by_symbol``."""
         return [self._names[name] for name in symbols if name in self._names]
@@ -148,7 +142,8 @@ class RowTable:
             last = min(first + query.limit, end)
             text = self._data[self._offsets[first] : self._offsets[last]]
             return Rows(text[:-1], last - first, end - start)
-        if max_scanned is not None and self._scanned(query, end - start) > max_scanned:
+        spans = [(start, end)] if query.symbols is None else self._spans(query.symbols)
+        if max_scanned is not None and sum(last - first for first, last in spans) > max_scanned:
             return None
         rows = self._select(query, start, end)
         page = np.ascontiguousarray(rows[query.offset : query.offset + query.limit], np.int32)
