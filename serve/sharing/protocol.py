@@ -15,8 +15,9 @@ import msgspec
 import orjson
 
 from schemas.errors import ApiError
-from schemas.table import Column
+from schemas.tables import PUBLISHED_TABLES
 from schemas.units import Type
+from serve.downloads.files import FileFacts, TableFile
 from serve.http.params import refusal
 
 SCHEMA: Final = "run"
@@ -150,23 +151,20 @@ def table_id(alpha_id: str, table: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, f"{alpha_id}/{table}"))
 
 
-def metadata_lines(
-    alpha_id: str, table: str, meaning: str, columns: Sequence[Column], *, by_book: bool
-) -> list[bytes]:
-    """Return the first two lines of an answer about a table: the protocol and the table.
+def metadata_lines(file: TableFile) -> list[bytes]:
+    """Return the first two lines of an answer about the table of a file: the protocol and the table.
 
-    Parameters
-    ----------
-    columns
-        Columns that the key may read; a table stored by book also has the book as its partition column.
+    A table stored by book has the book as its partition column.
     """
-    fields = [_field(x.name, _TYPES[x.type], f"{x.meaning} Unit: {x.unit.value}.") for x in columns]
+    table = PUBLISHED_TABLES[file.link.table]
+    by_book = bool(table.partition)
+    fields = [_field(x.name, _TYPES[x.type], f"{x.meaning} Unit: {x.unit.value}.") for x in file.columns]
     if by_book:
         fields.append(_field(PARTITION, "string", "The book."))
     metadata = {
-        "id": table_id(alpha_id, table),
-        "name": table,
-        "description": meaning,
+        "id": table_id(file.link.alpha, table.name),
+        "name": table.name,
+        "description": table.meaning,
         "format": {"provider": "parquet"},
         "schemaString": orjson.dumps({"type": "struct", "fields": fields}).decode(),
         "partitionColumns": [PARTITION] if by_book else [],
@@ -174,17 +172,7 @@ def metadata_lines(
     return [orjson.dumps(_PROTOCOL), orjson.dumps({"metaData": metadata})]
 
 
-def file_line(
-    *,
-    url: str,
-    sha256: str,
-    book: str | None,
-    size: int,
-    rows: int,
-    version: int,
-    published_at: str,
-    expires: int,
-) -> bytes:
+def file_line(file: TableFile, facts: FileFacts, url: str, expires: int) -> bytes:
     """Return the line of one file.
 
     Parameters
@@ -192,17 +180,18 @@ def file_line(
     expires
         Unix time in seconds at which the URL expires.
     """
-    file = {
+    book, published_at = file.link.book, file.snapshot.published_at
+    line = {
         "url": url,
-        "id": sha256,
+        "id": facts.sha256,
         "partitionValues": {} if book is None else {PARTITION: book},
-        "size": size,
-        "stats": orjson.dumps({"numRecords": rows}).decode(),
-        "version": version,
+        "size": facts.size,
+        "stats": orjson.dumps({"numRecords": facts.rows}).decode(),
+        "version": snapshot_version(published_at),
         "timestamp": int(datetime.fromisoformat(published_at).timestamp() * 1000),
         "expirationTimestamp": expires * 1000,
     }
-    return orjson.dumps({"file": file})
+    return orjson.dumps({"file": line})
 
 
 def error_body(error: ApiError) -> bytes:

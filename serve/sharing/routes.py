@@ -23,7 +23,6 @@ from schemas.endpoint import Endpoint
 from schemas.endpoints import ENDPOINTS, readable_tables
 from schemas.errors import AlphaNotPublished, ApiError, SnapshotError, SnapshotNotKept, StorageUnavailable
 from schemas.objects.downloads import TABLE_LIFETIME
-from schemas.tables import PUBLISHED_TABLES
 from serve.auth.caller import Caller
 from serve.compute import CURRENT_REQUEST
 from serve.downloads.files import FileFacts, TableFile, list_files, read_facts
@@ -162,7 +161,7 @@ class Sharing:
             None if moment is None else protocol.parse_moment("timestamp", moment),
         )
         files = await self._table(request, snapshot)
-        return _lines(snapshot, _metadata(files))
+        return _lines(snapshot, protocol.metadata_lines(files[0]))
 
     async def query(self, request: Request[Any, Any, Any]) -> Response[bytes]:
         """Sign a link to each file of a table. The answer is a credential, so it must not be cached."""
@@ -170,7 +169,7 @@ class Sharing:
         selected = protocol.parse_query(await request.body())
         snapshot = await self._snapshot_at(served, selected.version, selected.moment)
         files = await self._table(request, snapshot)
-        lines, rows = _metadata(files), 0
+        lines, rows = protocol.metadata_lines(files[0]), 0
         expires = int(time.time()) + TABLE_LIFETIME
         for file in files:
             if selected.limit is not None and rows >= selected.limit:
@@ -252,16 +251,7 @@ class Sharing:
     async def _signed(self, file: TableFile, facts: FileFacts, expires: int) -> bytes:
         url = await stored_url(self._service, file)
         url = url or await signed_url(self._service, _request_record(), file.link.path, expires)
-        return protocol.file_line(
-            url=url,
-            sha256=facts.sha256,
-            book=file.link.book,
-            size=facts.size,
-            rows=facts.rows,
-            version=protocol.snapshot_version(file.snapshot.published_at),
-            published_at=file.snapshot.published_at,
-            expires=expires,
-        )
+        return protocol.file_line(file, facts, url, expires)
 
 
 def _request_record() -> Answered:
@@ -271,14 +261,6 @@ def _request_record() -> Answered:
 def _files(snapshot: Snapshot, request: Answered) -> list[TableFile]:
     readable = readable_tables(request.caller.callable_ids)
     return list(list_files(snapshot, readable, raw=request.raw))
-
-
-def _metadata(files: Sequence[TableFile]) -> list[bytes]:
-    link = files[0].link
-    table = PUBLISHED_TABLES[link.table]
-    return protocol.metadata_lines(
-        link.alpha, table.name, table.meaning, files[0].columns, by_book=bool(table.partition)
-    )
 
 
 def _versions(served: Snapshot) -> dict[int, str]:
