@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -48,7 +49,7 @@ from serve.http.errors import failure_response
 from serve.http.handler import EndpointFunction, EndpointHandler
 from serve.http.request import Application
 from serve.observability import logging, make_instruments
-from serve.server import closing, end_with_parent, freeze_heap
+from serve.server import closing, end_with_parent
 from serve.settings import Settings
 from serve.sharing import routes as sharing
 from serve.sharing.profile import PATH as SHARING
@@ -157,7 +158,7 @@ def from_environment() -> Application:
     end_with_parent()
     access = AccessSettings.from_environment(os.environ, program.datasets)
     try:
-        return create(program, access, make_instruments(program), closing, freeze_heap)
+        return create(program, access, make_instruments(program), closing, gc.freeze)
     except AlphaResultsError as error:
         _log.error("worker_cannot_start", reason=str(error))
         sys.exit(error.exit_code)

@@ -297,17 +297,10 @@ def _end_after(parent: int) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def freeze_heap() -> None:
-    """Exclude the objects that exist after start-up from garbage collection; most of them are permanent.
-
-    A full collection pauses all answers for 50 ms, and longer with a larger catalogue. :func:`closing` undoes it.
-    """
-    gc.freeze()
-
-
 @contextlib.contextmanager
 def closing() -> Iterator[None]:
     """Kill this process if the body takes too long, for instance because a thread hangs."""
+    # The heap was frozen after the start: most objects are permanent, and a full collection pauses all answers for 50 ms.
     gc.unfreeze()  # otherwise extension modules report leaks at exit
     timer = threading.Timer(CLOSING_SECONDS, _give_up)
     timer.daemon = True

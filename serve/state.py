@@ -20,7 +20,7 @@ from serve.catalog import Catalog
 from serve.compute import REASONS, ComputeQueue
 from serve.downloads.archives import SourceArchives
 from serve.downloads.files import TableViews
-from serve.downloads.links import ObjectSigner, checked_url, parse_bucket
+from serve.downloads.links import checked_url, open_signer
 from serve.market_data import MarketData
 from serve.market_data.operator_files import factor_files
 from serve.observability.damage import Damage
@@ -85,9 +85,8 @@ class ServerState:
         self.market_data = MarketData(settings.market_data)
         self.factors = factor_files(settings.factors)
         self.source_downloads = SourceArchives(storage, settings.archives, settings.archives_public_endpoint)
-        bucket, prefix = parse_bucket(settings.datasets, "ALPHA_RESULTS_DATASETS")
         endpoint = checked_url(settings.datasets_public_endpoint, "ALPHA_RESULTS_DATASETS_PUBLIC_ENDPOINT")
-        self.table_signer = ObjectSigner(bucket, prefix, endpoint) if bucket else None
+        self.table_signer = open_signer(settings.datasets, "ALPHA_RESULTS_DATASETS", endpoint)
         self.public_url = checked_url(settings.public_url, "ALPHA_RESULTS_PUBLIC_URL")
         self.table_views = TableViews()
         self.computing = ComputeQueue(

@@ -148,18 +148,7 @@ class Authenticator:
                 {"window": refused.name, "limit": limit},
                 limit_headers,
             )
-        rights = rights_of(record)
-        caller = Caller(
-            record,
-            rights.endpoints,
-            rights.alphas,
-            rights.runs,
-            rights.callable_ids,
-            rights.expose_raw,
-            status,
-            address,
-            limit_headers,
-        )
+        caller = Caller(**vars(rights_of(record)), status=status, address=address, headers=limit_headers)
         if endpoint.id not in caller.callable_ids:
             raise endpoint_not_allowed(endpoint.id, headers=limit_headers)
         return caller

@@ -20,7 +20,7 @@ from serve.auth.store.repository import KeyRecord
 from serve.auth.store.tables import Role
 
 
-@dataclass(slots=True)
+@dataclass
 class Rights:
     """Rights of a key, from its record and that of its account.
 
@@ -91,7 +91,7 @@ class Rights:
             raise ApiError("run_not_allowed", "This key may not read that alpha's data.")
 
 
-@dataclass(slots=True)
+@dataclass
 class Caller(Rights):
     """An admitted call: the rights and usage of its key, read from the store for this call.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 from typing import Any, Final
@@ -23,7 +24,6 @@ from serve.server import (
     bind,
     closing,
     end_immediately,
-    freeze_heap,
     serve_alone,
     serve_with_workers,
 )
@@ -74,7 +74,7 @@ def run(**flags: Any) -> None:
         from serve.app import create  # noqa: PLC0415
 
         with exported(program, workers=False) as (instruments, draining):
-            application = create(program, access, instruments, closing, freeze_heap)
+            application = create(program, access, instruments, closing, gc.freeze)
             serve_alone(application, _server(program), sockets, Ending(program.drain_delay_seconds, draining))
 
 

@@ -17,10 +17,9 @@ from schemas.errors import ApiError, SettingsError
 from schemas.objects.operations import SOURCE_LIFETIME
 from serve.downloads.links import (
     WAIT_SECONDS,
-    ObjectSigner,
     SigningFailed,
     checked_url,
-    parse_bucket,
+    open_signer,
 )
 
 _log = structlog.get_logger("serve.downloads")
@@ -51,17 +50,11 @@ class SourceArchives:
         (for a folder, not an https URL).
     """
 
-    def __init__(
-        self,
-        storage: Storage,
-        archives: str | None,
-        public_endpoint: str | None = None,
-    ) -> None:
+    def __init__(self, storage: Storage, archives: str | None, public_endpoint: str | None = None) -> None:
         self._storage = storage
-        bucket, prefix = parse_bucket(archives, "ALPHA_RESULTS_ARCHIVES")
         endpoint = checked_url(public_endpoint, "ALPHA_RESULTS_ARCHIVES_PUBLIC_ENDPOINT")
-        self._signer = ObjectSigner(bucket, prefix, endpoint) if bucket else None
-        self._folder = open_storage(archives) if archives and not bucket else None
+        self._signer = open_signer(archives, "ALPHA_RESULTS_ARCHIVES", endpoint)
+        self._folder = open_storage(archives) if archives and self._signer is None else None
         self.file_host: Final = endpoint if self._folder else None
         """Base URL of links to archives in a folder; None for a bucket."""
         if self.file_host is not None and not self.file_host.startswith("https://"):

@@ -182,17 +182,12 @@ class ObjectSigner:
     Parameters
     ----------
     bucket, prefix
-        Location of the objects; see :func:`parse_bucket`.
+        Location of the objects; see :func:`open_signer`.
     public_endpoint
         Base URL at which callers reach the object store; by default the one this service uses.
     """
 
-    def __init__(
-        self,
-        bucket: str,
-        prefix: str,
-        public_endpoint: str | None = None,
-    ) -> None:
+    def __init__(self, bucket: str, prefix: str, public_endpoint: str | None) -> None:
         with extra("s3", "signing for a bucket"):
             import botocore  # noqa: F401, PLC0415 - fails at the start, not at the first call
 
@@ -242,8 +237,8 @@ class ObjectSigner:
         return _client(session, self._private), _client(session, self._public)
 
 
-def parse_bucket(address: str | None, setting: str) -> tuple[str, str]:
-    """Split an S3 address into bucket and prefix; both are empty for a folder or no address.
+def open_signer(address: str | None, setting: str, public_endpoint: str | None) -> ObjectSigner | None:
+    """Return the signer of links below an S3 address; None for a folder or no address.
 
     Raises
     ------
@@ -254,11 +249,11 @@ def parse_bucket(address: str | None, setting: str) -> tuple[str, str]:
         require_supported(address)
     scheme, _, path = (address or "").partition("://")
     if scheme not in S3_SCHEMES:
-        return "", ""
+        return None
     bucket, _, prefix = path.strip("/").partition("/")
     if not bucket:
         raise SettingsError(f"{setting} names no bucket: write s3://bucket or s3://bucket/prefix")
-    return bucket, f"{prefix}/" if prefix else ""
+    return ObjectSigner(bucket, f"{prefix}/" if prefix else "", public_endpoint)
 
 
 @contextmanager

@@ -233,11 +233,6 @@ class Body:
     coding: str
     etag: str = ""
 
-    @property
-    def bytes(self) -> int:
-        """Memory in bytes."""
-        return len(self.content) + OVERHEAD
-
 
 def finish(
     bodies: SizedLRUCache[Body], owner: SnapshotKey, tag: str, coding: str, content: bytes, *, by_body: bool
@@ -245,7 +240,7 @@ def finish(
     """Encode and cache the body of a page; its entity tag is the query's `tag`, or with `by_body` a digest of the body."""
     opaque = tag_of_body(content) if by_body else tag
     body = coded(content, coding, entity_tag(opaque, coding))
-    bodies.put(owner, (tag, coding), body, body.bytes)
+    bodies.put(owner, (tag, coding), body, len(body.content) + OVERHEAD)
     return body
 
 

@@ -66,13 +66,9 @@ class Damage:
     def __init__(self, storage: Storage, snapshots: Catalog) -> None:
         self._storage = storage
         self._snapshots = snapshots
-        self._damaged: dict[str, Damaged] = {}
-        self._lock = threading.Lock()
-
-    @property
-    def alphas(self) -> Mapping[str, Damaged]:
+        self.alphas: Mapping[str, Damaged] = {}
         """Alpha -> damage of its served snapshot."""
-        return self._damaged
+        self._lock = threading.Lock()
 
     def note(self, pointer: Pointer | None, error: BaseException) -> None:
         """Record a failure to read the snapshot that the error names, else that of the pointer; other errors are ignored."""
@@ -88,24 +84,24 @@ class Damage:
             return
         until = time.monotonic() + _UNDECODABLE_SECONDS if undecodable else 0.0
         with self._lock:
-            before = self._damaged.get(served.alpha_id)
+            before = self.alphas.get(served.alpha_id)
             known = before is not None and before.snapshot == served.id
             if before is not None and known:
                 until = max(until, before.until)
             # Replaced, never modified, so that readers see one state.
             damaged = Damaged(served.id, str(error), until)
-            self._damaged = {**self._damaged, served.alpha_id: damaged}
+            self.alphas = {**self.alphas, served.alpha_id: damaged}
         if not known:
             _log.error("snapshot_damaged", alpha=served.alpha_id, snapshot=served.id, reason=str(error))
 
     def recheck(self) -> None:
         """Verify the files of damaged snapshots again, and forget those that are intact."""
-        for alpha_id, damaged in list(islice(self._damaged.items(), _MAX_CHECKED)):
+        for alpha_id, damaged in list(islice(self.alphas.items(), _MAX_CHECKED)):
             snapshot = self._snapshots.resolve(alpha_id)
             if snapshot is None or time.monotonic() < damaged.until or not self._intact(snapshot):
                 continue
             # The verification does not refute a failure that was recorded meanwhile.
-            if self._damaged.get(alpha_id) is damaged and self._snapshots.followed:
+            if self.alphas.get(alpha_id) is damaged and self._snapshots.followed:
                 self._forget([alpha_id])
 
     def _intact(self, snapshot: Snapshot) -> bool:
@@ -119,17 +115,17 @@ class Damage:
 
     def drop_unserved(self) -> None:
         """Forget snapshots that are no longer served."""
-        served = {alpha_id: self._snapshots.resolve(alpha_id) for alpha_id in self._damaged}
+        served = {alpha_id: self._snapshots.resolve(alpha_id) for alpha_id in self.alphas}
         self._forget(
             [
                 alpha_id
-                for alpha_id, damaged in self._damaged.items()
+                for alpha_id, damaged in self.alphas.items()
                 if (now := served.get(alpha_id)) is None or now.id != damaged.snapshot
             ]
         )
 
     def _forget(self, alphas: list[str]) -> None:
         with self._lock:
-            self._damaged = {name: x for name, x in self._damaged.items() if name not in alphas}
+            self.alphas = {name: x for name, x in self.alphas.items() if name not in alphas}
         for alpha_id in alphas:
             _log.info("snapshot_no_longer_damaged", alpha=alpha_id)

@@ -11,7 +11,7 @@ import datetime as dt
 import io
 import re
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -105,7 +105,7 @@ def projection(
     present: Collection[str],
     *,
     raw: bool,
-    constants: Mapping[str, str] | None = None,
+    book: str | None = None,
 ) -> Statement:
     """Return the select list of a row.
 
@@ -118,8 +118,9 @@ def projection(
         model says so.
     raw
         Whether the key sees the columns of the unconditioned signal.
-    constants
-        Columns that are in the file's path, not in the file: name -> value.
+    book
+        The book of the file, whose column is in the file's path and not in the file; None for a table that is not
+        partitioned by book.
 
     Returns
     -------
@@ -130,9 +131,9 @@ def projection(
     binds: list[object] = []
     for column in model.columns if raw else model.conditioned:
         name = quoted(column.name)
-        if constants and column.name in constants:
+        if book is not None and column.name == "book":
             parts.append(f"?::VARCHAR AS {name}")
-            binds.append(constants[column.name])
+            binds.append(book)
         elif column.name in present:
             parts.append(name)
         elif column.name in model.null_when_absent:
@@ -177,8 +178,8 @@ def compile_page(query: PageQuery, file: PublishedFile, week_rows: int | None = 
         Rows of a cross-section's week, which are the total if no filter applies, and need no counting.
     """
     table = TABLES[query.table]
-    constants = {"book": query.book or ""} if table.partition else None
-    columns = projection(ROWS[query.row], file.columns, raw=query.raw, constants=constants)
+    book = query.book if table.partition else None
+    columns = projection(ROWS[query.row], file.columns, raw=query.raw, book=book)
     stored, limit, offset = source(file.address), query.limit, query.offset
     filters = _filters(query)
     conditions = [*window(DAY_COLUMNS[query.table], query.first, query.last), *filters]

@@ -254,8 +254,7 @@ def table_source(view: TableView, snapshot: Snapshot) -> TableSource | None:
     figures = FIGURES if view.row == DECISION else ()
     if not set(figures) <= set(present):
         return None
-    constants = None if view.book is None else {"book": view.book}
-    shown = projection(ROWS[view.row], present, raw=view.raw, constants=constants)
+    shown = projection(ROWS[view.row], present, raw=view.raw, book=view.book)
     keys = {"day": DAY_COLUMNS[view.table].name, **({"symbol": "symbol"} if "symbol" in table else {})}
     keys |= {name: name for name in figures}
     columns = ", ".join(
