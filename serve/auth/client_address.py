@@ -61,14 +61,9 @@ def _networks(stored: str) -> tuple[IPNetwork, ...]:
     return tuple(ip_network(text) for text in json.loads(stored))
 
 
-def address_allowed(address: IPAddress | None, stored: str | None) -> bool:
-    """Whether an address is in a key's stored list.
-
-    Without a list every address is allowed; with one, an address that could not be read is refused.
-    """
-    return stored is None or (
-        address is not None and any(address in network for network in _networks(stored))
-    )
+def address_allowed(address: IPAddress | None, stored: str) -> bool:
+    """Whether an address is in a key's stored list; one that could not be read is not."""
+    return address is not None and any(address in network for network in _networks(stored))
 
 
 @lru_cache(maxsize=1024)

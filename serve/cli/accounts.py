@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -32,11 +32,6 @@ _ceiling: Final = options(
 )
 
 
-def _require_published(session: Session, values: Mapping[str, Any], *, unpublished: bool) -> None:
-    lists = {f"ceiling-{name}": values[f"ceiling_{name}"] for name in ("alphas", "runs")}
-    require_published(session.datasets, lists, unpublished=unpublished)
-
-
 def _print(
     session: Session,
     operation: Callable[[Administration], Awaitable[Account]],
@@ -58,7 +53,7 @@ def create(session: Session, /, *, email: str, admin: bool, unpublished: bool, *
     includes the administrative endpoints for an administrator, never for another account. The ceiling of alphas and runs
     is all unless it is narrowed here; a key that is issued without grants reads those that start with Test_.
     """
-    _require_published(session, ceiling, unpublished=unpublished)
+    require_published(session.datasets, ceiling, unpublished=unpublished)
     _print(session, lambda a: a.accounts.create(email, admin=admin, **ceiling))
 
 
@@ -89,7 +84,7 @@ def change(session: Session, /, account: str, unpublished: bool, **values: Any) 
 
     Its keys follow at their next call.
     """
-    _require_published(session, values, unpublished=unpublished)
+    require_published(session.datasets, values, unpublished=unpublished)
     _print(session, lambda a: a.accounts.change(account, **values))
 
 

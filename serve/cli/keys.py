@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from serve.auth.admin import Administration
     from serve.auth.store.repository import KeyRecord
 
-_ALPHA_OPTIONS: Final = ("alphas", "runs")
-"""Options that name alphas."""
-
 
 @click.group()
 def keys() -> None:
@@ -90,9 +87,7 @@ def issue(
         if value is None and like is None:
             raise click.UsageError(f"Missing option '{option}', or --like with the id of a key that has it.")
     _require_profile(profile, url)
-    require_published(
-        session.datasets, {name: grants[name] for name in _ALPHA_OPTIONS}, unpublished=unpublished
-    )
+    require_published(session.datasets, grants, unpublished=unpublished)
 
     async def issue_key(a: Administration) -> tuple[dict[str, Any], str]:
         issued = await a.keys.issue(account, name, like=like, **grants)
@@ -289,9 +284,7 @@ def change(session: Session, /, key_id: str, unpublished: bool, **values: Any) -
 
     Other grants stay.
     """
-    require_published(
-        session.datasets, {name: values[name] for name in _ALPHA_OPTIONS}, unpublished=unpublished
-    )
+    require_published(session.datasets, values, unpublished=unpublished)
     _print(session, lambda a: a.keys.change(key_id, **values))
 
 

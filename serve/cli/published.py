@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -13,20 +13,21 @@ from schemas.console.terminal import echo
 from schemas.errors import AccessError
 from schemas.settings import SETTINGS
 
+_LISTS: Final = ("alphas", "runs", "ceiling_alphas", "ceiling_runs")
 unpublished_option: Final = click.option(
     "--unpublished", is_flag=True, help="Lists may name alphas that are not published yet."
 )
 
 
-def require_published(datasets: str | None, lists: Mapping[str, str | None], *, unpublished: bool) -> None:
+def require_published(datasets: str | None, options: Mapping[str, Any], *, unpublished: bool) -> None:
     """Refuse lists that name an unpublished alpha; without a root, print a note that they were not compared.
 
     Parameters
     ----------
     datasets
         The root given by option; None if it was not given.
-    lists
-        Option -> its text; None if it was not given.
+    options
+        Parameter of each option -> its value; None if it was not given. Those of alphas and runs are compared.
     unpublished
         Whether unpublished alphas may be named.
 
@@ -42,6 +43,7 @@ def require_published(datasets: str | None, lists: Mapping[str, str | None], *, 
     from serve.auth.admin import validation  # noqa: PLC0415 - as above
     from serve.auth.allow_list import Mode  # noqa: PLC0415 - as above
 
+    lists = {name.replace("_", "-"): text for name, text in options.items() if name in _LISTS}
     restricted = {
         option: allowed
         for option, text in lists.items()

@@ -107,10 +107,9 @@ class Signed(NamedTuple):
         """Parse a query string; ApiError ``link_invalid`` unless it has each of the three parameters exactly once."""
         pairs = parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)
         values = dict(pairs)
-        if len(pairs) != 3 or values.keys() != {"expires", "key", "signature"}:
-            raise invalid()
-        if not _EXPIRES.match(values["expires"]):
-            raise invalid()
+        known = len(pairs) == 3 and values.keys() == {"expires", "key", "signature"}
+        if not known or not _EXPIRES.match(values["expires"]):
+            raise ApiError("link_invalid", "This link was altered, or was not signed here; ask for another.")
         return cls(int(values["expires"]), values["key"], values["signature"])
 
     @property
@@ -122,11 +121,6 @@ class Signed(NamedTuple):
 def signed_text(path: str, expires: int, key_id: str) -> str:
     """Return the signed text of a link."""
     return f"GET\n{path}\n{expires}\n{key_id}"
-
-
-def invalid() -> ApiError:
-    """Return the error of a link that this deployment did not sign."""
-    return ApiError("link_invalid", "This link was altered, or was not signed here; ask for another.")
 
 
 def checked_url(text: str | None, setting: str) -> str | None:

@@ -13,7 +13,6 @@ import structlog
 
 from datasets.layout import snapshot_path
 from schemas.endpoints import readable_tables
-from schemas.errors import ApiError
 from schemas.objects.downloads import TABLE_LIFETIME
 from schemas.tables import PUBLISHED_TABLES
 from serve.downloads.files import FileFacts, TableFile, list_files, list_row, read_facts, requested_file
@@ -29,7 +28,7 @@ from serve.downloads.links import (
     signed_text,
 )
 from serve.http.handler import Computed, EndpointFunction
-from serve.http.params import refusal
+from serve.http.params import bad_request
 from serve.http.request import Request
 from serve.http.responses import Page, Single, run_meta
 from serve.state import ServerState
@@ -75,9 +74,7 @@ def _requested(service: ServerState, request: Request) -> tuple[TableFile, FileF
     if PUBLISHED_TABLES[table].partition:
         book = _DEFAULT_BOOK if book is None else book
     elif book is not None:
-        broken = [{"name": "book", "constraint": f"not accepted here: {table} is not stored by book"}]
-        error = refusal(broken)
-        raise ApiError(error.code, error.message, {"parameters": broken, "available": []})
+        raise bad_request("book", f"not accepted here: {table} is not stored by book", available=[])
     readable = readable_tables(request.caller.callable_ids)
     file = requested_file(request.snapshot, table, book, readable, raw=request.raw)
     return file, read_facts(service.table_views, file)

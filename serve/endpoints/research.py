@@ -36,7 +36,7 @@ from serve.auth.caller import Caller
 from serve.catalog import Catalog
 from serve.endpoints.figures import METRICS
 from serve.http.handler import Computed, EndpointFunction
-from serve.http.params import refusal
+from serve.http.params import bad_request
 from serve.http.request import Request
 from serve.http.responses import Answer, Page, Single, kind_missing, run_meta
 from serve.pages.books import holds_book, require_book
@@ -179,14 +179,10 @@ def _readable_runs(service: ServerState, request: Request) -> tuple[Snapshot, ..
         if x.alpha_id != own and caller.may_read_run(x.alpha_id)
     ]
     if len(names) > MAX_COMPARED:
-        raise refusal(
-            [
-                {
-                    "name": AMONG.name,
-                    "constraint": f"required with `by={request.values['by']}` where the key may read more than {MAX_COMPARED} "
-                    f"others: {AMONG.constraint}",
-                }
-            ]
+        raise bad_request(
+            AMONG.name,
+            f"required with `by={request.values['by']}` where the key may read more than {MAX_COMPARED} others:"
+            f" {AMONG.constraint}",
         )
     return tuple(x for x in map(service.snapshots.resolve, names) if x is not None)
 
@@ -234,7 +230,7 @@ def contribution(service: ServerState, request: Request) -> Single:
     names = others_in(request.values["alphas"], snapshot.alpha_id)
     if not isinstance(weights, str) and (len(weights) != len(names) + 1 or not any(weights[1:])):
         rule = f"{len(names) + 1} numbers, that of this alpha first; those of the others not all 0"
-        raise refusal([{"name": WEIGHTS.name, "constraint": rule}])
+        raise bad_request(WEIGHTS.name, rule)
     runs = _chosen_runs(service.snapshots, request.caller, names)
     query = comparison_query(request, "returns")
     require_book((snapshot,), query.book, raw=request.raw)
@@ -324,9 +320,7 @@ def _chosen_runs(catalog: Catalog, caller: Caller, names: Sequence[str]) -> tupl
     """
     for name in names:
         if not caller.may_read_run(name):
-            raise ApiError(
-                "run_not_allowed", f"This key may not read the data of {name}.", headers=caller.headers
-            )
+            raise ApiError("run_not_allowed", f"This key may not read the data of {name}.")
     snapshots = []
     for name in names:
         snapshot = catalog.resolve(name)

@@ -19,7 +19,7 @@ from schemas.errors import ApiError
 from serve.compute import CURRENT_REQUEST
 from serve.http.connections import Connections
 from serve.http.errors import failure_response
-from serve.http.params import refusal
+from serve.http.params import bad_request
 from serve.http.request import SCOPE, Application, Message, Receive, Request, Scope, Send, by_name
 
 _LOGGER: Final = "serve.access_log"
@@ -102,9 +102,7 @@ class AccessLog:
             )
         host = request.headers.get(b"host")
         if not _HOST.match(host or b"") or (host is None and scope["http_version"] != "1.0"):
-            return refusal(
-                [{"name": "request", "constraint": "must have one Host header, which names a host"}]
-            )
+            return bad_request("request", "must have one Host header, which names a host")
         if not _is_canonical(raw_path):
             return ApiError("not_found", "No such path.")
         return None

@@ -51,6 +51,7 @@ def failure_response(
 
     A temporary 503 has a ``Retry-After`` header. `make_body` returns the body, by default the error envelope of ``/v1``.
     """
+    request.shared = False
     if isinstance(error, CallerLeft):
         request.code = _CALLER_LEFT
         return Response(_CALLER_LEFT_STATUS, b"", {})

@@ -190,8 +190,7 @@ class EndpointHandler:
         if unknown is None or unknown.details is None:
             return error
         listed = [*unknown.details["parameters"], *error.details["parameters"]]
-        both = refusal(listed)
-        return ApiError(both.code, both.message, {**unknown.details, "parameters": listed})
+        return refusal(listed, available=unknown.details["available"])
 
     async def _with_books(self, request: Request, error: ApiError) -> ApiError:
         """Return the error, extended by the books of the requested snapshot that the key may read."""
@@ -239,9 +238,10 @@ class EndpointHandler:
             answer = await self._service.compute(partial(self._function.answer, self._service, request))
         else:
             answer = await self._function(self._service, request)
-        content = answer_body(answer, request, shared=self.endpoint.shared)
+        request.shared = self.endpoint.shared
+        content = answer_body(answer, request)
         coding = negotiate(request.headers.get(b"accept-encoding"))
-        respond = partial(answer_response, answer, content, coding, request, shared=self.endpoint.shared)
+        respond = partial(answer_response, answer, content, coding, request)
         if coding == IDENTITY or len(content) <= IMMEDIATE_BYTES:
             return respond()
         return await self._service.compute(respond)

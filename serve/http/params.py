@@ -142,11 +142,17 @@ def _entry(name: str, accepted: list[str]) -> dict[str, str]:
     return {"name": shown, "constraint": rule}
 
 
-def refusal(broken: Sequence[Mapping[str, str]]) -> ApiError:
-    """Return one ``bad_request`` that names every invalid parameter."""
+def bad_request(name: str, constraint: str, **details: Any) -> ApiError:
+    """Return the ``bad_request`` of one invalid parameter, with further details."""
+    return refusal([{"name": name, "constraint": constraint}], **details)
+
+
+def refusal(broken: Sequence[Mapping[str, str]], **details: Any) -> ApiError:
+    """Return one ``bad_request`` that names every invalid parameter, with further details."""
     names = ", ".join(dict.fromkeys(entry["name"] or "one without a name" for entry in broken))
     plural = "s" if len(broken) > 1 else ""
-    return ApiError("bad_request", f"Invalid parameter{plural}: {names}.", {"parameters": list(broken)})
+    message = f"Invalid parameter{plural}: {names}."
+    return ApiError("bad_request", message, {"parameters": list(broken), **details})
 
 
 def _one(parameter: Parameter, texts: Sequence[str]) -> Any:

@@ -17,7 +17,7 @@ from isal import isal_zlib
 from datasets.snapshot import Snapshot
 from schemas.warning_codes import by_member, warning
 from serve.cache import SizedLRUCache, SnapshotKey
-from serve.http.request import SCOPE, Receive, Request, Scope, Send
+from serve.http.request import Receive, Request, Scope, Send
 from serve.pages.query import PageResult, Rows, UnknownSymbol
 
 if sys.version_info >= (3, 14):
@@ -140,14 +140,14 @@ def collection(rows: Rows, limit: int, offset: int, meta: Mapping[str, Any]) -> 
     return b"".join((b'{"data":[', rows.objects, b'],"pagination":', pages, b',"meta":', about, b"}"))
 
 
-def answer_body(answer: Answer, request: Request, *, shared: bool) -> bytes:
-    """Assemble the body of an answer that is not a cached page; `shared` says whether a shared cache may keep it."""
+def answer_body(answer: Answer, request: Request) -> bytes:
+    """Assemble the body of an answer that is not a cached page."""
     if isinstance(answer, Page):
         return collection(answer.rows, request.values["limit"], request.values["offset"], answer.meta)
     if isinstance(answer, Bare):
         return orjson.dumps(answer.body)
     meta = {**answer.meta, **(by_member(answer.warnings) if answer.warnings else {})}
-    if not shared:  # a shared cache may keep the answer, so it must not name a request
+    if not request.shared:  # a shared cache may keep the answer, so it must not name a request
         meta |= {"request_id": request.id, "generated_at": instant(datetime.now(UTC))}
     return orjson.dumps({"data": answer.data, "meta": {**meta, "source": answer.source}})
 
@@ -327,17 +327,14 @@ class Response:
         Status and body as sent.
     headers
         Headers besides content type and length.
-    shared
-        Whether shared caches may keep it; it then must not name the request.
     """
 
-    __slots__ = ("body", "headers", "shared", "status")
+    __slots__ = ("body", "headers", "status")
 
-    def __init__(self, status: int, body: bytes, headers: Mapping[str, str], *, shared: bool = False) -> None:
+    def __init__(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
         self.status = status
         self.body = body
         self.headers = headers
-        self.shared = shared
 
     def to_asgi_response(self, **_: object) -> Self:
         """Return itself, to the framework's handling of exceptions."""
@@ -345,7 +342,6 @@ class Response:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - the framework names it
         """Send the response."""
-        scope[SCOPE].shared = self.shared
         headers = [(_encoded(name), value.encode("latin-1")) for name, value in self.headers.items()]
         if self.status != 304:
             headers += [
@@ -362,20 +358,18 @@ def not_modified(etag: str, headers: Mapping[str, str]) -> Response:
     return Response(304, b"", sent)
 
 
-def answer_response(
-    answer: Answer, content: bytes, coding: str, request: Request, *, shared: bool
-) -> Response:
+def answer_response(answer: Answer, content: bytes, coding: str, request: Request) -> Response:
     """Encode the body of an answer that is not a cached page; the entity tag of a page is a digest of its bytes."""
     headers = request.limit_headers
     if isinstance(answer, Page):
         body = coded(content, coding, entity_tag(tag_of_body(content), coding))
         return page_response(body, headers, request.headers.get(b"if-none-match"))
     body = coded(content, coding)
-    sent = {**({} if shared else headers), "vary": "Accept-Encoding"}
+    sent = {**({} if request.shared else headers), "vary": "Accept-Encoding"}
     sent["cache-control"] = "no-store" if isinstance(answer, Bare) else answer.cache_control
     if body.coding != IDENTITY:
         sent["content-encoding"] = body.coding
-    return Response(200, body.content, sent, shared=shared)
+    return Response(200, body.content, sent)
 
 
 def page_response(body: Body, headers: Mapping[str, str], if_none_match: bytes | None) -> Response:

@@ -18,7 +18,7 @@ from schemas.errors import ApiError
 from schemas.tables import PUBLISHED_TABLES
 from schemas.units import Type
 from serve.downloads.files import FileFacts, TableFile
-from serve.http.params import refusal
+from serve.http.params import bad_request
 
 SCHEMA: Final = "run"
 """The one schema of each share."""
@@ -65,11 +65,6 @@ class TableQuery:
     limit: int | None
     version: int | None
     moment: datetime | None
-
-
-def bad_request(name: str, constraint: str) -> ApiError:
-    """Return the error of one invalid parameter or field."""
-    return refusal([{"name": name, "constraint": constraint}])
 
 
 def parse_query(body: bytes) -> TableQuery:

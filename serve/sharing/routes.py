@@ -29,6 +29,7 @@ from serve.downloads.files import FileFacts, TableFile, list_files, read_facts
 from serve.endpoints.downloads import signed_url, stored_url
 from serve.http.errors import failure_response
 from serve.http.page_files import refuse_options
+from serve.http.params import bad_request
 from serve.http.request import Request as Answered
 from serve.sharing import protocol
 from serve.sharing.profile import PATH
@@ -76,7 +77,7 @@ def failed(request: Request[Any, Any, Any], error: Exception) -> Any:
     elif isinstance(error, NotFoundException):
         error = ApiError("not_found", "No such path.")
     elif isinstance(error, HTTPException) and error.status_code < 500:
-        error = protocol.bad_request("body", f"must be a JSON object of at most {MAX_BODY} bytes")
+        error = bad_request("body", f"must be a JSON object of at most {MAX_BODY} bytes")
     return failure_response(error, _request_record(), lambda known, _: protocol.error_body(known))
 
 
@@ -147,7 +148,7 @@ class Sharing:
                 v for v in _versions(snapshot) if v >= protocol.snapshot_version(moment.isoformat())
             ]
             if not candidates:
-                raise protocol.bad_request("startingTimestamp", "is later than the version served")
+                raise bad_request("startingTimestamp", "is later than the version served")
             number = min(candidates)
         return _json(b"", {protocol.VERSION_HEADER: str(number)})
 
@@ -210,7 +211,7 @@ class Sharing:
             alpha was withdrawn at that moment.
         """
         if version is not None and moment is not None:
-            raise protocol.bad_request("timestamp", "cannot be given beside version")
+            raise bad_request("timestamp", "cannot be given beside version")
         pointer = served.pointer
         if moment is not None:
             snapshot = served_at(pointer, moment)
