@@ -5,7 +5,6 @@ Importing this module reads no setting.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
@@ -93,8 +92,3 @@ def variables(settings: Settings) -> dict[str, str]:
     """Return the settings as environment variables, for worker processes; the variable of a setting without a value is empty."""
     values = {entry.variable: getattr(settings, entry.name) for entry in declared()}
     return {variable: "" if value is None else str(value) for variable, value in values.items()}
-
-
-def compute_threads(settings: Settings) -> int:
-    """Return the number of compute threads: the setting, or one per core of this process."""
-    return settings.threads or len(os.sched_getaffinity(0))

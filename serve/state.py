@@ -34,7 +34,7 @@ from serve.pages.row_folder import open_folder
 from serve.pages.symbols import RunSymbols
 from serve.pages.tables import RowTables, TablePages
 from serve.research.neighbours import ReturnsStores
-from serve.settings import Settings, compute_threads
+from serve.settings import Settings
 
 
 class ServerState:
@@ -89,9 +89,8 @@ class ServerState:
         self.table_signer = open_signer(settings.datasets, "ALPHA_RESULTS_DATASETS", endpoint)
         self.public_url = checked_url(settings.public_url, "ALPHA_RESULTS_PUBLIC_URL")
         self.table_views = TableViews()
-        self.computing = ComputeQueue(
-            compute_threads(settings), settings.max_waiting_answers, settings.max_wait_seconds
-        )
+        threads = settings.threads or len(os.sched_getaffinity(0))
+        self.computing = ComputeQueue(threads, settings.max_waiting_answers, settings.max_wait_seconds)
         self.compute = self.computing.run
         """Runs work on a compute thread, in the turn of the current request's key."""
 

@@ -148,7 +148,8 @@ class Authenticator:
                 {"window": refused.name, "limit": limit},
                 limit_headers,
             )
-        caller = Caller(**vars(rights_of(record)), status=status, address=address, headers=limit_headers)
+        usage = Usage(status.used, rate)
+        caller = Caller(**vars(rights_of(record)), usage=usage, address=address, headers=limit_headers)
         if endpoint.id not in caller.callable_ids:
             raise endpoint_not_allowed(endpoint.id, headers=limit_headers)
         return caller

@@ -15,7 +15,7 @@ from schemas.endpoints import ADMIN_IDS, ENDPOINTS
 from schemas.errors import ApiError
 from serve.auth.allow_list import LISTS, AllowList, clamp
 from serve.auth.client_address import IPAddress
-from serve.auth.limits.counts import LimitStatus, RateLimit, Usage
+from serve.auth.limits.counts import RateLimit, Usage
 from serve.auth.store.repository import KeyRecord
 from serve.auth.store.tables import Role
 
@@ -97,22 +97,17 @@ class Caller(Rights):
 
     Attributes
     ----------
-    status
-        The counts of the key, including this call.
+    usage
+        Usage of the key, including this call.
     address
         The client's address behind the trusted proxies; None if it could not be read.
     headers
         ``X-RateLimit-*``, sent with every answer, errors included.
     """
 
-    status: LimitStatus
+    usage: Usage
     address: IPAddress | None
     headers: dict[str, str]
-
-    @property
-    def usage(self) -> Usage:
-        """Usage of the key, including this call."""
-        return Usage(self.status.used, self.rate_limit)
 
 
 class KeyUse(NamedTuple):

@@ -105,10 +105,6 @@ class Files:
                 headers={"Retry-After": str(math.ceil(began + _HOUR_SECONDS - now))},
             )
 
-    def _count_bytes(self, key_id: str, size: int) -> None:
-        began, sent = self._sent.get(key_id, (time.monotonic(), 0))
-        self._sent[key_id] = began, sent + size
-
     @contextmanager
     def _counted(self, key_id: str) -> Iterator[None]:
         """Count a download while it lasts; refuse it if too many are running."""
@@ -195,7 +191,8 @@ class Files:
                 raise OSError(f"{file.filename} became shorter while it was sent")
             first += len(piece)
             await send({"type": "http.response.body", "body": piece, "more_body": first < end})
-            self._count_bytes(key_id, len(piece))
+            began, sent = self._sent.get(key_id, (time.monotonic(), 0))
+            self._sent[key_id] = began, sent + len(piece)
 
 
 async def _start(send: Send, status: int, headers: Mapping[str, str]) -> None:

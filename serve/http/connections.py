@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import ipaddress
 import resource
 import time
 from collections import Counter
 from collections.abc import Hashable
 from dataclasses import replace
+from ipaddress import IPv6Address, ip_network
 from typing import Final
 
 import structlog
 
+from serve.auth.client_address import parse_address
 from serve.settings import Settings
 
 _log = structlog.get_logger("serve.http.connections")
@@ -92,15 +93,10 @@ class Connections:
 
 def _network(address: str | None) -> str:
     """Return the address that is counted; for IPv6, the network that one caller is usually assigned."""
-    try:
-        ip = ipaddress.ip_address(address or "")
-    except ValueError:
-        return address or ""
-    if isinstance(ip, ipaddress.IPv4Address):
-        return str(ip)
-    if ip.ipv4_mapped is not None:
-        return str(ip.ipv4_mapped)
-    return str(ipaddress.ip_network((ip.packed, _NETWORK_BITS), strict=False))
+    ip = parse_address(address or "")
+    if isinstance(ip, IPv6Address):
+        return str(ip_network((ip.packed, _NETWORK_BITS), strict=False))
+    return address or "" if ip is None else str(ip)
 
 
 def descriptors() -> int:

@@ -68,7 +68,9 @@ def as_api_error(error: BaseException, request: Request) -> ApiError:
     if isinstance(error, ApiError):
         return error
     if isinstance(error, AlphaNotPublished):
-        return _no_alpha(request)
+        of_run = ENDPOINTS[request.endpoint or ""].allow_list is AllowListScope.RUNS
+        code = "run_not_found" if of_run else "alpha_not_found"
+        return ApiError(code, f"There is no alpha {request.path['alpha']}.")
     if isinstance(error, SnapshotNotKept):
         message = "This run has no such snapshot, or it was removed."
         return ApiError("snapshot_not_found", message, {"current": error.current})
@@ -90,12 +92,6 @@ def as_api_error(error: BaseException, request: Request) -> ApiError:
 
 def _unavailable() -> ApiError:
     return ApiError("upstream_unavailable", "The results cannot be read at present; try again later.")
-
-
-def _no_alpha(request: Request) -> ApiError:
-    endpoint = ENDPOINTS[request.endpoint or ""]
-    code = "run_not_found" if endpoint.allow_list is AllowListScope.RUNS else "alpha_not_found"
-    return ApiError(code, f"There is no alpha {request.path['alpha']}.")
 
 
 def _is_short_of_descriptors(error: BaseException) -> bool:

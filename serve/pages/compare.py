@@ -162,7 +162,13 @@ def _incomparable(earlier: Snapshot, later: Snapshot, may_call: Collection[str])
 def _compared(before: str, after: str, columns: Collection[str]) -> Statement:
     """Return the query that counts the rows before, after and differing, for each week and for each name."""
     left, right = source(before), source(after)
-    differs = " OR ".join(["b.symbol IS NULL", "a.symbol IS NULL", *(_distinct(name) for name in columns)])
+    differs = " OR ".join(
+        [
+            "b.symbol IS NULL",
+            "a.symbol IS NULL",
+            *(f"b.{x} IS DISTINCT FROM a.{x}" for x in map(quoted, columns)),
+        ]
+    )
     sql = (
         "SELECT date, symbol, count(before) AS before, count(after) AS after, count_if(differs) AS differing"  # noqa: S608 - declared names and bound values alone
         " FROM (SELECT coalesce(b.date, a.date) AS date, coalesce(b.symbol, a.symbol) AS symbol, b.symbol AS before,"
@@ -171,10 +177,6 @@ def _compared(before: str, after: str, columns: Collection[str]) -> Statement:
         " GROUP BY GROUPING SETS ((date), (symbol))"
     )
     return Statement(sql, (*left.binds, *right.binds))
-
-
-def _distinct(name: str) -> str:
-    return f"b.{quoted(name)} IS DISTINCT FROM a.{quoted(name)}"
 
 
 def _spans(rows: pl.DataFrame, key: str, to_text: Callable[[Any], str]) -> Spans:

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from datasets.figure_data import floats_of
 from datasets.figures.equity import equity_curve, equity_summary
 from datasets.figures.series import Dates, Floats, Window
 from datasets.snapshot import Snapshot
@@ -50,7 +51,7 @@ class Ledger:
 
 def make_ledger(frame: pl.DataFrame) -> Ledger:
     """Build a ledger from all rows of one book, ascending by date, with the columns :data:`LEDGER_COLUMNS`."""
-    starting, ending = (_floats(frame, name) for name in ("starting_equity", "ending_equity"))
+    starting, ending = (floats_of(frame, name) for name in ("starting_equity", "ending_equity"))
     return Ledger(writable(frame), frame["date"].to_numpy(), starting, ending)
 
 
@@ -87,10 +88,6 @@ def empty_summary(book: str) -> dict[str, Any]:
     empty = np.empty(0)
     measured = equity_curve(empty, empty)
     return {"book": book, **asdict(equity_summary(empty.astype("datetime64[D]"), empty, empty, measured))}
-
-
-def _floats(frame: pl.DataFrame, column: str) -> Floats:
-    return frame[column].fill_null(float("nan")).to_numpy()
 
 
 _MAX_SESSIONS: Final = 5_000

@@ -88,18 +88,13 @@ class RowFolder:
                 table = _map(MappedFile(path, status.st_ino, status.st_size))
             except (RowsDamaged, pa.ArrowException, struct.error) as error:
                 _log.warning("rendered_rows_damaged", alpha=owner[0], path=str(path), reason=str(error))
-                self.remove(owner, digest)
+                path.unlink()
                 return None
             with contextlib.suppress(OSError):  # the disk may have turned read-only, and evicts nothing then
                 os.utime(path, (time.time(), status.st_mtime))
             self.hits += 1
             return table
         return None
-
-    def remove(self, owner: SnapshotKey, digest: str) -> None:
-        """Remove a table's file."""
-        with contextlib.suppress(OSError):
-            self._path(owner, digest).unlink()
 
     def write(
         self,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -17,6 +17,7 @@ import orjson
 from schemas.errors import ApiError
 from schemas.tables import PUBLISHED_TABLES
 from schemas.units import Type
+from serve.auth.clocks import microseconds
 from serve.downloads.files import FileFacts, TableFile
 from serve.http.params import bad_request
 
@@ -108,8 +109,7 @@ def snapshot_version(published_at: str) -> int:
 
     A version must never come to name another snapshot, as it would if the kept snapshots were counted and gc removed one.
     """
-    since = datetime.fromisoformat(published_at) - datetime(1970, 1, 1, tzinfo=UTC)
-    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+    return microseconds(datetime.fromisoformat(published_at))
 
 
 def page(
