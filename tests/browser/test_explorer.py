@@ -956,6 +956,18 @@ def test_withheld_deciles_of_the_delivered_score_show_their_reason_in_every_wind
     expect(page.locator("#delivered-deciles .unavailable")).to_have_text(f"Not available: {reason}")
 
 
+def test_neighbours_are_compared_in_the_same_book_and_window(visit: Visit) -> None:
+    page = visit.open(f"/alphas/{FULL}?book=long_only&from=2021-10-01&to=2022-02-28")
+    page.locator("#near a", has_text="Compare with").click()
+    page.wait_for_selector("#curves canvas")
+    expect(page.get_by_label("Book", exact=True)).to_have_value("long_only")
+    assert page.get_by_role("textbox", name="From").input_value() == "2021-10-01"
+    assert page.get_by_role("textbox", name="To").input_value() == "2022-02-28"
+    compared = [call for call in visit.calls if call.startswith("correlations?")]
+    assert all("book=long_only&from=2021-10-01&to=2022-02-28" in call for call in compared)
+    assert compared
+
+
 def test_presets_and_dragging_on_the_chart_select_the_window(visit: Visit) -> None:
     page = visit.begin(f"/alphas/{FULL}")
     last = visit.site.send(f"alphas/{FULL}/equity-curve?limit=5000")["data"][-1]["date"]

@@ -171,13 +171,13 @@ export function neighbours({ caller, path, id, state, pick, fold, window }) {
         numbers(value === "overlap" ? "Overlap" : "Correlation", null, data, (row) => row[value]),
         numbers("Observations", state.near === "scores" ? "weeks" : "sessions", data, (row) => row.observations),
       ];
-      const picks = [id, ...data.slice(0, 3).map((row) => row.alpha_id)];
+      const picks = { alphas: [id, ...data.slice(0, 3).map((row) => row.alpha_id)].join(","), book: state.book, ...window() };
       return {
         content: data.length ? table("Neighbours", columns, data) : el("p", { class: "empty" }, "No other alpha that this key may read can be compared."),
         notes: [
           place ? el("p", { class: "fine", id: "among-all" }, place) : "",
           el("p", { class: "fine" }, [`${meta.compared} compared${meta.first_date ? `, ${dayText(meta.first_date)} to ${dayText(meta.last_date)}` : ""}`, ...left, among ? `of the ${MOST_AMONG} that daily returns bring first` : ""].filter(Boolean).join("; ") + "."),
-          data.length ? el("a", { href: `#/compare?alphas=${picks.map(encodeURIComponent).join(",")}` }, data.length < 3 ? "Compare with these" : "Compare with the first three") : "",
+          data.length ? el("a", { href: `#/compare?${new URLSearchParams(Object.entries(picks).filter(([, value]) => value))}` }, data.length < 3 ? "Compare with these" : "Compare with the first three") : "",
         ],
         data: { columns: ["alpha_id", "name", value, "observations"], rows: data.map((row) => [row.alpha_id, row.name, row[value], row.observations]) },
       };

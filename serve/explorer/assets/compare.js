@@ -139,7 +139,7 @@ export function compare({ caller, parameters, remember, main, crumbs }) {
   main.append(
     el("div", { class: "alpha-head" }, el("h1", {}, "Compare"), el("p", { class: "tags" }, ids.map((id) => el("span", {}, link(id))))),
     el("div", { class: "toolbar", role: "group", "aria-label": "Book and window" },
-      choice("Book", [["long_short", "long_short"], ["long_only", "long_only"]], state.book, (book) => pick({ book }, names)),
+      choice("Book", [...new Set(["long_short", "long_only", state.book])].map((name) => [name, name]), state.book, (book) => pick({ book }, names)),
       field("From", from), field("To", to),
       el("button", { type: "button", class: "quiet", onclick: () => { from.value = to.value = ""; windowChanged(); } }, "Whole run")),
     el("div", { class: "panels" }, names.map((name) => sections[name].node)));
