@@ -106,15 +106,19 @@ function correlation(one, other) {
   return both / Math.sqrt(first * second);
 }
 
+/** Why deciles and their mean returns have no rank correlation; buckets: as ic_deciles. */
+export const withoutRankCorrelation = (buckets) =>
+  buckets.filter((bucket) => bucket.mean_forward_return !== null).length < 2 ? "fewer than two deciles have a return" : "all deciles have the same mean return";
+
 /** Daily returns of a growth curve, which starts from 1. */
 const returnsOf = (points) => new Map(points.map(({ date, growth }, i) => [date, growth / (i === 0 ? 1 : points[i - 1].growth) - 1]));
 
 /**
  * Conclusions on an alpha, one sentence per topic; a missing or withheld input gives no sentence.
  * test: nwt.ic; why: the reason if it is null; rows: as /equity-curve; benchmark: {symbol, points: [{date, growth}]};
- * delivered: signal.delivered; deciles: ic_deciles, of the signal before smoothing, used without `delivered`; names: [{symbol, net_pnl}]; costs: as research.costs; all may be null.
+ * delivered: signal.delivered, and withheld: its reasons; deciles: ic_deciles, of the signal before smoothing, used without `delivered`; names: [{symbol, net_pnl}]; costs: as research.costs; all may be null.
  */
-export function conclusions({ book, test, why, rows, benchmark, delivered, deciles, names, costs }) {
+export function conclusions({ book, test, why, rows, benchmark, delivered, withheld, deciles, names, costs }) {
   const sentences = [];
   if (test) {
     const reach = tQuantile(test.n - 1) * test.standard_error;
@@ -137,7 +141,11 @@ export function conclusions({ book, test, why, rows, benchmark, delivered, decil
   const spread = ofScore ?? deciles?.monotonicity.top_minus_bottom;
   if (spread !== null && spread !== undefined) {
     const earned = `the top decile earned ${Math.abs(spread * 1e4).toFixed(1)} basis points a week ${spread < 0 ? "less" : "more"} than the bottom one`;
-    sentences.push(["deciles", ofScore !== null ? `By the delivered score, ${earned} (HAC t ${shown(delivered.spread_t_stat)}).` : `Of the signal before smoothing, ${earned}; deciles and their mean returns rank-correlate at ${(deciles.monotonicity.spearman_bucket_vs_mean_forward_return ?? 0).toFixed(2)}.`]);
+    const rho = deciles?.monotonicity.spearman_bucket_vs_mean_forward_return ?? null;
+    const t = delivered?.spread_t_stat ?? null;
+    sentences.push(["deciles", ofScore !== null
+      ? `By the delivered score, ${earned} (HAC t ${t === null ? `withheld: ${withheld["delivered.spread_t_stat"]}` : shown(t)}).`
+      : `Of the signal before smoothing, ${earned}; ${rho === null ? `the rank correlation of deciles and their mean returns is withheld: ${withoutRankCorrelation(deciles.buckets)}` : `deciles and their mean returns rank-correlate at ${rho.toFixed(2)}`}.`]);
   }
   if (costs && costs.execution_cost !== null && costs.borrow_cost !== null) {
     const sharpes = costs.gross && costs.net && costs.gross.sharpe !== null && costs.net.sharpe !== null;

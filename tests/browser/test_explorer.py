@@ -956,6 +956,55 @@ def test_withheld_deciles_of_the_delivered_score_show_their_reason_in_every_wind
     expect(page.locator("#delivered-deciles .unavailable")).to_have_text(f"Not available: {reason}")
 
 
+def test_a_withheld_rank_correlation_of_deciles_shows_its_reason(visit: Visit) -> None:
+    metrics = visit.site.send(f"alphas/{FULL}/metrics?panel=1&granularity=yearly")
+    deciles = metrics["data"]["ic_deciles"]
+    deciles["buckets"] = [bucket | {"mean_forward_return": 0.001} for bucket in deciles["buckets"]]
+    deciles["monotonicity"] = {"spearman_bucket_vs_mean_forward_return": None, "top_minus_bottom": 0.0}
+    signal = visit.site.send(f"alphas/{FULL}/signal")
+    signal["data"]["delivered"] = None
+    signal["data"]["withheld"]["delivered"] = "no deciles"
+    visit.page.route("**/metrics?*", lambda route: route.fulfill(json=metrics))
+    visit.page.route("**/signal", lambda route: route.fulfill(json=signal))
+    page = visit.open(f"/alphas/{FULL}")
+    reason = "withheld: all deciles have the same mean return."
+    expect(page.locator("#conclusions [data-about=deciles]")).to_contain_text(reason)
+    expect(page.locator("#deciles .extras")).to_contain_text(reason)
+
+
+def test_figures_of_a_short_run_show_why_they_are_withheld(visit: Visit) -> None:
+    few = "weeks with a return in each decile: 9; the figure needs at least"
+    signal = visit.site.send(f"alphas/{FULL}/signal")
+    signal["data"]["delivered"]["spread_t_stat"] = None
+    signal["data"]["delivered"]["monotonicity"]["p_value"] = None
+    signal["data"]["short_side"]["mean_ic"] = signal["data"]["ic_by_delay"][8]["mean_ic"] = None
+    signal["data"]["withheld"] |= {
+        "delivered.spread_t_stat": f"{few} 10",
+        "delivered.monotonicity.p_value": f"{few} 20",
+        "short_side.mean_ic": "weekly ICs of the side: 0; the figure needs at least 1",
+    }
+    legs = visit.site.send(f"alphas/{FULL}/concentration")
+    legs["data"]["short"]["sharpe"] = None
+    legs["data"]["withheld"]["short.sharpe"] = "daily returns of the leg do not vary"
+    visit.page.route("**/signal", lambda route: route.fulfill(json=signal))
+    visit.page.route("**/concentration?*", lambda route: route.fulfill(json=legs))
+    page = visit.open(f"/alphas/{FULL}")
+    expect(page.locator("#conclusions [data-about=deciles]")).to_contain_text(f"HAC t withheld: {few} 10")
+    expect(page.locator("#delivered-deciles")).to_contain_text(f"Test of monotonicity: withheld, {few} 20.")
+    expect(page.locator("#delay")).to_contain_text(
+        "IC of the short side: withheld, weekly ICs of the side: 0"
+    )
+    expect(page.locator("#delay")).to_contain_text("No value at 8 weeks")
+    expect(page.locator("#legs")).to_contain_text("Sharpe ratio of the short leg: withheld, daily returns")
+
+
+def test_a_short_window_shows_which_horizons_have_no_value(visit: Visit) -> None:
+    page = visit.open(f"/alphas/{FULL}?from=2022-01-03&to=2022-01-14")
+    expect(page.locator("#term-structure")).to_contain_text("No value at 2, 4, 8 weeks")
+    expect(page.locator("#persistence")).to_contain_text("No value at 1, 2, 3, 4, 5, 6, 7, 8 weeks")
+    expect(page.locator("#week")).to_contain_text("No forward return: ")
+
+
 def test_neighbours_are_compared_in_the_same_book_and_window(visit: Visit) -> None:
     page = visit.open(f"/alphas/{FULL}?book=long_only&from=2021-10-01&to=2022-02-28")
     page.locator("#near a", has_text="Compare with").click()

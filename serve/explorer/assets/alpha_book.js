@@ -66,6 +66,7 @@ export function book({ path, id, state, pick, fold, curve, some }) {
         { title: "Tradeable", make: (row) => (row.next_open_tradeable ? "yes" : row.unavailability_reason ?? "no") },
       ];
       return {
+        notes: rows.some((row) => row.forward_return === null) ? [el("p", { class: "fine" }, "No forward return: the run sealed none, or the next decision is still to come.")] : [],
         content: el("div", {}, chooser, rows.length ? table(`Names of the week of ${charts.dayText(date)}`, columns, rows) : el("p", { class: "empty" }, remarks(meta)[0]?.message ?? "No name of this week is in the book.")),
         data: {
           columns: ["symbol", `${column} (ratio)`, "score (score units)", "score_z (standard deviations)", "average_rank (rank)", "forward_return (ratio)", "next_open_tradeable", "unavailability_reason"],

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { dayText, months, shown } from "./charts.js";
-import { asPercent, days, fixed, numbers, percentages, range } from "./figures.js";
+import { asPercent, days, fixed, numbers, percentages, range, withheldNotes } from "./figures.js";
 import { Unavailable, el, table } from "./dom.js";
 import { panel } from "./panel.js";
 import { calendar, distribution, rollingBeta, rollingRisk } from "./returns.js";
@@ -148,7 +148,8 @@ export function legs({ id, fold, load }) {
       ];
       return {
         content: el("div", {}, table("Legs", columns, rows), valued("Concentration", CONCENTRATION, data, (name) => data.withheld[name])),
-        data: { columns: ["leg", ...LEG], rows: rows.map((row) => [row.side, ...LEG.map((name) => row[name])]) },
+        notes: withheldNotes(data.withheld, LEG_FIGURES),
+        data: { columns: ["leg", ...Object.keys(LEG)], rows: rows.map((row) => [row.side, ...Object.keys(LEG).map((name) => row[name])]) },
       };
     },
   });
@@ -180,6 +181,7 @@ export function regimes({ caller, path, id, state, window, fold }) {
         content: table("Regimes", columns, rows),
         notes: [
           note(`${data.benchmark ? `Market: ${data.benchmark}. ` : ""}${range(data)}.`),
+          ...(rows.some((row) => row.sharpe !== null && row.band === null) ? [note("No band: some samples of the bootstrap do not determine the Sharpe ratio.")] : []),
           ...breaks.map(([title, test, why]) => note(test ? `Break in ${title}: p ${shown(test.p_value, 2)}; the most likely date is after ${dayText(test.date)}.` : `Break in ${title} not tested: ${why}.`)),
           ...Object.entries(data.withheld).map(([name, why]) => [...name.split("."), why]).filter(([group]) => group !== "breaks")
             .map(([group, ...regime]) => note(`${regime.length > 1 ? REGIMES[group][regime[0]] : `By ${group}`}: not available, ${regime.at(-1)}.`)),
@@ -232,6 +234,8 @@ export function exposures({ caller, path, id, state, window, curve }) {
           note(`${range(data)}.`),
           ...measured.filter((model) => model.attribution).map((model) => note(attributed(model, equity))),
           ...missing.map(([name, why]) => note(`No ${name}: ${why}.`)),
+          ...measured.flatMap((model) => withheldNotes(model.withheld, { attribution: `P&L by ${model.name}` })),
+          ...(rows.some((row) => row.standard_error === null || row.whole?.t_stat === null) ? [note("No standard errors where the regression leaves no residuals.")] : []),
         ],
         data: {
           columns: ["model", "factor", "beta", "standard_error", "t_stat", "alpha_annualised", "alpha_t_stat", "r_squared", "residual_sharpe"],
@@ -262,7 +266,8 @@ const COSTS = [
   ["break_even_multiple", "Break-even cost", two, "× the sealed costs"],
   ["break_even_bp", "Break-even execution cost", two, "bp of traded notional"],
 ];
-const LEG = ["annualised_return", "sharpe", "cost", "exposure", "names", "pnl"];
+const LEG = { annualised_return: "Return", sharpe: "Sharpe ratio", cost: "Costs", exposure: "Exposure", names: "Names", pnl: "P&L" };
+const LEG_FIGURES = Object.fromEntries(["long", "short"].flatMap((side) => Object.entries(LEG).map(([name, title]) => [`${side}.${name}`, `${title} of the ${side} leg`])));
 const CONCENTRATION = [
   ["best_days_share", "Ten best days", asPercent, "of the P&L; above 100 % where the other days lost"],
   ["best_weeks_share", "Ten best weeks", asPercent, "of the P&L"],

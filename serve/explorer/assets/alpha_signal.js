@@ -3,8 +3,9 @@
 import { get, remarks } from "./api.js";
 import * as charts from "./charts.js";
 import { Unavailable, el, segments, table } from "./dom.js";
-import { HEADLINES, asPercent, headlineColumns, ofWindow } from "./figures.js";
+import { HEADLINES, asPercent, headlineColumns, ofWindow, withheldNotes } from "./figures.js";
 import { panel } from "./panel.js";
+import { withoutRankCorrelation } from "./returns.js";
 
 const SPANS = [["13", "13 weeks"], ["26", "26 weeks"], ["52", "52 weeks"]];
 const BEFORE_SMOOTHING = "Signal before smoothing.";
@@ -18,6 +19,12 @@ const reasonOf = (warnings, name) => warnings.find((one) => one.block === name)?
 const needed = (block, warnings, name) => {
   if (block) return block;
   throw new Unavailable(reasonOf(warnings, name) ?? MISSING);
+};
+
+/** A note on the weeks of a chart without a bar: `of` names the member with the value, `weeks` the one with the place. */
+const unmeasured = (points, of, weeks) => {
+  const missing = points.filter((point) => point[of] === null).map((point) => point[weeks]);
+  return missing.length ? [el("p", { class: "fine" }, `No value at ${missing.join(", ")} weeks: none of the weeks measures it.`)] : [];
 };
 
 /** Served as research.signal: how the delivered score ranks names and decays, over the whole run. */
@@ -36,7 +43,8 @@ function delivered({ caller, path, id, some }) {
       if (rows === null) throw new Unavailable(withheld["delivered.deciles"]);
       return {
         chart: (theme) => charts.deliveredDeciles({ buckets: rows }, theme),
-        notes: [el("p", { class: "fine" }, `${block.weeks} weeks; top less bottom ${asPercent(block.spread)} a week, HAC t-stat ${charts.shown(block.spread_t_stat)}; test of monotonicity (Patton and Timmermann) p ${charts.shown(block.monotonicity.p_value, 2)}.`)],
+        notes: [el("p", { class: "fine" }, `${block.weeks} weeks; top less bottom ${asPercent(block.spread)} a week, HAC t-stat ${charts.shown(block.spread_t_stat)}; test of monotonicity (Patton and Timmermann) p ${charts.shown(block.monotonicity.p_value, 2)}.`),
+          ...withheldNotes(withheld, { "delivered.spread_t_stat": "t-stat", "delivered.monotonicity.p_value": "Test of monotonicity" })],
       };
     },
   });
@@ -46,8 +54,10 @@ function delivered({ caller, path, id, some }) {
       const data = await withBlock("ic_by_delay");
       const points = some(data.ic_by_delay);
       const half = data.half_life_weeks === null ? `No half-life: ${data.withheld.half_life_weeks}.` : `Half of the IC is left after ${charts.shown(data.half_life_weeks)} weeks.`;
-      const sides = [["long", data.long_side], ["short", data.short_side]].filter(([, side]) => side).map(([name, side]) => `${name} side ${charts.shown(side.mean_ic)}`);
-      return { chart: (theme) => charts.icByDelay({ points }, theme), notes: [el("p", { class: "fine" }, [half, sides.length ? `IC of the ${sides.join(", of the ")}.` : ""].join(" "))] };
+      const sides = [["long", data.long_side], ["short", data.short_side]].filter(([, side]) => (side?.mean_ic ?? null) !== null).map(([name, side]) => `${name} side ${charts.shown(side.mean_ic)}`);
+      return { chart: (theme) => charts.icByDelay({ points }, theme), notes: [el("p", { class: "fine" }, [half, sides.length ? `IC of the ${sides.join(", of the ")}.` : ""].join(" ")),
+        ...withheldNotes(data.withheld, { "long_side.mean_ic": "IC of the long side", "short_side.mean_ic": "IC of the short side" }),
+        ...unmeasured(points, "mean_ic", "delay_weeks")] };
     },
   });
   return { buckets, delay };
@@ -79,9 +89,10 @@ export function signal({ caller, path, id, state, pick, metrics, curve, some, zo
     id: "deciles", file: named("deciles"), about: BEFORE_SMOOTHING,
     load: fromMetrics((data, warnings) => {
       const { buckets, weeks, monotonicity } = needed(data.ic_deciles, warnings, "ic_deciles");
+      const rho = monotonicity.spearman_bucket_vs_mean_forward_return;
       return {
         chart: (theme) => charts.deciles({ buckets: some(buckets) }, theme),
-        notes: [el("p", { class: "fine" }, `${weeks} weeks; top less bottom ${asPercent(monotonicity.top_minus_bottom)} a week; rank correlation of decile and return ${charts.shown(monotonicity.spearman_bucket_vs_mean_forward_return)}.`)],
+        notes: [el("p", { class: "fine" }, `${weeks} weeks; top less bottom ${asPercent(monotonicity.top_minus_bottom)} a week; rank correlation of decile and return ${rho === null ? `withheld: ${withoutRankCorrelation(buckets)}` : charts.shown(rho)}.`)],
       };
     }),
   });
@@ -89,14 +100,14 @@ export function signal({ caller, path, id, state, pick, metrics, curve, some, zo
     id: "term-structure", file: named("term-structure"), about: BEFORE_SMOOTHING,
     load: fromMetrics((data, warnings) => {
       const points = some(needed(data.panel, warnings, "panel").ic_term_structure);
-      return { chart: (theme) => charts.termStructure({ points }, theme) };
+      return { chart: (theme) => charts.termStructure({ points }, theme), notes: unmeasured(points, "mean_ic", "horizon_weeks") };
     }),
   });
   const persistence = panel("Rank autocorrelation", {
     id: "persistence", file: named("rank-autocorrelation"), about: BEFORE_SMOOTHING,
     load: fromMetrics((data, warnings) => {
       const points = some(needed(data.panel, warnings, "panel").rank_autocorrelation);
-      return { chart: (theme) => charts.rankAutocorrelation({ points }, theme) };
+      return { chart: (theme) => charts.rankAutocorrelation({ points }, theme), notes: unmeasured(points, "rho", "lag_weeks") };
     }),
   });
   const turnover = panel("Turnover", {

@@ -31,7 +31,7 @@ async function catalogueLuck() {
   const length = data.effective_backtest_length;
   return [
     `Mean return differs from 0 at a false-discovery rate of ${100 * FALSE_DISCOVERY_RATE} %: ${counts.benjamini_hochberg} of ${data.tested.toLocaleString("en-GB")} alphas (Benjamini-Hochberg), ${counts.benjamini_yekutieli} (Benjamini-Yekutieli), ${counts.bonferroni} (Bonferroni).`,
-    data.effective_number === null ? "" : `Effective number of uncorrelated alphas: ${shown(data.effective_number)}.`,
+    `Effective number of uncorrelated alphas: ${data.effective_number === null ? `withheld, ${data.withheld.effective_number}` : shown(data.effective_number)}.`,
     length.years === null ? "" : `Minimum backtest length for as many: ${shown(length.years)} years.`,
   ].filter(Boolean).join(" ");
 }

@@ -121,6 +121,10 @@ export function reasoned(word, reason) {
   return el("details", { class: "withheld" }, el("summary", {}, word), el("span", {}, reason));
 }
 
+/** A note with the reason for each withheld figure of a section; titles: path in the answer -> title. */
+export const withheldNotes = (withheld, titles) => Object.entries(titles).filter(([path]) => path in withheld)
+  .map(([path, title]) => el("p", { class: "fine" }, `${title}: withheld, ${withheld[path]}.`));
+
 /** A column of ratios, shown as percentages. */
 export const percentages = (title, unit, rows, of) => numbers(title, unit, rows, (row) => (of(row) === null || of(row) === undefined ? null : of(row) * 100));
 

@@ -95,6 +95,7 @@ export function conclusions({ state, metrics, curve, benchmark, signal, costs })
       rows: equity?.rows,
       benchmark: beside,
       delivered: unwindowed ? score?.data.delivered : null,
+      withheld: score?.data.withheld,
       deciles: answer?.data.ic_deciles,
       costs: unwindowed ? paid?.data : null,
     });
