@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -232,6 +233,22 @@ def test_ctrl_c_ends_workers_with_log_lines_only(
     for line in err.splitlines():
         assert json.loads(line)["event"], line
     assert server.returncode == 0
+
+
+def test_only_their_parent_ends_workers_after_ctrl_c(root: Path, redis_server: RedisServer) -> None:
+    server = start(root, free_port(), "--workers", "2", ALPHA_RESULTS_REDIS=redis_server.url)
+    assert server.stderr is not None
+    started = 0
+    while started < 2:
+        started += "Application startup complete" in server.stderr.readline()
+        assert server.poll() is None
+    for worker in workers(server.pid):
+        os.kill(worker, signal.SIGINT)  # a worker that ended by it would report leaks of the engine
+        (ignored,) = re.findall(r"SigIgn:\s*(\w+)", Path(f"/proc/{worker}/status").read_text())
+        assert int(ignored, 16) & 1 << signal.SIGINT - 1
+    server.terminate()
+    _, err = server.communicate(timeout=PATIENCE)
+    assert "worker_ended" not in [json.loads(line)["event"] for line in err.splitlines()]
 
 
 def test_ctrl_c_while_a_server_loads_prints_no_traceback(root: Path) -> None:
