@@ -29,6 +29,7 @@ from schemas.notices.books import (
     LAST_DEVIATIONS,
     LOWEST_RATE,
     MAX_CASH_SIZE,
+    MAX_INTEREST,
     MAX_YIELD,
     MIN_RECEIPTS,
     MIN_SHORT_SHARE,
@@ -245,12 +246,14 @@ def _carry(ledger: Ledger) -> NoticeOutcome | str:
     earned = float(np.abs(ledger["market_pnl"]).sum())
     if not earned > 0:
         return f"{ledger.book} earned and lost nothing on prices"
-    share = float(np.abs(ledger["cash_carry"]).sum()) / earned
+    notice, share = "book.carry", float(np.abs(ledger["cash_carry"]).sum()) / earned
+    interest = MAX_INTEREST / SESSIONS_PER_YEAR * ledger.total("gross_notional") / 2
     return judged(
-        "book.carry",
+        notice,
         share,
         f"Interest on cash of {ledger.book} is {share:.1%} of its absolute daily profit and loss on prices.",
         book=ledger.book,
+        threshold=max(NOTICES[notice].threshold, interest / earned),
     )
 
 

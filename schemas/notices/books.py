@@ -26,6 +26,8 @@ MAX_YIELD: Final = 0.05
 """Annual yield of dividends that large stocks may pay on the net value of a book."""
 MAX_CASH_SIZE: Final = 0.25
 """Maximum sum of cash adjustments without sign, as a share of the absolute daily market_pnl: dividends are a tenth of it or less."""
+MAX_INTEREST: Final = 0.06
+"""Annual rate of interest that an invested book may earn on its cash, which is half the gross notional if it is dollar-neutral."""
 MIN_SHORT_SHARE: Final = 0.2
 """Minimum short notional, as a share of the long notional, at which short positions must pay cash too."""
 LOWEST_RATE: Final = 0.0001
@@ -111,8 +113,9 @@ BOOK_NOTICES: Final = (
         "Much of what the book earned is interest on cash.",
         "carry_share",
         0.05,
-        "highest sum of the absolute daily cash_carry / sum of the absolute daily market_pnl of a book",
-        "a dollar-neutral book with a volatility of 10 % a year reaches it at a rate of 6 %",
+        "highest sum of the absolute daily cash_carry / sum of the absolute daily market_pnl of a book, noticed if the carry is also more "
+        f"than {MAX_INTEREST:.0%} a year of half the book's gross notional",
+        "a dollar-neutral book with a volatility of 10 % a year reaches both at a rate of 6 %; a calmer one of many names only the first",
     ),
     Notice(
         "book.cash_adjustment",

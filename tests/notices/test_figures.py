@@ -226,6 +226,20 @@ def test_interest_of_a_book_without_positions_is_not_noticed() -> None:
     assert by_id(judge_ledgers([partly]))["book.autocorrelation"].outcome == "pass"
 
 
+@pytest.mark.parametrize(
+    ("rate", "gross", "expected"), [(0.05, 2.0, "pass"), (0.07, 2.0, "notice"), (0.03, 0.02, "notice")]
+)
+def test_interest_of_a_calm_book_is_noticed_if_its_positions_do_not_explain_the_cash(
+    rate: float, gross: float, expected: str
+) -> None:
+    """A dollar-neutral book of many names with a volatility of 3 % a year keeps its equity in cash."""
+    run = ledger(HONEST * 0.2, cash_carry=rate / 252, gross_notional=gross)
+    outcome = by_id(judge_ledgers([run]))["book.carry"]
+    assert outcome.outcome == expected
+    assert outcome.value == pytest.approx(rate / 252 / np.abs(run["market_pnl"]).mean())
+    assert outcome.value > 0.05
+
+
 @pytest.mark.parametrize(("last", "expected"), [(0.02, "pass"), (0.05, "notice")])
 def test_the_last_session_is_compared_with_sessions_with_positions(last: float, expected: str) -> None:
     run = np.arange(400) >= 350

@@ -609,6 +609,10 @@ UNUSUAL: dict[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
     "half of the equity invested": (partial(weighted, half_invested), said_by()),
     "no position in long_short": (partial(weighted, cash_alone), said_by()),
     "sized by past risk": (partial(weighted, sized_by_past_risk), said_by()),
+    "four hundred names": (
+        partial(run_of, "reversal", names=400, weeks=52, seed=121, half_life_weeks=1.0),
+        said_by(),
+    ),
     "neutral in each sector": (by_sector, said_by()),
     "some weeks that could not be traded": (partial(weeks_not_traded, 3), said_by()),
     "a score of few values": (in_few_steps, said_by()),
