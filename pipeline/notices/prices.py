@@ -37,6 +37,7 @@ from schemas.tables.books import (
     RAW_PREFIX,
     SETTLEMENTS,
     TRADE_ONLY_SUFFIXES,
+    base_book,
     book_order,
     is_raw_book,
 )
@@ -105,6 +106,8 @@ class Prices:
         Of the panel of the cross-sections, as :class:`pipeline.notices.panel.Panel` has them.
     held
         Numbers of the names that a book other than a raw one held; None where the run sealed no positions.
+    filled
+        Fills of the decisions of one book, the one with most, other than a raw one.
     """
 
     marks: Sample = NO_SAMPLE
@@ -117,6 +120,7 @@ class Prices:
     at_weeks: Floats | None = None
     positions: Floats | None = None
     held: Integers | None = None
+    filled: int = 0
 
 
 def sample_prices(
@@ -142,9 +146,9 @@ def sample_prices(
     first_book = min(books, key=book_order, default="")
     held = "portfolio" in tables and "positions" in tables
     variants = [book + suffix for book in books for suffix in ("", *TRADE_ONLY_SUFFIXES)]
-    fills, mids, span = None, None, None
+    fills, mids, span, filled = None, None, None, 0
     if "trades" in tables:
-        fills, mids = _fills(read, symbols, variants if held else [], sessions, panel)
+        fills, mids, filled = _fills(read, symbols, variants if held else [], sessions, panel)
     later = 1 + days_by_digest(sessions[1:])[:MAX_DAYS]
     pnl = sample_pnl(
         tables.get("pnl", ()),
@@ -158,7 +162,8 @@ def sample_prices(
         span = mids.span(np.isin(panel.codes, pnl.adjusted), adjusted=bool(pnl.adjusted.size))
     if not held:
         no_shorts = np.empty(0, np.int64), np.empty(0)
-        return Prices(span=span, flows=pnl.flows(books, *no_shorts) if "pnl" in tables else {})
+        flows = pnl.flows(books, *no_shorts) if "pnl" in tables else {}
+        return Prices(span=span, flows=flows, filled=filled)
     wanted = [sessions[later], sessions[later - 1], panel.days]
     if fills is not None:
         # Clamped: a fill on or before the first session has no earlier close, and `_with_fills` ignores the value.
@@ -187,6 +192,7 @@ def sample_prices(
         if holdings is not None and holdings.book == CONDITIONED_BOOKS[0]
         else None,
         held=all_held,
+        filled=filled,
     )
     if fills is None:
         return prices
@@ -238,19 +244,20 @@ def _with_fills(
 
 def _fills(
     read: ReadColumns, symbols: Symbols, books: list[str], sessions: Integers, panel: PanelRows
-) -> tuple[dict[str, Any] | None, _Mids]:
-    """Read the fills of the days that come first by digest, column by column, and the mids of a panel.
+) -> tuple[dict[str, Any] | None, _Mids, int]:
+    """Read the fills of the days that come first by digest, column by column, and the mids of a panel; count the fills of decisions.
 
     The columns are as sealed, with the ``code`` of the symbol, the index of the ``book``, the days ``day`` and ``decided``, and
     whether the fill is ``later`` than the first fills of its decision.
     """
     parts = [part.row_ranges("trades", FILLS) for part in read("trades", FILLS)]
     heads = pl.concat([ranges.heads for ranges in parts])
+    lengths = np.concatenate([ranges.lengths for ranges in parts])
     own = heads["book"].is_in(books).to_numpy()
     distinct, place = np.unique(to_days(heads["timestamp"])[own], return_inverse=True)
-    number = np.bincount(
-        place, weights=np.concatenate([ranges.lengths for ranges in parts])[own], minlength=distinct.size
-    )
+    number = np.bincount(place, weights=lengths[own], minlength=distinct.size)
+    by_book = heads.select("book", fills=lengths).group_by("book").sum()
+    filled = max((fills for book, fills in by_book.iter_rows() if _decides(book)), default=0)
     order = days_by_digest(distinct)
     enough = max(MAX_DAYS, 1 + int(np.searchsorted(np.cumsum(number[order]), _SAMPLED_FILLS)))
     chosen = np.sort(distinct[order[:enough]])
@@ -274,12 +281,17 @@ def _fills(
             sampled.append([code, some.book, some.day, at, decided, growth, *values])
     names = ("code", "book", "day", "at", "decided", "growth", *_FILL)
     if not books:
-        return None, mids
+        return None, mids, filled
     columns = [np.concatenate(column) for column in zip(*sampled, strict=True)]
     fills = dict(zip(names, columns, strict=True))
     week, known = place_in(fills["decided"], decisions)
     fills["later"] = known & (fills["day"] > first[week]) if first.size else known
-    return fills, mids
+    return fills, mids, filled
+
+
+def _decides(book: str) -> bool:
+    """Return whether fills of a book are those of its decisions, and visible to every reader."""
+    return base_book(book) == book and not is_raw_book(book)
 
 
 def _first_days(heads: pl.DataFrame) -> tuple[Integers, Integers]:

@@ -20,7 +20,7 @@ from pipeline.reconciliation.figures import NO_RAW_SIGNAL, Figure
 from pipeline.rule import Coverage
 from schemas.notices import MIN_CORRELATED_WEEKS, NOTICES
 from schemas.notices.moves import MOVE_NOTICES
-from schemas.notices.signal import MIN_OUTLYING_NAMES, MIN_PROVABLE_RETURNS, PROVEN_SHARE
+from schemas.notices.signal import MIN_OUTLYING_NAMES, MIN_PROVABLE_RETURNS, PROVEN_BY_CHANCE, PROVEN_SHARE
 from schemas.settings import SETTINGS
 from schemas.tables.books import CONDITIONED_BOOKS
 from schemas.tables.sealed_metrics import NOT_CHECKED
@@ -112,7 +112,7 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
     ledgers = [] if run.portfolio is None else ledger.split_ledgers(run.portfolio, run.evidence.prices.flows)
     yield from run.evidence.market
     if run.proven is not None:
-        yield _judge_proof(run.proven.checked_without_raw, run.proven.of, run.held_share)
+        yield _judge_proof(run.proven, run.held_share, run.evidence.prices.filled)
     if run.figures:
         yield _judge_statements(run.figures)
     if run.weeks is not None:
@@ -242,12 +242,15 @@ def _judge_trials(deviations: Mapping[str, float], ledgers: Sequence[ledger.Ledg
     )
 
 
-def _judge_proof(proven: int, stated: int, held_share: float | None) -> NoticeOutcome:
-    notice = "signal.forward_returns_proven"
+def _judge_proof(coverage: Coverage, held_share: float | None, filled: int) -> NoticeOutcome:
+    notice, proven, stated = "signal.forward_returns_proven", coverage.checked_without_raw, coverage.of
     if stated < MIN_PROVABLE_RETURNS:
         return too_few(notice, stated, "row", "a forward return", MIN_PROVABLE_RETURNS)
     message = f"Fills prove {proven:,} of {stated:,} forward returns."
     threshold = NOTICES[notice].threshold
+    if filled:
+        # Fills of independent names in each week would prove the square of their share.
+        threshold = min(threshold, PROVEN_BY_CHANCE * (filled / stated) ** 2)
     if held_share is not None:
         threshold = min(threshold, PROVEN_SHARE * held_share)
     return judged(
