@@ -10,8 +10,8 @@ import numpy as np
 from datasets.figures import rank_correlation
 from datasets.figures.series import Floats
 from pipeline.maths.ordering import order_codes
-from pipeline.notices.outcome import NoticeOutcome, judged, too_few
-from schemas.notices import CHANCE, MIN_CORRELATED_WEEKS, NOTICES
+from pipeline.notices.outcome import NoticeOutcome, by_chance, judged, too_few
+from schemas.notices import MIN_CORRELATED_WEEKS, NOTICES
 
 _MIN_NAMES: Final = 4
 """Minimum names to rank, in a side or in a cross-section of holdings."""
@@ -52,7 +52,7 @@ def judge_mean(
         notice,
         abs(mean) if either_sign else mean,
         message.format(mean=mean, number=values.size),
-        threshold=max(NOTICES[notice].threshold, CHANCE * error),
+        threshold=max(NOTICES[notice].threshold, by_chance(values.size) * error),
         **{f"{period}s": values.size},
     )
 

@@ -12,9 +12,9 @@ import numpy as np
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Flags, Floats
 from pipeline.notices.correlations import judge_mean
-from pipeline.notices.outcome import NoticeOutcome, judged, not_checked, too_few
+from pipeline.notices.outcome import NoticeOutcome, by_chance, judged, not_checked, too_few
 from pipeline.reconciliation.grid import Codes
-from schemas.notices import BASIS_POINTS, CHANCE, NOTICE, NOTICES
+from schemas.notices import BASIS_POINTS, NOTICE, NOTICES
 from schemas.notices.books import MIN_ADJUSTING_FILLS, MIN_FILLS, MIN_TAX, NEARLY_FREE
 from schemas.plurals import counted
 from schemas.tables.books import ADJUSTING, SETTLEMENTS, base_book
@@ -129,6 +129,9 @@ def _judge_against_marks(fills: Fills) -> Iterator[NoticeOutcome]:
         "fills.better_than_marks",
         better - worse,
         f"{better:.0%} of {number} fills are better than the closes before and after them, {worse:.0%} worse than both.",
+        threshold=_share_beyond_chance(
+            "fills.better_than_marks", better + worse - (better - worse) ** 2, fills.mid[known]
+        ),
         fills=number,
         better=better,
         worse=worse,
@@ -141,6 +144,13 @@ def _judge_against_marks(fills: Fills) -> Iterator[NoticeOutcome]:
     # Adjustments between decisions are few, so they are judged separately.
     of_some = _improvement(before, after, fills.mid, adjusting, "adjusting fills")
     yield of_some if of_some.outcome == NOTICE and of_all.outcome != NOTICE else of_all
+
+
+def _share_beyond_chance(notice: str, variance: float, mids: Floats) -> float:
+    """Return the threshold of a share of fills: honest runs of many fills reach half the declared one, those of few more by chance."""
+    # Fills of several books at one mid are one observation.
+    declared, number = NOTICES[notice].threshold, np.unique(mids).size
+    return max(declared, declared / 2 + by_chance(max(number, 2)) * math.sqrt(variance / number))
 
 
 def _improvement(before: Floats, after: Floats, mid: Floats, chosen: Flags, noun: str) -> NoticeOutcome:
@@ -156,7 +166,7 @@ def _improvement(before: Floats, after: Floats, mid: Floats, chosen: Flags, noun
         notice,
         mean,
         f"{number} {noun} are {mean:.0f} bp or more better on average than the closes before and those after them.",
-        threshold=max(NOTICES[notice].threshold, CHANCE * error),
+        threshold=max(NOTICES[notice].threshold, by_chance(number) * error),
         fills=number,
     )
 
@@ -181,7 +191,7 @@ def _staleness(fills: Fills) -> NoticeOutcome:
         notice,
         share,
         f"{number} fills take back {share:.0%} of the move of the session before on average.",
-        threshold=max(NOTICES[notice].threshold, CHANCE * error),
+        threshold=max(NOTICES[notice].threshold, by_chance(number) * error),
         fills=number,
     )
 
@@ -216,6 +226,7 @@ def _at_the_decision(fills: Fills) -> NoticeOutcome:
         notice,
         share,
         f"{share:.0%} of {number} fills are at the close of the day of their decision.",
+        threshold=_share_beyond_chance(notice, share * (1 - share), fills.mid[known]),
         fills=number,
     )
 

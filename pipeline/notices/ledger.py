@@ -23,7 +23,7 @@ from datasets.figures.series import (
 )
 from datasets.figures.unavailable import Unavailable
 from pipeline.notices.correlations import rank_correlations
-from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
+from pipeline.notices.outcome import NoticeOutcome, by_chance, judged, not_checked
 from schemas.notices import BASIS_POINTS, CHANCE, NOTICES
 from schemas.notices.books import (
     LAST_DEVIATIONS,
@@ -192,12 +192,13 @@ def _sharpe(ledger: Ledger) -> NoticeOutcome | str:
     if isinstance(figure, Unavailable):
         return figure.text
     notice, sessions = "book.sharpe", ledger.dates.size
-    by_chance = CHANCE * math.sqrt(SESSIONS_PER_YEAR / sessions)
     return judged(
         notice,
         figure,
         f"{ledger.book} has an information ratio of {figure:.2f} a year over {sessions} sessions.",
-        threshold=max(NOTICES[notice].threshold, by_chance),
+        threshold=max(
+            NOTICES[notice].threshold, by_chance(sessions) * math.sqrt(SESSIONS_PER_YEAR / sessions)
+        ),
         book=ledger.book,
         sessions=sessions,
     )
@@ -252,8 +253,8 @@ def _carry(ledger: Ledger) -> NoticeOutcome | str:
         notice,
         share,
         f"Interest on cash of {ledger.book} is {share:.1%} of its absolute daily profit and loss on prices.",
-        book=ledger.book,
         threshold=max(NOTICES[notice].threshold, interest / earned),
+        book=ledger.book,
     )
 
 

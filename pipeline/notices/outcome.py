@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from schemas.notices import NOT_CHECKED, NOTICE, NOTICES, PASS
+from schemas.notices import CHANCE, FEW_VALUES, NOT_CHECKED, NOTICE, NOTICES, PASS
 from schemas.plurals import counted
 
 
@@ -102,6 +102,11 @@ def judged(
         message=message if noticed else None,
         details=details,
     )
+
+
+def by_chance(number: int) -> float:
+    """Return the standard errors, estimated from the values, by which a mean of two or more may lie from zero by chance."""
+    return CHANCE + FEW_VALUES / (number - 1)
 
 
 def not_checked(notice: str, reason: str, **details: Any) -> NoticeOutcome:

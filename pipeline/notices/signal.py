@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from datasets.figures.newey_west import newey_west
 from datasets.figures.series import MIN_HAC_OBSERVATIONS, WEEKS_PER_YEAR, Dates, Flags, Floats, is_constant
 from datasets.figures.unavailable import Unavailable
-from pipeline.notices.outcome import NoticeOutcome, judged, not_checked, too_few
+from pipeline.notices.outcome import NoticeOutcome, by_chance, judged, not_checked, too_few
 from pipeline.notices.probe import HOURS_APART
 from schemas.notices import CHANCE, MIN_CORRELATED_WEEKS, NOTICES
 from schemas.notices.books import MIN_EXPOSURE_VARIATION
@@ -35,8 +35,8 @@ _ON_THE_MEAN: Final = ("signal.mean_ic", "signal.icir", "signal.newey_west_t", "
 
 
 def is_significant(ic: Floats) -> bool:
-    """Return whether the mean of the measured weeks is more than three standard errors from zero."""
-    return ic.size > 1 and abs(float(ic.mean())) > CHANCE * _standard_error(ic)
+    """Return whether the mean of the measured weeks lies further from zero than by chance."""
+    return ic.size > 1 and abs(float(ic.mean())) > by_chance(ic.size) * _standard_error(ic)
 
 
 def judge_weekly_ic(ic: Floats, delayed: Floats | None) -> Iterator[NoticeOutcome]:
@@ -59,7 +59,7 @@ def judge_weekly_ic(ic: Floats, delayed: Floats | None) -> Iterator[NoticeOutcom
         "signal.mean_ic",
         abs(mean),
         f"The mean IC is {mean:.3f} over {weeks} weeks.",
-        threshold=max(NOTICES["signal.mean_ic"].threshold, CHANCE * error),
+        threshold=max(NOTICES["signal.mean_ic"].threshold, by_chance(weeks) * error),
         weeks=weeks,
     )
     if error:
@@ -68,7 +68,9 @@ def judge_weekly_ic(ic: Floats, delayed: Floats | None) -> Iterator[NoticeOutcom
             "signal.icir",
             abs(icir),
             f"The ICIR is {icir:.2f} a year over {weeks} weeks.",
-            threshold=max(NOTICES["signal.icir"].threshold, CHANCE * math.sqrt(WEEKS_PER_YEAR / weeks)),
+            threshold=max(
+                NOTICES["signal.icir"].threshold, by_chance(weeks) * math.sqrt(WEEKS_PER_YEAR / weeks)
+            ),
             weeks=weeks,
         )
     else:
@@ -76,7 +78,8 @@ def judge_weekly_ic(ic: Floats, delayed: Floats | None) -> Iterator[NoticeOutcom
     yield _newey_west(ic)
     if not is_significant(ic):
         yield not_checked(
-            "signal.delayed_ic", f"the mean IC lies less than {CHANCE:g} standard errors from zero"
+            "signal.delayed_ic",
+            f"the mean IC lies less than {by_chance(weeks):.2g} standard errors from zero",
         )
         return
     if delayed is None or not delayed.size:
@@ -140,7 +143,7 @@ def judge_timing(dates: Dates, sessions: Dates, exposure: Floats, returns: Float
         )
         yield from (not_checked(notice, reason) for notice in _ON_TIMING)
         return
-    per_unit, by_chance = earned / held, CHANCE / math.sqrt(weeks - 3)
+    per_unit, allowed = earned / held, CHANCE / math.sqrt(weeks - 3)
     correlation = float(np.corrcoef(held, per_unit)[0, 1])
     of_own, of_last = (
         float(np.corrcoef(held[1:], np.abs(size))[0, 1]) for size in (per_unit[1:], per_unit[:-1])
@@ -149,7 +152,7 @@ def judge_timing(dates: Dates, sessions: Dates, exposure: Floats, returns: Float
         "book.timing",
         correlation,
         f"Over {weeks} weeks the exposure of the book has a correlation of {correlation:.2f} with the return per unit of exposure.",
-        threshold=max(NOTICES["book.timing"].threshold, math.tanh(by_chance)),
+        threshold=max(NOTICES["book.timing"].threshold, math.tanh(allowed)),
         weeks=weeks,
     )
     yield judged(
@@ -157,7 +160,7 @@ def judge_timing(dates: Dates, sessions: Dates, exposure: Floats, returns: Float
         of_last - of_own,
         f"Over {weeks} weeks the exposure of the book has a correlation of {of_own:.2f} with the size of the return per unit of exposure, "
         f"and of {of_last:.2f} with that of the week before.",
-        threshold=max(NOTICES["book.risk_timing"].threshold, math.sqrt(2) * by_chance),
+        threshold=max(NOTICES["book.risk_timing"].threshold, math.sqrt(2) * allowed),
         weeks=weeks,
     )
 
@@ -172,7 +175,7 @@ def judge_raw_ic(ic: Floats) -> NoticeOutcome:
         notice,
         abs(mean),
         f"The mean IC of the signal before smoothing is {mean:.3f} over {ic.size} weeks.",
-        threshold=max(NOTICES[notice].threshold, CHANCE * _standard_error(ic)),
+        threshold=max(NOTICES[notice].threshold, by_chance(ic.size) * _standard_error(ic)),
         weeks=ic.size,
     )
 

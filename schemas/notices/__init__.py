@@ -15,6 +15,7 @@ from schemas.notices.moves import MOVE_NOTICES
 from schemas.notices.notice import (
     BASIS_POINTS,
     CHANCE,
+    FEW_VALUES,
     MIN_CORRELATED_WEEKS,
     NOT_CHECKED,
     NOTICE,
@@ -28,6 +29,7 @@ from schemas.notices.universe import UNIVERSE_NOTICES
 __all__ = [
     "BASIS_POINTS",
     "CHANCE",
+    "FEW_VALUES",
     "MIN_CORRELATED_WEEKS",
     "NOTICE",
     "NOTICES",

@@ -37,6 +37,7 @@ SESSIONS_ALLOWED: Final = 6
 
 _RELATIVE_TO_PROFIT: Final = "/ absolute profit of a book over the run"
 _SAMPLED: Final = "over up to 10,000 fills"
+_BEYOND_HALF: Final = f"where it lies at least {CHANCE:g} standard errors above half the threshold"
 
 BOOK_NOTICES: Final = (
     Notice(
@@ -256,7 +257,7 @@ BOOK_NOTICES: Final = (
         "better_share",
         0.2,
         "share of fills at a mid better than the close before and the close of the day, less the share at a mid worse than both; "
-        f"{_SAMPLED}",
+        f"{_SAMPLED}, {_BEYOND_HALF}",
         "measured: -0.03 to 0.09 in honest runs, 0.2 to 0.3 with mids a quarter of a percent better, 0.9 with 2 %",
     ),
     Notice(
@@ -274,7 +275,7 @@ BOOK_NOTICES: Final = (
         "Fills are at the close on which the decision was based, which was already over.",
         "decision_close_share",
         0.1,
-        f"share of fills whose mid equals the close of the decision's day; {_SAMPLED}",
+        f"share of fills whose mid equals the close of the decision's day; {_SAMPLED}, {_BEYOND_HALF}",
         "measured: 0.01 to 0.05 of the opens of large US stocks equal the close before",
     ),
     Notice(

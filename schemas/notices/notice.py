@@ -13,6 +13,8 @@ OUTCOMES: Final = (PASS, NOTICE, NOT_CHECKED)
 
 CHANCE: Final = 3.0
 """Minimum distance of a mean from zero, in standard errors, for a notice: means of short runs are large by chance."""
+FEW_VALUES: Final = 7.5
+"""Further standard errors for a mean of n values, times n - 1: those of few values are themselves uncertain (Student's t)."""
 SIGNIFICANT: Final = f"where it lies at least {CHANCE:g} standard errors from zero"
 MIN_CORRELATED_WEEKS: Final = 20
 """Minimum number of weeks for judging correlations and shares of weeks."""

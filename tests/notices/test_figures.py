@@ -203,7 +203,7 @@ def test_a_sharpe_ratio_is_noticed_beyond_chance_alone() -> None:
     assert outcomes[700].outcome == "notice"
     assert outcomes[700].value == pytest.approx(calm.mean() / calm.std(ddof=1) * math.sqrt(252))
     assert outcomes[700].threshold == 4
-    assert outcomes[20].threshold == pytest.approx(3 * math.sqrt(252 / 20))
+    assert outcomes[20].threshold == pytest.approx((3 + 7.5 / 19) * math.sqrt(252 / 20))
 
 
 def invested(run: Ledger, sessions: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Ledger:
@@ -303,6 +303,20 @@ def test_chance_in_a_few_weeks_is_not_noticed() -> None:
     outcomes = by_id(judge_weekly_ic(np.array([0.5, 0.1, -0.05]), None))
     assert outcomes["signal.mean_ic"].outcome == outcomes["signal.icir"].outcome == "pass"
     assert {x.outcome for x in by_id(judge_weekly_ic(np.empty(0), None)).values()} == {"not_checked"}
+
+
+@pytest.mark.parametrize(("weeks", "reached_by_chance"), [(6, 4.5), (12, 3.7), (100, 3.0)])
+def test_a_mean_of_few_weeks_is_noticed_further_from_zero(weeks: int, reached_by_chance: float) -> None:
+    """By chance alone, Student's t exceeds 3 in 3 % of the means of six weeks, and 4.5 in 0.6 %."""
+    noise = RNG.normal(0, 1, weeks)
+    noise = (noise - noise.mean()) / noise.std(ddof=1)
+    for errors, expected in ((reached_by_chance - 0.1, "pass"), (reached_by_chance + 0.3, "notice")):
+        deviation = 0.3 if weeks < 50 else 1.0
+        ic = deviation * (errors / math.sqrt(weeks) + noise)
+        outcomes = by_id(judge_weekly_ic(ic, ic))
+        assert outcomes["signal.mean_ic"].outcome == expected
+        assert outcomes["signal.icir"].outcome == (expected if weeks < 50 else "pass")
+        assert (outcomes["signal.delayed_ic"].outcome == "not_checked") == (expected == "pass")
 
 
 def test_a_constant_ic_is_noticed() -> None:

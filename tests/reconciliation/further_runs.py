@@ -11,7 +11,7 @@ from unittest.mock import patch
 import numpy as np
 import polars as pl
 
-from examples.reference_engine import Market, RunRecord, ledger, strategy
+from examples.reference_engine import Market, RunRecord, ledger, run_alpha, simulate_market, strategy
 from examples.reference_engine import signal as signal_module
 from examples.reference_engine.weekly_tables import forward_returns
 from tests.reconciliation.careful_runs import (
@@ -584,6 +584,13 @@ def borrowed_overnight() -> RunRecord:
         return run(market(), replace(PLAIN, signal="reversal", half_life_weeks=None))
 
 
+def in_ten_weeks() -> RunRecord:
+    """Run for ten weeks, in which more fills than usual happen to be better than the closes around them."""
+    genuine = simulate_market(308, 24, 30, skipped=False)
+    spec = replace(PLAIN, signal="reversal", half_life_weeks=None)
+    return run_alpha(replace(genuine, decisions=genuine.decisions[-10:]), spec)
+
+
 def turnover_by_weights_without_positions() -> RunRecord:
     """Run with turnover from weight changes, without the positions that prove it."""
     record = without_tables("positions")
@@ -602,6 +609,11 @@ def turnover_by_weights_without_positions() -> RunRecord:
 UNUSUAL: dict[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
     "held for one week": (partial(run_of, "reversal", half_life_weeks=None), said_by()),
     "thirty names over four years": (partial(run_of, names=30, weeks=208, seed=13), said_by()),
+    "ten weeks": (in_ten_weeks, said_by()),
+    "four hundred names": (
+        partial(run_of, "reversal", names=400, weeks=52, seed=121, half_life_weeks=1.0),
+        said_by(),
+    ),
     "half a year": (partial(run_of, "low_volatility", weeks=26, seed=14), said_by()),
     "rebalanced every day": (rebalanced_daily, said_by()),
     "turnover by weights, without positions": (turnover_by_weights_without_positions, said_by()),
@@ -609,10 +621,6 @@ UNUSUAL: dict[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
     "half of the equity invested": (partial(weighted, half_invested), said_by()),
     "no position in long_short": (partial(weighted, cash_alone), said_by()),
     "sized by past risk": (partial(weighted, sized_by_past_risk), said_by()),
-    "four hundred names": (
-        partial(run_of, "reversal", names=400, weeks=52, seed=121, half_life_weeks=1.0),
-        said_by(),
-    ),
     "neutral in each sector": (by_sector, said_by()),
     "some weeks that could not be traded": (partial(weeks_not_traded, 3), said_by()),
     "a score of few values": (in_few_steps, said_by()),
