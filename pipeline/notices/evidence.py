@@ -55,8 +55,8 @@ class CrossSections:
         In the sampled weeks: names with the score and forward return of another name, and names compared.
     shared_extremes, measured_weeks
         In the sampled weeks: weeks whose highest or lowest forward return several names share, and weeks with enough returns.
-    targets
-        Sum of the absolute target weights of long_short in each week; None where the run sealed none.
+    targets, net_targets
+        Sum of the absolute target weights of long_short in each week, and of the signed ones; None where the run sealed none.
     held_share
         Names that long_short holds in a usual week, counted by their weights, / scored names; None where no week has both.
     panel
@@ -73,6 +73,7 @@ class CrossSections:
     shared_extremes: int
     measured_weeks: int
     targets: Floats | None
+    net_targets: Floats | None
     held_share: float | None
     panel: Panel
     decided: Integers
@@ -200,7 +201,7 @@ def _cross_sections(
     if not days.size:
         return None, _NO_PANEL
     size = np.bincount(place, weights=np.concatenate([size for _, size in sizes]))
-    target, held_share = _targets(targets, place)
+    target, net_target, held_share = _targets(targets, place)
     codes = symbols.first(seen)
     day, code, *cells = (np.concatenate(column) for column in zip(*kept, strict=True))
     order = np.argsort(codes)
@@ -236,6 +237,7 @@ def _cross_sections(
         shared_weeks,
         measured_weeks,
         target,
+        net_target,
         held_share,
         panel,
         np.flatnonzero(seen),
@@ -246,23 +248,24 @@ def _cross_sections(
 
 
 def _target_sums(weight: Floats, score: Floats, starts: Integers) -> list[Floats]:
-    """Return the sums of the absolute weights and of their squares, and the number of scored names, of ranges of rows."""
-    rows = np.nan_to_num(np.abs(weight)), np.nan_to_num(weight**2), np.isfinite(score).astype(np.float64)
+    """Return the sums of the absolute weights, of the weights and of their squares, and the number of scored names, of ranges of rows."""
+    weight = np.nan_to_num(weight)
+    rows = np.abs(weight), weight, weight**2, np.isfinite(score).astype(np.float64)
     return [np.add.reduceat(values, starts) for values in rows]
 
 
-def _targets(sums: list[list[Floats]], week: Integers) -> tuple[Floats | None, float | None]:
-    """Return ``targets`` and ``held_share`` of :class:`CrossSections` from the sums of each part and the week of each range."""
+def _targets(sums: list[list[Floats]], week: Integers) -> tuple[Floats | None, Floats | None, float | None]:
+    """Return the targets and ``held_share`` of :class:`CrossSections` from the sums of each part and the week of each range."""
     if not sums:
-        return None, None
-    target, squares, scored = (
+        return None, None, None
+    target, net, squares, scored = (
         np.bincount(week, weights=np.concatenate(parts)).astype(np.float64)
         for parts in zip(*sums, strict=True)
     )
     held = (target > 0) & (scored > 0)
     # Unequal weights count as fewer equal ones: the inverse of the Herfindahl index.
     share = float(np.median((target**2 / squares / scored)[held])) if held.any() else None
-    return target, share
+    return target, net, share
 
 
 def _first_days(days: Integers) -> Integers:

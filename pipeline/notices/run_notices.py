@@ -47,6 +47,7 @@ _NEEDED: Final = {
     "book.timing": "decisions, rebalances and portfolio",
     "book.risk_timing": "decisions, rebalances and portfolio",
     "book.tilt": "decisions, positions and portfolio",
+    "book.net_timing": "decisions",
     "book.target_size": "decisions and portfolio",
     "universe.frozen_marks": _PORTFOLIO_AND_POSITIONS,
     "universe.undecided_names": "decisions, portfolio and positions",
@@ -132,6 +133,7 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
     yield from _judge_clipped_returns(sections)
     if ledgers:
         yield signal.judge_weekly_days(sections.panel.dates, sections.panel.entries, ledgers[0].dates)
+    yield _judge_net_timing(sections)
     if ledgers and sections.targets is not None:
         yield _judge_target_size(sections.panel.dates, sections.targets, _long_short(ledgers))
 
@@ -165,6 +167,15 @@ def _judge_target_size(dates: Dates, targets: Floats, book: ledger.Ledger | None
         f"The median sum of absolute target weights is {target:.3g}; the median gross exposure at the next close is {held:.3g}.",
         weeks=targets.size,
     )
+
+
+def _judge_net_timing(sections: CrossSections) -> NoticeOutcome:
+    returns = sections.panel.forward_returns
+    if returns is None or sections.net_targets is None or sections.targets is None:
+        return not_checked("book.net_timing", "the run sealed no forward return or no target weight")
+    known = np.isfinite(returns)
+    market = np.sum(returns, axis=0, where=known) / known.sum(axis=0)
+    return signal.judge_net_timing(sections.net_targets / sections.targets, market)
 
 
 def _judge_clipped_returns(sections: CrossSections) -> Iterator[NoticeOutcome]:

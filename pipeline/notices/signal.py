@@ -15,7 +15,7 @@ from datasets.figures.unavailable import Unavailable
 from pipeline.notices.outcome import NoticeOutcome, by_chance, judged, not_checked, too_few
 from pipeline.notices.probe import HOURS_APART
 from schemas.notices import CHANCE, MIN_CORRELATED_WEEKS, NOTICES
-from schemas.notices.books import MIN_EXPOSURE_VARIATION
+from schemas.notices.books import MIN_EXPOSURE_VARIATION, MIN_NET_VARIATION
 from schemas.notices.signal import (
     CORRELATED_SHARE,
     CORRELATION_ERRORS,
@@ -161,6 +161,38 @@ def judge_timing(dates: Dates, sessions: Dates, exposure: Floats, returns: Float
         f"Over {weeks} weeks the exposure of the book has a correlation of {of_own:.2f} with the size of the return per unit of exposure, "
         f"and of {of_last:.2f} with that of the week before.",
         threshold=max(NOTICES["book.risk_timing"].threshold, math.sqrt(2) * allowed),
+        weeks=weeks,
+    )
+
+
+def judge_net_timing(net: Floats, market: Floats) -> NoticeOutcome:
+    """Judge whether the book was long in the weeks in which names rose.
+
+    Parameters
+    ----------
+    net
+        Sum of the target weights of each week, relative to the sum of their sizes; NaN where all are 0.
+    market
+        Mean forward return of the names in each week; NaN where unknown.
+    """
+    notice = "book.net_timing"
+    known = np.isfinite(net) & np.isfinite(market)
+    weeks = int(known.sum())
+    if weeks < MIN_CORRELATED_WEEKS:
+        return too_few(notice, weeks, "week", "target weights and forward returns", MIN_CORRELATED_WEEKS)
+    net, market = net[known], market[known]
+    variation = float(net.std())
+    if variation < MIN_NET_VARIATION or is_constant(market):
+        reason = (
+            f"the net target varies by {variation:.1%} of the gross one; {MIN_NET_VARIATION:.0%} is needed"
+        )
+        return not_checked(notice, reason)
+    correlation = float(np.corrcoef(net, market)[0, 1])
+    return judged(
+        notice,
+        correlation,
+        f"Over {weeks} weeks the net target weight of the book has a correlation of {correlation:.2f} with the mean return of the names.",
+        threshold=max(NOTICES[notice].threshold, math.tanh(CHANCE / math.sqrt(weeks - 3))),
         weeks=weeks,
     )
 

@@ -155,6 +155,12 @@ def large_every_fifth_week(weights: Weights, future: Floats) -> None:
     weights["long_short"] = weights["long_short"] * np.where(np.arange(len(future)) % 5, 1.0, 1.9)[:, None]
 
 
+def long_where_names_rise(weights: Weights, future: Floats) -> None:
+    """Shift a tenth of the weight to the long side in weeks in which names rise, and to the short side in the others."""
+    shift = np.where(future.mean(axis=1) > 0, 0.1, -0.1)[:, None]
+    weights["long_short"] = weights["long_short"] * (1 + shift * np.sign(weights["long_short"]))
+
+
 def more_of_what_pays(weights: Weights, future: Floats) -> None:
     """Shift weight within each side towards future winners; the sides keep their sums."""
     for book, weight in weights.items():
@@ -360,6 +366,7 @@ CAREFUL: Mapping[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
     "half of every tenth week is known": (partial(knowing_every, 10, 0.5), said_by("signal.outlying_weeks")),
     "the score turned round where it lost": (turned_round_where_it_lost, said_by("signal.flipped_weeks")),
     "smaller where it loses": (partial(weighted, small_where_it_loses), said_by("book.timing")),
+    "long where names rise": (partial(weighted, long_where_names_rise), said_by("book.net_timing")),
     "large in every fifth week": (partial(weighted, large_every_fifth_week), said_by("book.leverage")),
     "more of what pays": (partial(weighted, more_of_what_pays), said_by("signal.weight_ic")),
     # Prices

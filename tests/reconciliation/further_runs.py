@@ -527,6 +527,18 @@ def sized_by_past_risk(weights: Weights, _: Floats) -> None:
     weights["long_short"] = scale * weights["long_short"]
 
 
+def long_after_names_rose(weights: Weights, _: Floats) -> None:
+    """Shift a tenth of the weight to the side that last week's mean return speaks for."""
+    last = (
+        np.nan_to_num(
+            np.nanmean(market().marks[market().decisions] / market().marks[market().decisions - 5], axis=1)
+        )
+        - 1
+    )
+    shift = np.where(last > 0, 0.1, -0.1)[:, None]
+    weights["long_short"] = weights["long_short"] * (1 + shift * np.sign(weights["long_short"]))
+
+
 def by_sector() -> RunRecord:
     """Run with a sector-neutral book, which passes over some stronger names."""
     genuine = strategy.tail_weights
@@ -620,6 +632,7 @@ UNUSUAL: dict[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
     "equal weights": (partial(weighted, equal_weights), said_by()),
     "half of the equity invested": (partial(weighted, half_invested), said_by()),
     "no position in long_short": (partial(weighted, cash_alone), said_by()),
+    "long after names rose": (partial(weighted, long_after_names_rose), said_by()),
     "sized by past risk": (partial(weighted, sized_by_past_risk), said_by()),
     "neutral in each sector": (by_sector, said_by()),
     "some weeks that could not be traded": (partial(weeks_not_traded, 3), said_by()),
