@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from datasets.figures.series import Floats
 from pipeline.notices.pnl import Received
 from pipeline.notices.rows import Symbols, expanded, place_in, to_days
 from pipeline.reconciliation.row_ranges import RowRanges
+from schemas.tables.pnl import ADJUSTMENTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,9 @@ class Holdings:
         Marks at the close.
     quantities
         Shares; negative where the position is short.
-    received
-        Shares received without a fill, such as by a split; 0 where none were, None where the run sealed no quantity_adjustment.
+    received, paid
+        Shares and cash received without a fill, such as by a split or a dividend; 0 where none were, None where the run sealed no
+        quantity_adjustment or no cash_adjustment.
     """
 
     book: str
@@ -41,6 +44,7 @@ class Holdings:
     marks: Floats
     quantities: Floats
     received: Floats | None = None
+    paid: Floats | None = None
 
     def notional(self, codes: Integers, days: Integers) -> Floats:
         """Return the signed value of names at the close of the first session after each day, shape (codes, days); 0 where not held."""
@@ -91,18 +95,17 @@ class HeldNames:
         quantity, marks = (positions[name].to_numpy()[rows] for name in ("quantity", "mark_price"))
         self._parts.append((day, own[chosen].astype(np.int64), marks, quantity))
 
-    def holdings(self, received: Received | None = None) -> Holdings | None:
-        """Return the holdings, with the shares that the book received without a fill; None if the book held no name."""
+    def holdings(self, received: Mapping[str, Received]) -> Holdings | None:
+        """Return the holdings, with the shares and the cash that the book received without a fill; None if the book held no name."""
         codes = np.sort(self.symbols.first(self._held))
         if not codes.size:
             return None
         day, code, *columns = (np.concatenate(column) for column in zip(*self._parts, strict=True))
         marks, quantities = (self._placed(codes, day, code, values, np.nan) for values in columns)
-        splits = None
-        if received is not None:
-            days, names, shares = received
-            splits = self._placed(codes, days, names, shares, 0.0)
-        return Holdings(self._book, codes, self._sessions, marks, quantities, splits)
+        adjustments = [
+            self._placed(codes, *received[name], 0.0) if name in received else None for name in ADJUSTMENTS
+        ]
+        return Holdings(self._book, codes, self._sessions, marks, quantities, *adjustments)
 
     def _placed(self, codes: Integers, day: Integers, code: Integers, values: Floats, empty: float) -> Floats:
         """Return values by name and session."""

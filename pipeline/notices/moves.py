@@ -13,23 +13,26 @@ from pipeline.notices.clipped_returns import by_frequency
 from pipeline.notices.copies import repeated_values
 from pipeline.notices.correlations import correlations, judge_mean
 from pipeline.notices.held_names import Holdings
-from pipeline.notices.outcome import NoticeOutcome, judged, not_checked, too_few
-from schemas.notices import NOTICE
+from pipeline.notices.outcome import NoticeOutcome, by_chance, judged, not_checked, too_few
+from schemas.notices import NOTICE, NOTICES
 from schemas.notices.moves import (
     CLIPPED_FROM,
     LOSING_SHARE,
     MAX_DELAY,
     MAX_DEVIATIONS,
+    MAX_PAYMENT,
     MAX_TRADED,
     MIN_CLIPPED,
     MIN_LOSING_PAIRS,
     MIN_MOVED_NAMES,
     MIN_MOVES,
     MIN_NAME_MOVES,
+    MIN_PAYMENTS,
     MIN_STALE_NAMES,
     SPLIT_RATIOS,
     SPLIT_TOLERANCE,
     STALE_SHARE,
+    USUAL_FALL,
 )
 from schemas.notices.signal import COPIED_SHARE, MIN_COPIED_NAMES
 from schemas.plurals import counted
@@ -62,6 +65,7 @@ def judge_moves(holdings: Holdings, returns: Floats) -> Iterator[NoticeOutcome]:
     yield _judge_clipped_losses(moves, sides)
     yield _judge_stale_marks(moves)
     yield _judge_split_moves(holdings)
+    yield _judge_payments(holdings, moves)
 
 
 def _beside_their_side(moves: Floats, sides: Floats) -> Floats:
@@ -190,4 +194,30 @@ def _judge_split_moves(holdings: Holdings) -> NoticeOutcome:
         f"{moves} moves of marks look like splits that did not change the shares, one of them from {holdings.marks[name, session]:g} to "
         f"{holdings.marks[name, session + 1]:g} on {day}.",
         moves=moves,
+    )
+
+
+def _judge_payments(holdings: Holdings, moves: Floats) -> NoticeOutcome:
+    """Judge by how much marks fall, beside the other names of the session, when a name pays cash; by least squares through 0."""
+    notice = "book.marks_on_payment"
+    if holdings.paid is None:
+        return not_checked(notice, "the run sealed no cash_adjustment")
+    yields = holdings.paid[:, 1:] / (holdings.quantities[:, :-1] * holdings.marks[:, :-1])
+    known = np.isfinite(moves)
+    others = known & (yields == 0)
+    own = moves - np.sum(moves, axis=0, where=others) / others.sum(axis=0)
+    paying = np.isfinite(own) & (yields > 0) & (yields < MAX_PAYMENT)
+    payments = int(paying.sum())
+    if payments < MIN_PAYMENTS:
+        return too_few(notice, payments, "position", "received or paid cash", MIN_PAYMENTS)
+    # A split in the same session would dominate.
+    size, fall = yields[paying], np.clip(-own[paying], -2 * MAX_PAYMENT, 2 * MAX_PAYMENT)
+    share = float((size * fall).sum() / (size**2).sum())
+    error = float(np.sqrt((size**2 * (fall - share * size) ** 2).sum()) / (size**2).sum())
+    return judged(
+        notice,
+        share,
+        f"When names pay cash, marks fall by {share:.0%} of it on average, of {payments} payments.",
+        threshold=min(NOTICES[notice].threshold, USUAL_FALL - by_chance(payments) * error),
+        payments=payments,
     )

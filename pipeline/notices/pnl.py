@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -41,7 +41,7 @@ _SUMS: Final = {
 
 
 Received = tuple[Integers, Integers, Floats]
-"""Days since 1970, numbers of names, and shares that a book received without a fill, such as by splits."""
+"""Days since 1970, numbers of names, and the shares or the cash that a book received without a fill, such as by splits or dividends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +57,14 @@ class SampledPnl:
     adjusted
         Numbers of the names with a split or a dividend.
     received
-        What the first book received without a fill; None where the run sealed no quantity_adjustment.
+        Adjustment -> what the first book received by it, for the adjustments that were sealed.
     """
 
     cells: Integers
     borrow: Floats
     sums: Mapping[str, Mapping[str, float]]
     adjusted: Integers
-    received: Received | None = None
+    received: Mapping[str, Received] = field(default_factory=dict)
 
     def flows(self, books: list[str], shorts: Integers, notional: Floats) -> dict[str, Flows]:
         """Return the pnl sums of each book, given its short positions."""
@@ -104,10 +104,13 @@ def sample_pnl(
     sampled
         Days on which they are, as days since 1970.
     first_book
-        Book whose shares received without a fill are returned.
+        Book whose shares and cash received without a fill are returned.
     """
-    cells, borrow, adjusted, received, parts = [], [], [], [], []
+    cells, borrow, adjusted, parts = [], [], [], []
     adjustments = [name for name in ADJUSTMENTS if name in columns]
+    received: dict[str, list[tuple[Integers, NDArray[np.uint32], Floats]]] = {
+        name: [] for name in adjustments
+    }
     wanted = (*SESSION, "symbol", "market_pnl", "borrow_cashflow", *adjustments)
     for part in read("pnl", wanted) if columns and (books or adjustments) else ():
         pnl, codes = part["pnl"], symbols.codes(part.symbols("pnl"))
@@ -117,10 +120,10 @@ def sample_pnl(
         if adjustments:
             moved = pnl.select(pl.any_horizontal(pl.col(adjustments) != 0)).to_series().to_numpy()
             adjusted.append(codes[moved].astype(np.int64))
-            if _SHARES in adjustments:
-                own = pnl.select((pl.col("book") == first_book) & _CHANGED).to_series().arg_true()
+            for name, rows_of in received.items():
+                own = pnl.select((pl.col("book") == first_book) & (pl.col(name) != 0)).to_series().arg_true()
                 rows = pnl[own]
-                received.append((to_days(rows["date"]), codes[own.to_numpy()], rows[_SHARES].to_numpy()))
+                rows_of.append((to_days(rows["date"]), codes[own.to_numpy()], rows[name].to_numpy()))
             parts.append(pnl.group_by("book").agg(sum_ for name in adjustments for sum_ in _SUMS[name]))
     none = [np.empty(0, np.int64)]
     return SampledPnl(
@@ -128,13 +131,11 @@ def sample_pnl(
         np.concatenate(borrow or [np.empty(0)]),
         _sums(parts),
         np.unique(np.concatenate(adjusted or none)),
-        _joined(received),
+        {name: _joined(rows) for name, rows in received.items() if rows},
     )
 
 
-def _joined(parts: list[tuple[Integers, NDArray[np.uint32], Floats]]) -> Received | None:
-    if not parts:
-        return None
+def _joined(parts: list[tuple[Integers, NDArray[np.uint32], Floats]]) -> Received:
     day, code, shares = (np.concatenate(column) for column in zip(*parts, strict=True))
     return day, code.astype(np.int64), shares
 

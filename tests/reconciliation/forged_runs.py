@@ -183,10 +183,11 @@ def standard(values: Floats) -> Floats:
 
 
 @contextmanager
-def booked(change: Callable[[dict[str, Any], dict[str, Any]], Floats]) -> Iterator[None]:
+def booked(change: Callable[[dict[str, Any], dict[str, Any], Floats], Floats]) -> Iterator[None]:
     """Add money to the books at each close, with all consequences for equity.
 
-    `change` receives the session's ledger row and its results by name, which it may modify, and returns the money by book.
+    `change` receives the session's ledger row and its results by name, which it may modify, and the value of the position of each
+    result at the close before; it returns the money by book.
     """
     books_of = ledger._Books  # noqa: SLF001 - what is falsified here
     genuine = books_of.close_session
@@ -194,12 +195,13 @@ def booked(change: Callable[[dict[str, Any], dict[str, Any]], Floats]) -> Iterat
     def close_session(books: Any) -> None:
         genuine(books)
         row, holdings, results = books.ledger[-1], books.holdings[-1], books.results[-1]
-        before = row["ending_equity"].copy()
-        books.cash = books.cash + change(row, results)
+        before, name = row["ending_equity"].copy(), results["name"]
+        value = books.opening_shares[results["book"], name] * books.before[name]
+        books.cash = books.cash + change(row, results, value)
         books.equity = books.cash + row["position_value_end"]
         row["cash_end"], row["ending_equity"] = books.cash, books.equity
-        for name in ("gross_exposure", "net_exposure", "largest_abs_weight"):
-            row[name] = row[name] * before / books.equity
+        for column in ("gross_exposure", "net_exposure", "largest_abs_weight"):
+            row[column] = row[column] * before / books.equity
         holdings["weight"] = holdings["weight"] * (before / books.equity)[holdings["book"]]
 
     with patch.object(books_of, "close_session", close_session):
@@ -209,7 +211,7 @@ def booked(change: Callable[[dict[str, Any], dict[str, Any]], Floats]) -> Iterat
 def paid_as(column: str, share: float) -> RunRecord:
     """Pay every book a share of its equity each session, as one flow of its ledger."""
 
-    def pay(row: dict[str, Any], results: dict[str, Any]) -> Floats:
+    def pay(row: dict[str, Any], results: dict[str, Any], _: Floats) -> Floats:
         money = share * row["starting_equity"]
         if column == "cash_adjustment":
             # It is part of the names' P&L: the first name that each book holds gets it.

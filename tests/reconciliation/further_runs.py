@@ -248,7 +248,7 @@ def free_leverage(factor: float) -> RunRecord:
     def change(weights: Weights, _: Floats) -> None:
         weights["long_only"] = weights["long_only"] * factor
 
-    def pay(row: dict[str, Any], _: dict[str, Any]) -> Floats:
+    def pay(row: dict[str, Any], *_: Any) -> Floats:
         refund = np.where(row["cash_start"] < 0, -row["cash_carry"], 0.0)
         row["cash_carry"] = row["cash_carry"] + refund
         return np.asarray(refund)
@@ -346,10 +346,29 @@ def one_book_bargains(share: float) -> RunRecord:
 # Dividends and bounds
 
 
+def with_dividends_of(dividend: float, *, beside_adjusted_prices: bool) -> RunRecord:
+    """Let each name pay a dividend every 60 sessions, by which its prices fall unless they are adjusted for it."""
+    genuine = market()
+    session, name = np.indices(genuine.closes.shape)
+    paying = (session + name) % 60 == 0
+    level = np.cumprod(np.where(paying & (not beside_adjusted_prices), 1 - dividend, 1.0), axis=0)
+
+    def pay(row: dict[str, Any], results: dict[str, Any], value: Floats) -> Floats:
+        cash = dividend * value * paying[results["session"], results["name"]]
+        results["market_pnl"] = results["market_pnl"] + cash
+        results["cash_adjustment"] = cash
+        money = np.bincount(results["book"], cash, minlength=row["starting_equity"].size)
+        row["market_pnl"] = row["market_pnl"] + money
+        return np.asarray(money)
+
+    with booked(pay):
+        return run(replace(genuine, opens=genuine.opens * level, closes=genuine.closes * level))
+
+
 def with_dividends(sides: tuple[int, ...]) -> RunRecord:
     """Let each name pay a dividend every 60 sessions, which the long or the short positions receive or pay."""
 
-    def pay(row: dict[str, Any], results: dict[str, Any]) -> Floats:
+    def pay(row: dict[str, Any], results: dict[str, Any], _: Floats) -> Floats:
         # Only short positions pay borrow costs.
         side = np.where(results["borrow_cashflow"] < 0, -1, 1)
         paying = (results["name"] + results["session"]) % 60 == 0
@@ -383,6 +402,10 @@ def nth_of_week(place: int, *, highest: bool) -> pl.Expr:
 
 FURTHER: dict[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
     "dividends for long positions alone": (partial(with_dividends, (1,)), said_by("book.unpaid_cash")),
+    "dividends in adjusted prices and in cash": (
+        partial(with_dividends_of, 0.015, beside_adjusted_prices=True),
+        said_by("book.marks_on_payment"),
+    ),
     "profit comes as dividends, and no positions are sealed": (
         dividends_without_positions,
         said_by("book.cash_adjustment"),
@@ -639,6 +662,10 @@ UNUSUAL: dict[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
     "a score of few values": (in_few_steps, said_by()),
     "forward returns rounded to basis points": (lambda: without_fills(RETURN.round(4)), said_by()),
     "dividends on both sides": (partial(with_dividends, (1, -1)), said_by()),
+    "dividends by which prices fall": (
+        partial(with_dividends_of, 0.015, beside_adjusted_prices=False),
+        said_by(),
+    ),
     "borrowing paid from the session after a sale": (borrowed_overnight, said_by()),
     "said to cost nothing": (free_of_cost, said_by("book.execution_cost")),
     "said to borrow for nothing": (
