@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,13 +74,20 @@ def notify(
     catalogue.refresh()
     listing = catalogue.listing
     events = derive((*listing.pointers, *listing.unserved), read_refusals(storage))
-    for reason in catalogue.broken.values():
-        echo(f"error: {reason}; the events of this alpha wait until its pointer is repaired", err=True)
+    for alpha, reason in catalogue.broken.items():
+        echo(f"error: {reason}; the events of {alpha} wait until its pointer is repaired", err=True)
     source = without_secrets(root)
     sent = 0
     with Delivered(state) as delivered:
         if not delivered.started:
-            delivered.start(() if from_start else (event.id for event in events))
+            past = () if from_start else (event.id for event in events)
+            delivered.start(past, () if from_start else catalogue.broken)
+        unread = delivered.unread_until()
+        delivered.add(
+            event.id
+            for event in events
+            if event.alpha_id in unread and datetime.fromisoformat(event.at) <= unread[event.alpha_id]
+        )
         missing = delivered.missing({event.id for event in events}, complete=not catalogue.broken)
         for recorded in events:
             if recorded.id not in missing:

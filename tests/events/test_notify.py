@@ -22,6 +22,7 @@ from click.testing import CliRunner, Result
 
 from pipeline.__main__ import cli
 from pipeline.events import delivery
+from pipeline.snapshot_builder import build_seal
 from tests.support.history import ALPHA, History
 from tests.support.seals import make_seal
 from tests.support.small_disk import small_disk
@@ -273,6 +274,25 @@ def test_an_alpha_with_a_damaged_pointer_is_named_and_its_events_are_not_repeate
     pointer.write_bytes(intact)
     assert notify("--webhook", receiver.url).exit_code == 0
     assert receiver.got == []
+
+
+def test_events_before_the_first_run_stay_unsent_when_a_pointer_was_damaged_then(
+    notify: Notify, receiver: Receiver, history: History
+) -> None:
+    pointer = history.root / "catalog" / f"{ALPHA}.json"
+    build_seal(str(make_seal(history.root.parent / "other", alpha_id="Test_other", weeks=14)), history.root)
+    intact = pointer.read_bytes()
+    pointer.write_text("{")
+    first = notify("--webhook", receiver.url)
+    assert (first.exit_code, receiver.got) == (4, [])
+    assert f"the events of {ALPHA} wait until its pointer is repaired" in first.stderr
+    assert history.run("withdraw", "Test_other").exit_code == 0
+    assert notify("--webhook", receiver.url).exit_code == 4
+    pointer.write_bytes(intact)
+    assert history.run("withdraw", ALPHA).exit_code == 0
+    assert [notify("--webhook", receiver.url).exit_code for _ in range(2)] == [0, 0]
+    sent = [(event["subject"], event["type"].rpartition(".")[2]) for event in receiver.bodies]
+    assert sent == [("Test_other", "withdrawn"), (ALPHA, "withdrawn")]
 
 
 def test_events_of_one_second_are_sent_in_their_order(
