@@ -256,7 +256,8 @@ def _(mo, pl, run):
         .sort("net_pnl", "symbol", descending=[True, False])
         .collect()
     )
-    pl.concat([by_name.head(5), by_name.tail(5)]).with_columns(pl.col("net_pnl").round(4))
+    # With fewer than ten names, none is repeated.
+    pl.concat([by_name.head(5), by_name[5:].tail(5)]).with_columns(pl.col("net_pnl").round(4))
     return (by_name,)
 
 

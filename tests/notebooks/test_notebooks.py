@@ -9,12 +9,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from alpha_results_seal.__main__ import main as seal_main
 
 from examples.reference_engine.run import simulate
 from pipeline.snapshot_builder import build_seal
@@ -120,6 +122,25 @@ def test_a_tour_of_a_book_without_a_total_profit_withholds_the_share_of_the_best
     result = run("tour", demo, by_name=names)
     assert result["top_share"] is None
     assert f"the best five made {net:.4f} of a total of {net:.4f}" in result["conclusions"]["concentration"]
+
+
+def test_a_tour_of_six_names_lists_each_once(tmp_path: Path) -> None:
+    days = pl.date_range(date(2025, 1, 6), date(2025, 6, 27), eager=True).alias("date").to_frame()
+    days = days.filter(pl.col("date").dt.weekday() <= 5)
+    names = pl.DataFrame({"symbol": list("ABCDEF"), "place": range(1, 7)})
+    rows = days.with_row_index("session").join(names, how="cross")
+    # Every name moves at a pace of its own, and so does its score.
+    wave = (pl.col("session") * pl.col("place") / 7).sin()
+    prices = rows.select("date", "symbol", close=100 + pl.col("place") + wave, open=100 + pl.col("place"))
+    prices.write_csv(tmp_path / "prices.csv")
+    fridays = rows.filter(pl.col("date").dt.weekday() == 5)
+    fridays.select("date", "symbol", score=wave).write_csv(tmp_path / "scores.csv")
+    seal = tmp_path / "seal"
+    with pytest.raises(SystemExit):
+        seal_main(["import", *(str(tmp_path / f"{x}.csv") for x in ("scores", "prices")), "--out", str(seal)])
+    build_seal(str(seal), tmp_path / ".demo" / "published")
+    (shown,) = (x for x in run("tour", tmp_path)["outputs"] if "net_pnl" in getattr(x, "columns", ()))
+    assert sorted(shown["symbol"]) == list("ABCDEF")
 
 
 def test_a_tour_of_deciles_with_equal_returns_gives_no_rank_correlation(demo: Path) -> None:
