@@ -102,7 +102,7 @@ def test_any_weights_and_prices_give_a_seal_that_passes_the_strict_check(
     assert report.violations == ()
     assert report.warnings == ()
     looked_at = {
-        "decisions.target",
+        *(("decisions.target",) if report.counts["trades"] else ()),
         "decisions.fill_at",
         "positions.fills",
         "pnl.market",
