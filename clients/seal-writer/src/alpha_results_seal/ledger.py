@@ -298,7 +298,7 @@ class Ledger:
 
 def _rebalance(book: Book, week: Week, target: Floats, market: Market, session: int, costs: Costs) -> None:
     """Trade a book to its target weights, in the order of names; untradeable holdings stay."""
-    tradeable, mids = week.tradeable, market.mids(session)
+    tradeable, mids = week.tradeable, market.fill_prices[session]
     equity = book.equity
     if book.name.endswith("long_only"):
         # A long-only book may not borrow, so holdings that cannot be sold reduce the equity to invest.
@@ -308,8 +308,6 @@ def _rebalance(book: Book, week: Week, target: Floats, market: Market, session: 
         before, mid = float(book.shares[at]), float(mids[at])
         after = float(target[at]) * equity / mid
         if before * after > 0 and abs(after - before) * mid <= 1e-12 * equity:
-            continue
-        if before == after:
             continue
         direction = 1.0 if after > before else -1.0
         book.fill(

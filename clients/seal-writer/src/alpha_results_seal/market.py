@@ -84,14 +84,9 @@ class Market:
         """The instants of `fill_prices`, of all sessions."""
         return self.close_at if self.opens is None else self.open_at
 
-    def mids(self, session: int) -> Floats:
-        """Return the fill prices of a session."""
-        mids: Floats = self.fill_prices[session]
-        return mids
-
     def tradeable(self, session: int) -> Any:
         """Return which names have a fill price and a close."""
-        return np.isfinite(self.mids(session)) & np.isfinite(self.closes[session])
+        return np.isfinite(self.fill_prices[session]) & np.isfinite(self.closes[session])
 
     def close_books(self, books: Mapping[str, Book], session: int, costs: Costs) -> None:
         """Close a session of every book; a name without a close is marked at its last close."""
