@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 
 import numpy as np
 
-from datasets.figures.equity import (
-    EquityCurve,
-    day_of_highest,
-    equity_curve,
-    highest,
-    last_known_pct,
-    period_returns,
-)
-from datasets.figures.series import Dates, Floats, day, null_if_nan
+from datasets.figures.equity import EquityCurve, equity_curve, equity_summary, period_returns
+from datasets.figures.series import Dates, Floats, null_if_nan
+
+_OF_RETURNS: Final = ("total_return", "cumulative_return_pct", "max_drawdown_pct", "max_drawdown_date")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,40 +88,6 @@ class Benchmark:
         return self.dates[used], returns, adjusted
 
 
-@dataclass(frozen=True, slots=True)
-class PriceSummary:
-    """Summary of a price over a window; every field but ``sessions`` is None for an empty one.
-
-    Attributes
-    ----------
-    first_date, last_date : datetime.date or None
-        Days of the first and last session.
-    sessions : int
-        Rows in the window.
-    first_close, last_close : float or None
-        Closes of those days, in the unit of the price.
-    total_return : float or None
-        Last close over the close before the window if given, else over the first close, minus one; a fraction. None if the
-        base is null or not above 0.
-    cumulative_return_pct : float or None
-        Last known compounded return in percentage points.
-    max_drawdown_pct : float or None
-        Deepest drawdown from the running peak of the window, in percentage points of that peak.
-    max_drawdown_date : datetime.date or None
-        First session with that drawdown.
-    """
-
-    first_date: dt.date | None = None
-    last_date: dt.date | None = None
-    sessions: int = 0
-    first_close: float | None = None
-    last_close: float | None = None
-    total_return: float | None = None
-    cumulative_return_pct: float | None = None
-    max_drawdown_pct: float | None = None
-    max_drawdown_date: dt.date | None = None
-
-
 def price_curve(close: Floats, previous: float = math.nan) -> EquityCurve:
     """Compound a price over the sessions of a window.
 
@@ -146,41 +107,43 @@ def price_curve(close: Floats, previous: float = math.nan) -> EquityCurve:
     EquityCurve
         One row per session, peak and drawdown in the unit of the price. A given `previous` counts towards the peak.
     """
-    curve = equity_curve(np.concatenate([np.full(min(1, close.size), previous), close[:-1]]), close)
-    if close.size and math.isnan(previous) and not np.isnan(close[0]):
-        curve.cumulative_return[0] = 0.0
+    curve = equity_curve(_openings(close, previous), close)
+    if math.isnan(previous):
+        curve.period_return[:1] = np.nan
     return curve
 
 
-def price_summary(dates: Dates, close: Floats, previous: float = math.nan) -> PriceSummary:
-    """Summarise a price over the window.
+def _openings(close: Floats, previous: float) -> Floats:
+    """Return the price at which each session opens: the close before it; for the first one its own close if that is unknown."""
+    opening: Floats = np.concatenate([close[:1], close[:-1]])
+    if not math.isnan(previous):
+        opening[:1] = previous
+    return opening
+
+
+def price_summary(dates: Dates, close: Floats, price: Floats, previous: float = math.nan) -> dict[str, Any]:
+    """Summarise a price over the window, as :func:`datasets.figures.equity.equity_summary` does equity.
 
     Parameters
     ----------
     dates : Dates, shape (n_sessions,)
         Day of each session, ascending.
-    close : Floats, shape (n_sessions,)
-        Price by session; NaN stands for null.
+    close, price : Floats, shape (n_sessions,)
+        Close as stored and price by session: the close or the adjusted close; NaN stands for null.
     previous : float
-        Close of the session before the first, as in :func:`price_curve`.
+        Price of the session before the first, as in :func:`price_curve`.
 
     Returns
     -------
-    PriceSummary
-        With ``sessions`` 0 and every other field None when the window is empty.
+    dict
+        ``first_date``, ``last_date``, ``sessions``, ``first_close`` and ``last_close`` as stored, ``total_return`` from
+        `previous` if given, else from the first price, ``cumulative_return_pct``, ``max_drawdown_pct`` and
+        ``max_drawdown_date``. All but ``sessions`` are None when the window is empty.
     """
-    if dates.size == 0:
-        return PriceSummary()
-    curve = price_curve(close, previous)
-    base = close[:1] if math.isnan(previous) else np.array([previous])
-    return PriceSummary(
-        first_date=day(dates, 0),
-        last_date=day(dates, -1),
-        sessions=int(dates.size),
-        first_close=null_if_nan(close[0]),
-        last_close=null_if_nan(close[-1]),
-        total_return=null_if_nan(period_returns(base, close[-1:])[0]),
-        cumulative_return_pct=last_known_pct(curve.cumulative_return),
-        max_drawdown_pct=highest(curve.drawdown_pct),
-        max_drawdown_date=day_of_highest(dates, curve.drawdown_pct),
-    )
+    summary = asdict(equity_summary(dates, _openings(price, previous), price, price_curve(price, previous)))
+    return {
+        **{name: summary[name] for name in ("first_date", "last_date", "sessions")},
+        "first_close": null_if_nan(close[0]) if close.size else None,
+        "last_close": null_if_nan(close[-1]) if close.size else None,
+        **{name: summary[name] for name in _OF_RETURNS},
+    }

@@ -252,13 +252,12 @@ def benchmark(
     rows = prices.rows
     if rows.is_empty():
         return withheld(f"the market data hold no price of {prices.symbol} in the sessions of the run")
-    summary = asdict(price_summary(rows["date"].to_numpy(), rows["price"].to_numpy(), prices.previous))
-    # Closes as stored, whatever basis the returns use.
-    closes = {"first_close": rows["close"][0], "last_close": rows["close"][-1]}
+    dates, close, price = (rows[name].to_numpy() for name in ("date", "close", "price"))
+    summary = price_summary(dates, close, price, prices.previous)
     return {
         "symbol": prices.symbol,
         "columns": columns(prices.curve.drop("close")),
-        "summary": json_ready({**summary, **closes, "previous_date": prices.previous_date}),
+        "summary": json_ready({**summary, "previous_date": prices.previous_date}),
     }
 
 

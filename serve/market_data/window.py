@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -56,7 +56,7 @@ def measure(benchmark: Benchmark, first: dt.date | None, last: dt.date | None) -
     dates, close = benchmark.dates[window], benchmark.close[window]
     prices, adjusted = benchmark.prices(window)
     price = prices[window]
-    curve, summary = price_curve(price), price_summary(dates, price)
+    curve, summary = price_curve(price), price_summary(dates, close, price)
     columns = {
         "date": dates,
         "close": close,
@@ -76,10 +76,7 @@ def measure(benchmark: Benchmark, first: dt.date | None, last: dt.date | None) -
             "symbol": benchmark.symbol,
             "name": benchmark.name,
             "return_basis": _ADJUSTED if adjusted and dates.size else _CLOSE,
-            **asdict(summary),
-            # Closes as stored, whichever basis the returns use.
-            "first_close": float(close[0]) if close.size else None,
-            "last_close": float(close[-1]) if close.size else None,
+            **summary,
             **_from_previous_close(benchmark, prices, window),
         },
     )

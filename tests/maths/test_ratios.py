@@ -185,7 +185,7 @@ def test_sharpe_and_drawdown_of_spy_match_empyrical(shared: Path) -> None:
     assert close.size == 3021
     dates = window["date"].to_numpy().astype("datetime64[D]")
     assert ratios.information_ratio(close[:-1], close[1:]) == pytest.approx(0.7243904537703001, rel=1e-9)
-    summary = price_summary(dates, close)
-    assert summary.max_drawdown_pct == pytest.approx(33.71726945199436, rel=1e-9)
-    assert summary.total_return == pytest.approx(2.821443289690234, rel=1e-9)
+    summary = price_summary(dates, close, close)
+    assert summary["max_drawdown_pct"] == pytest.approx(33.71726945199436, rel=1e-9)
+    assert summary["total_return"] == pytest.approx(2.821443289690234, rel=1e-9)
     assert price_curve(close).cumulative_return[-1] == pytest.approx(2.821443289690234, rel=1e-9)
