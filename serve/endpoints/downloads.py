@@ -50,12 +50,11 @@ async def download(service: ServerState, request: Request) -> Single:
     """Sign a link to one file; the answer is a credential, so it must not be cached."""
     file, facts = await service.compute(partial(_requested, service, request))
     expires = int(time.time()) + TABLE_LIFETIME
-    url = await stored_url(service, file) or await signed_url(service, request, file.link.path, expires)
     return Single(
         {
             "table": file.link.table,
             "book": file.link.book,
-            "url": url,
+            "url": await table_url(service, request, file, expires),
             "expires_in": TABLE_LIFETIME,
             "expires_at": datetime.fromtimestamp(expires, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "filename": file.link.filename,
@@ -109,26 +108,22 @@ async def signed_url(
     return f"{base}{path}?{Signed(expires, key_id, signature).query}"
 
 
-async def stored_url(service: ServerState, file: TableFile) -> str | None:
-    """Return a link to a published file, signed for the object store of the datasets.
+async def table_url(service: ServerState, request: Request, file: TableFile, expires: int) -> str:
+    """Return a link to a file of a table.
 
-    Returns
-    -------
-    str or None
-        None if the service must send the file: the root is a folder, the file is a view, or the store cannot sign now.
+    It is signed for the object store of the datasets; the service sends the file itself if the root is a folder, the file is a
+    view, or the store cannot sign now.
     """
     signer, link = service.table_signer, file.link
-    if signer is None or link.view != AS_BUILT:
-        return None
-    key = f"{snapshot_path(link.alpha, link.snapshot)}/{file.published.path}"
-    sign = partial(signer.sign, key, link.filename, PARQUET_TYPE, TABLE_LIFETIME)
-    try:
-        return await asyncio.wait_for(asyncio.to_thread(sign), WAIT_SECONDS)
-    except (SigningFailed, TimeoutError) as error:
-        _log.warning(
-            "tables_not_signed_by_store", alpha_id=link.alpha, kind=str(error) or type(error).__name__
-        )
-        return None
+    if signer is not None and link.view == AS_BUILT:
+        key = f"{snapshot_path(link.alpha, link.snapshot)}/{file.published.path}"
+        sign = partial(signer.sign, key, link.filename, PARQUET_TYPE, TABLE_LIFETIME)
+        try:
+            return await asyncio.wait_for(asyncio.to_thread(sign), WAIT_SECONDS)
+        except (SigningFailed, TimeoutError) as error:
+            kind = str(error) or type(error).__name__
+            _log.warning("tables_not_signed_by_store", alpha_id=link.alpha, kind=kind)
+    return await signed_url(service, request, link.path, expires)
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {

@@ -11,7 +11,7 @@ import datetime as dt
 import io
 import re
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -208,7 +208,8 @@ def _filters(query: PageQuery) -> list[Statement]:
     """Return the conditions of a query other than its window of days."""
     filters = []
     if query.symbols is not None:
-        filters.append(_is_in("symbol", query.symbols))
+        places = ", ".join("?" * len(query.symbols))
+        filters.append(Statement(f"{quoted('symbol')} IN ({places})", query.symbols))
     if query.direction is not None:
         filters.append(Statement(f"{quoted('direction')} = ?", (query.direction,)))
     if query.min_abs_weight is not None:
@@ -240,10 +241,6 @@ def window(column: Column, first: dt.date | None, last: dt.date | None) -> list[
 
 def _midnight(day: dt.date) -> dt.datetime:
     return dt.datetime.combine(day, dt.time(), dt.UTC)
-
-
-def _is_in(name: str, values: Sequence[str]) -> Statement:
-    return Statement(f"{quoted(name)} IN ({', '.join('?' * len(values))})", tuple(values))
 
 
 # The engine

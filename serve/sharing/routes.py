@@ -25,8 +25,8 @@ from schemas.errors import AlphaNotPublished, ApiError, SnapshotError, SnapshotN
 from schemas.objects.downloads import TABLE_LIFETIME
 from serve.auth.caller import Caller
 from serve.compute import CURRENT_REQUEST
-from serve.downloads.files import FileFacts, TableFile, list_files, read_facts
-from serve.endpoints.downloads import signed_url, stored_url
+from serve.downloads.files import TableFile, list_files, read_facts
+from serve.endpoints.downloads import table_url
 from serve.http.errors import failure_response
 from serve.http.page_files import refuse_options
 from serve.http.params import bad_request
@@ -42,6 +42,7 @@ TABLES: Final = ENDPOINTS["catalog.alphas.tables.list"]
 FILES: Final = ENDPOINTS["catalog.alphas.tables.download"]
 MAX_BODY: Final = 2**16
 """Maximum bytes of a query's body."""
+_JSON: Final = "application/json; charset=utf-8"
 _NDJSON: Final = "application/x-ndjson; charset=utf-8"
 _TABLE: Final = "/shares/{share:str}/schemas/{schema:str}/tables/{table:str}"
 _NOT_FOUND: Final = "There is no such share, schema or table for this key."
@@ -112,7 +113,7 @@ class Sharing:
     async def share(self, request: Request[Any, Any, Any]) -> Response[bytes]:
         """Return one share."""
         snapshot = await self._snapshot(request, LIST)
-        return _json(orjson.dumps({"share": {"name": snapshot.alpha_id}}))
+        return _response(orjson.dumps({"share": {"name": snapshot.alpha_id}}))
 
     async def schemas(self, request: Request[Any, Any, Any]) -> Response[bytes]:
         """List the one schema of a share."""
@@ -150,7 +151,7 @@ class Sharing:
             if not candidates:
                 raise bad_request("startingTimestamp", "is later than the version served")
             number = min(candidates)
-        return _json(b"", {protocol.VERSION_HEADER: str(number)})
+        return _response(b"", {protocol.VERSION_HEADER: str(number)})
 
     async def metadata(self, request: Request[Any, Any, Any]) -> Response[bytes]:
         """Return the columns of a table, in an earlier version if ``version`` or ``timestamp`` is given."""
@@ -176,7 +177,8 @@ class Sharing:
             if selected.limit is not None and rows >= selected.limit:
                 break
             facts = await self._read(snapshot, partial(read_facts, self._service.table_views, file))
-            lines.append(await self._signed(file, facts, expires))
+            url = await table_url(self._service, _request_record(), file, expires)
+            lines.append(protocol.file_line(file, facts, url, expires))
             rows += facts.rows
         return _lines(snapshot, lines)
 
@@ -249,11 +251,6 @@ class Sharing:
             self._service.damage.note(snapshot.pointer, error)
             raise
 
-    async def _signed(self, file: TableFile, facts: FileFacts, expires: int) -> bytes:
-        url = await stored_url(self._service, file)
-        url = url or await signed_url(self._service, _request_record(), file.link.path, expires)
-        return protocol.file_line(file, facts, url, expires)
-
 
 def _request_record() -> Answered:
     return cast("Answered", CURRENT_REQUEST.get())
@@ -280,18 +277,16 @@ def _list(
 ) -> Response[bytes]:
     parameters = request.query_params
     shown, token = protocol.page(names, parameters.get("maxResults"), parameters.get("pageToken"))
-    return _json(protocol.list_body(map(row, shown), token))
-
-
-def _json(body: bytes, headers: dict[str, str] | None = None) -> Response[bytes]:
-    return _response(body, "application/json; charset=utf-8", headers or {})
+    return _response(protocol.list_body(map(row, shown), token))
 
 
 def _lines(snapshot: Snapshot, lines: Sequence[bytes]) -> Response[bytes]:
     headers = {protocol.VERSION_HEADER: str(protocol.snapshot_version(snapshot.published_at))}
-    return _response(b"\n".join([*lines, b""]), _NDJSON, headers)
+    return _response(b"\n".join([*lines, b""]), headers, _NDJSON)
 
 
-def _response(body: bytes, media_type: str, headers: dict[str, str]) -> Response[bytes]:
-    sent = {**_request_record().limit_headers, **headers, "cache-control": "no-store"}
+def _response(
+    body: bytes, headers: Mapping[str, str] | None = None, media_type: str = _JSON
+) -> Response[bytes]:
+    sent = {**_request_record().limit_headers, **(headers or {}), "cache-control": "no-store"}
     return Response(body, headers=sent, media_type=media_type)
