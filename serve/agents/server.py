@@ -98,18 +98,14 @@ class Agents:
         path, query = call.target
         headers = [(name, value) for name, value in outer["headers"] if name in _PASSED_ON]
         scope: Scope = {
+            **{name: outer[name] for name in ("asgi", "http_version", "scheme", "client", "server")},
             "type": "http",
-            "asgi": outer["asgi"],
-            "http_version": outer["http_version"],
             "method": "GET",
-            "scheme": outer["scheme"],
             "path": path,
             "raw_path": path.encode("ascii"),
             "query_string": query.encode("ascii"),
             "root_path": "",
             "headers": [*headers, (b"x-request-id", request_id.encode("ascii"))],
-            "client": outer["client"],
-            "server": outer["server"],
             "state": outer.get("state", {}),
         }
         status, body = 500, bytearray()

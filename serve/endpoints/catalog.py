@@ -19,9 +19,6 @@ from serve.http.responses import Single, run_meta
 from serve.pages.listing import AlphasQuery, Days, FiguresQuery, closed_kinds
 from serve.state import ServerState
 
-_EMPTY_WHEN_UNSEALED: Final = frozenset({"source_papers"})
-"""Lists of a description that are empty, not null, if the seal has none."""
-
 
 def alphas(request: Request) -> AlphasQuery:
     """List the alphas that the key may read."""
@@ -121,7 +118,7 @@ def _filled(field: Field, value: Any) -> Any:
         members = value if isinstance(value, Mapping) else {}
         return {member.name: _filled(member, members.get(member.name)) for member in field.fields}
     if value is None:
-        return [] if field.name in _EMPTY_WHEN_UNSEALED else None
+        return [] if field.name == "source_papers" else None
     entry = field.items if field.type is FieldType.ARRAY else None
     if entry is not None and entry.type is FieldType.OBJECT and isinstance(value, list):
         return [_filled(entry, item) for item in value]

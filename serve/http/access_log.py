@@ -23,7 +23,6 @@ from serve.http.params import bad_request
 from serve.http.request import SCOPE, Application, Message, Receive, Request, Scope, Send, by_name
 
 _LOGGER: Final = "serve.access_log"
-_SEVERITY: Final = "info"
 _EVENT: Final = "request"
 
 _CALLER_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,128}\Z")
@@ -33,7 +32,9 @@ _HOST: Final = re.compile(rb"[A-Za-z0-9._~!$&'()*+,;=:%\[\]-]*\Z")
 
 _SECRET: Final = re.compile(r"(_[0-9A-Za-z]+_[0-9A-Za-z_-]{16})\.[0-9A-Za-z_-]{43}")
 """A token that a caller put in a path by mistake."""
-_TRACEPARENT: Final = re.compile(rb"(?!ff)[0-9a-f]{2}-(?P<trace>[0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}\Z")
+_TRACEPARENT: Final = re.compile(
+    rb"(?!ff)[0-9a-f]{2}-(?P<trace>(?!0{32})[0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}\Z"
+)
 
 Recorder: TypeAlias = Callable[[Mapping[str, Any]], None]
 
@@ -132,10 +133,9 @@ def _begin(scope: Scope) -> Request:
     headers = dict(pairs)
     if len(headers) < len(pairs):
         headers = by_name(pairs)
-    given = headers.get(b"x-request-id")
-    own = given is not None and _CALLER_ID.match(given)
+    given = _CALLER_ID.match(headers.get(b"x-request-id", b""))
     request = scope[SCOPE] = Request(
-        given.decode("ascii") if own and given is not None else os.urandom(_ID_BYTES).hex(),
+        os.urandom(_ID_BYTES).hex() if given is None else given[0].decode("ascii"),
         headers,
         client[0] if client else None,
         scope=scope,
@@ -147,8 +147,7 @@ def _begin(scope: Scope) -> Request:
 def _trace_id(request: Request) -> str | None:
     """Return the trace id in ``traceparent`` (W3C Trace Context); None without a valid header."""
     given = _TRACEPARENT.match(request.headers.get(b"traceparent", b""))
-    trace_id = None if given is None else given["trace"].decode("ascii")
-    return None if trace_id == "0" * 32 else trace_id
+    return None if given is None else given["trace"].decode("ascii")
 
 
 def _is_canonical(raw_path: bytes) -> bool:
@@ -189,7 +188,7 @@ def _write_json(entry: Mapping[str, Any]) -> None:
         **entry,
         "event": _EVENT,
         "logger": _LOGGER,
-        "level": _SEVERITY,
+        "level": "info",
         "timestamp": datetime.now(UTC),
     }
     # A full disk of the log does not affect the call, as with the handlers of logging.

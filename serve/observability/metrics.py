@@ -136,32 +136,29 @@ class Instruments:
         else:
             child.set(value)
 
-    def sample(self, values: Iterable[Value], lag: float = 0.0) -> None:
+    def sample(self, values: Callable[[], Iterable[Value]], lag: float = 0.0) -> None:
         """Set all sampled metrics."""
-        for name, labels, value in values:
-            self.set(name, labels, value)
-        self.set("event_loop_lag_seconds", (), lag)
-        self.set("sampled_timestamp_seconds", (), time.time())
-        self.set("sampled_monotonic_seconds", (), time.monotonic())
+        try:
+            for name, labels, value in values():
+                self.set(name, labels, value)
+            self.set("event_loop_lag_seconds", (), lag)
+            self.set("sampled_timestamp_seconds", (), time.time())
+            self.set("sampled_monotonic_seconds", (), time.monotonic())
+        except Exception:  # noqa: BLE001 - a sampling error must not stop the service
+            _log.exception("sampling_failed")
 
     @contextlib.asynccontextmanager
     async def sampling(self, values: Callable[[], Iterable[Value]]) -> AsyncIterator[None]:
         """Sample while the context lasts, also once before and once after it."""
-
-        def sample(lag: float = 0.0) -> None:
-            try:
-                self.sample(values(), lag)
-            except Exception:  # noqa: BLE001 - a sampling error must not stop the service
-                _log.exception("sampling_failed")
 
         async def sample_periodically() -> None:
             loop = asyncio.get_running_loop()
             while True:
                 due = loop.time() + _INTERVAL_SECONDS
                 await asyncio.sleep(_INTERVAL_SECONDS)
-                sample(max(0.0, loop.time() - due))
+                self.sample(values, max(0.0, loop.time() - due))
 
-        sample()
+        self.sample(values)
         task = asyncio.create_task(sample_periodically())
         try:
             yield
@@ -169,7 +166,7 @@ class Instruments:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
-            sample()
+            self.sample(values)
 
 
 def worker_registry(folder: str) -> CollectorRegistry:

@@ -12,6 +12,7 @@ import base64
 import hashlib
 import struct
 import threading
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -180,10 +181,7 @@ class ChangeLog:
 
     def _index_after(self, cursor: Cursor) -> int:
         """Return the index of the first change after a cursor."""
-        index = int(np.searchsorted(self._times, cursor.time, "left"))
-        while index < len(self._entries) and self._entries[index][:2] <= (cursor.time, cursor.tie):
-            index += 1
-        return index
+        return bisect_right(self._entries, (cursor.time, cursor.tie), key=lambda entry: entry[:2])
 
     def _bounds(self, time: int) -> tuple[int, ...]:
         return tuple(int(np.searchsorted(self._times, time - span, "left")) for span in _SPANS)

@@ -221,7 +221,7 @@ def test_no_process_is_stuck_after_a_jump_of_the_wall_clock(monkeypatch: pytest.
     instruments = Instruments()
     port = MetricsPort("127.0.0.1", 0, instruments.registry)
     try:
-        instruments.sample([])
+        instruments.sample(list)
         an_hour_later = time.time() + 3600
         monkeypatch.setattr(time, "time", lambda: an_hour_later)
         assert (port.live()[0], port.live()[1]["status"]) == (200, "ok")
