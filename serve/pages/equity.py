@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Final
 
-import numpy as np
 import polars as pl
 
 from datasets.figure_data import floats_of
-from datasets.figures.equity import equity_curve, equity_summary
+from datasets.figures.equity import EquitySummary, equity_curve, equity_summary
 from datasets.figures.series import Dates, Floats, Window
 from datasets.snapshot import Snapshot
 from schemas.rows import ROWS
@@ -83,13 +82,6 @@ def curve(ledger: Ledger, book: str, window: slice, *, offset: int, limit: int) 
     return PageResult(rows, summary={"book": book, **asdict(summary)})
 
 
-def empty_summary(book: str) -> dict[str, Any]:
-    """Return the summary of a book that has no ledger."""
-    empty = np.empty(0)
-    measured = equity_curve(empty, empty)
-    return {"book": book, **asdict(equity_summary(empty.astype("datetime64[D]"), empty, empty, measured))}
-
-
 _MAX_SESSIONS: Final = 5_000
 """Maximum number of sessions measured on the event loop; more would keep other requests waiting."""
 
@@ -115,7 +107,8 @@ class CurvePages:
             return None
         book = query.book or ""
         if not holds_book(snapshot, query.table, book, raw=query.raw):
-            return PageResult(NO_ROWS, missing=(query.table,), summary=empty_summary(book))
+            summary = {"book": book, **asdict(EquitySummary())}
+            return PageResult(NO_ROWS, missing=(query.table,), summary=summary)
 
         def read() -> Ledger:
             return make_ledger(snapshot.read("portfolio", LEDGER_COLUMNS, book))

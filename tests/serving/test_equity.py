@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from datasets.figures.equity import equity_curve, equity_summary
 from schemas.rows import ROWS
 from serve.pages.duckdb import to_json
-from serve.pages.equity import LEDGER_COLUMNS, curve, empty_summary, make_ledger
+from serve.pages.equity import LEDGER_COLUMNS, curve, make_ledger
 
 # No ratio of two of them is so large that a product of twenty overflows.
 NUMBERS = (
@@ -75,11 +75,3 @@ def test_a_ledger_reports_its_memory() -> None:
     one, many = make_ledger(pl.DataFrame([row])), make_ledger(pl.DataFrame([row] * 1_000))
     assert one.bytes >= 8 * len(LEDGER_COLUMNS)
     assert many.bytes >= 8_000 * len(LEDGER_COLUMNS)
-
-
-def test_a_book_without_a_ledger_has_the_summary_of_an_empty_window() -> None:
-    summary = empty_summary("b")
-    assert summary.pop("book") == "b"
-    assert summary.pop("sessions") == 0
-    assert len(summary) == 10
-    assert set(summary.values()) == {None}

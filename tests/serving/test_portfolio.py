@@ -277,7 +277,9 @@ def test_runs_without_visible_books_have_empty_pages(tmp_path: Path, books: tupl
                 alike = api.json(f"{RUN}/{kind}?book={other}", token)
                 assert {**alike, "meta": {**alike["meta"], "book": "long_short"}} == body
         curve = api.json(f"{RUN}/equity-curve", token)
-        assert curve["meta"]["summary"]["sessions"] == 0
+        summary = curve["meta"]["summary"]
+        assert (summary.pop("book"), summary.pop("sessions")) == ("long_short", 0)
+        assert (len(summary), set(summary.values())) == (10, {None})
         listed = api.json(f"{RUN}/books", token)
         assert listed["data"] == []
         assert [w["kind"] for w in listed["meta"]["warnings"]] == list(KINDS)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from schemas.errors import SettingsError
-from serve.settings import compute_threads, declared, resolve, variables
+from serve.settings import declared, resolve, variables
 
 
 def test_flags_win_over_variables_and_variables_over_defaults() -> None:
@@ -53,5 +53,4 @@ def test_every_setting_is_documented() -> None:
     for setting in declared():
         assert setting.variable == f"ALPHA_RESULTS_{setting.name.upper()}"
         assert setting.meaning.endswith(".")
-    assert compute_threads(resolve({}, {"datasets": "/a", "threads": "3"})) == 3
-    assert compute_threads(resolve({}, {"datasets": "/a"})) >= 1
+    assert resolve({}, {"datasets": "/a", "threads": "3"}).threads == 3
