@@ -321,6 +321,11 @@ def test_withheld_contributions_show_their_reason(visit: Visit) -> None:
         expect(page.locator("#adds li", has_text=alpha)).to_contain_text([data["withheld"]["regression"]])
 
 
+def test_a_contribution_without_residuals_has_no_t_stat_and_says_so(visit: Visit) -> None:
+    page = visit.open(f"/compare?alphas={FULL},{PLAIN}")  # the same returns
+    expect(page.locator("#adds")).to_contain_text("No t-stat where the others explain every return")
+
+
 def test_luck_figures_match_the_api(visit: Visit, tmp_path: Path) -> None:
     page = visit.open(f"/alphas/{FULL}")
     data = visit.site.send(f"alphas/{FULL}/luck")["data"]

@@ -122,6 +122,7 @@ export function compare({ caller, parameters, remember, main, crumbs }) {
         return {
           content: el("div", {}, first ? null : refused(answers[0].error), table("Contribution", columns, answers),
             withheld.length ? el("ul", { class: "warnings" }, withheld.map(([id, why]) => el("li", {}, el("code", {}, id), ` withheld: ${why}`))) : null,
+            answers.some(({ data }) => data?.regression?.t_stat === null) ? el("p", { class: "fine" }, "No t-stat where the others explain every return: the regression leaves no residuals.") : null,
             first?.warnings.length ? el("ul", { class: "warnings" }, first.warnings.map((one) => el("li", {}, el("code", {}, one.code), " ", one.message))) : null),
           data: { columns: ["alpha_id", "sharpe_with", "sharpe_without", "sharpe_marginal", "alpha_annualised", "t_stat", "r_squared"],
             rows: answers.map(({ id, data }) => [id, data?.with?.sharpe, data?.without?.sharpe, data?.marginal?.sharpe, data?.regression?.alpha_annualised, data?.regression?.t_stat, data?.regression?.r_squared]) },
