@@ -18,9 +18,10 @@ from pipeline.notices.correlations import judge_mean
 from pipeline.notices.market_file import MarketPrices, read_prices
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from pipeline.notices.rows import ReadColumns, to_days
-from schemas.notices import BASIS_POINTS
+from schemas.notices import BASIS_POINTS, NOTICE
 from schemas.notices.catalogue import CELL_TOLERANCE, MIN_SHARED_CELLS
 from schemas.notices.market import (
+    BETTER_SETTLEMENT,
     FORWARD_TOLERANCE,
     JUMP,
     LIMIT,
@@ -31,7 +32,8 @@ from schemas.notices.market import (
     TAIL_SHARE,
     TAIL_TOLERANCE,
 )
-from schemas.tables.books import CONDITIONED_BOOKS, RAW_PREFIX, SETTLEMENTS
+from schemas.plurals import counted
+from schemas.tables.books import ADJUSTING, CONDITIONED_BOOKS, RAW_PREFIX, SETTLEMENTS
 from schemas.tables.pnl import ADJUSTMENTS
 
 _CELL: Final = ("symbol", "date")
@@ -39,6 +41,7 @@ _LEDGER: Final = ("book", "date", "starting_equity", "ending_equity")
 _SHARES: Final = ADJUSTMENTS[0]
 _IS_RAW: Final = pl.col("book").str.starts_with(RAW_PREFIX)
 _IS_SETTLED: Final = pl.col("book").str.ends_with(SETTLEMENTS)
+_IS_ADJUSTING: Final = pl.col("book").str.ends_with(ADJUSTING)
 _WEEK: Final = timedelta(days=7)
 _USUAL_SHARE: Final = 0.1
 """Minimum names with a price on a session, as a share of the maximum of any day; a few stray rows make no session."""
@@ -49,6 +52,7 @@ _NEEDED: Final = {
     "market.forward_bias": "forward returns",
     "market.forward_drift": "forward returns",
     "market.fills": "trades, positions and portfolio",
+    "market.settlements": "trades, positions and portfolio",
     "market.sessions": "portfolio",
 }
 _PRICED: Final = "prices of the market beside it"
@@ -72,7 +76,8 @@ class _Run:
     splits
         ``symbol`` and ``date`` of holdings whose shares changed without a fill.
     fills
-        ``symbol``, ``date``, ``session``, ``quantity`` and ``mid_price``, without settlements, which have no market.
+        ``symbol``, ``date``, ``session``, ``quantity`` and ``mid_price``; whether the fill is ``settled``, without a market, and whether
+        it is ``adjusting`` a book between decisions.
     forward
         ``symbol``, ``date``, ``forward_return``, and ``side``: 1 above the median score of the week, -1 below it; the days ``entry``
         and ``maturity``, null where not sealed; and ``following``, the day of the next decision.
@@ -130,7 +135,9 @@ def market_notices(
         marks = market.beside(run.marks, "date")
         outcomes += _judge_marks(marks, run)
         if run.fills is not None:
-            outcomes.append(_judge_fills(market.beside(run.fills, "date"), marks))
+            fills = _beside_marks(market.beside(run.fills, "date"), marks)
+            outcomes.append(_judge_fills(fills.filter(~pl.col("settled"))))
+            outcomes.append(_judge_settlements(fills.filter("settled"), market))
     if run.forward is not None:
         outcomes += _judge_forward_returns(run.forward, market, days)
     return tuple(replace(x, details={**x.details, "prices": market.digest}) for x in outcomes)
@@ -154,7 +161,9 @@ def _read_run(tables: Mapping[str, Collection[str]], read: ReadColumns, market: 
             books[book] = equity, weights
         if "trades" in tables:
             traded = ("book", "timestamp", "symbol", "quantity", "mid_price")
-            fills = _rows(read, "trades", traded, market, _IS_RAW | _IS_SETTLED)
+            fills = _rows(
+                read, "trades", traded, market, _IS_RAW, settled=_IS_SETTLED, adjusting=_IS_ADJUSTING
+            )
             fills = fills.with_columns(date=pl.col("timestamp").dt.date()).join(numbered, on="date")
     if _SHARES in tables.get("pnl", ()):
         unchanged = _IS_RAW | (pl.col(_SHARES) == 0)
@@ -172,12 +181,20 @@ def _rows(
     left_out: pl.Expr,
     *,
     once: bool = False,
+    **flags: pl.Expr,
 ) -> pl.DataFrame:
-    """Read columns of the rows whose names have market prices; with `once`, one row per name and day."""
+    """Read columns of the rows whose names have market prices, and flags; with `once`, one row per name and day."""
     known = pl.col("symbol").cast(market.names, strict=False)
     parts = []
     for part in read(kind, columns):
-        rows = part[kind].lazy().select(columns).filter(~left_out).drop("book", strict=False)
+        rows = (
+            part[kind]
+            .lazy()
+            .select(columns)
+            .filter(~left_out)
+            .with_columns(**flags)
+            .drop("book", strict=False)
+        )
         rows = rows.with_columns(known).drop_nulls("symbol")
         parts.append((rows.unique(_CELL) if once else rows).collect())
     together = pl.concat(parts)
@@ -422,19 +439,47 @@ def _judge_forward_returns(
     )
 
 
-def _judge_fills(fills: pl.DataFrame, marks: pl.DataFrame) -> NoticeOutcome:
-    """Compare mids with the open or the close of the market, rescaled to the level of the run's marks."""
-    notice = "market.fills"
+def _beside_marks(fills: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
+    """Add the ``mid`` of each fill at the level of the market, by the marks of the name on the same or the previous session."""
     level = marks.select("symbol", "session", level=pl.col("close") / pl.col("mark_price"))
     earlier = level.with_columns(pl.col("session") + 1)
     rows = fills.join(level, on=("symbol", "session"), how="left").join(
         earlier, on=("symbol", "session"), how="left", suffix="_before"
     )
-    mid = pl.col("mid_price") * pl.coalesce("level", "level_before")
-    gaps = rows.select(
+    return rows.with_columns(mid=pl.col("mid_price") * pl.coalesce("level", "level_before"))
+
+
+def _judge_settlements(settled: pl.DataFrame, market: MarketPrices) -> NoticeOutcome:
+    """Count the names that are settled at a better price than the market's last one, or while it has further prices."""
+    notice, rows = "market.settlements", settled.with_row_index("fill")
+    around = pl.DataFrame({"offset": range(-_WEEK.days, _WEEK.days + 1)})
+    days = rows.join(around, how="cross").with_columns(day=pl.col("date") + pl.duration(days="offset"))
+    priced = market.beside(days, "day").drop_nulls("close").sort("offset")
+    if priced.is_empty():
+        return not_checked(notice, "no settlement has a price of the market in the weeks around it")
+    gain = pl.col("quantity").sign() * (pl.col("close") / pl.col("mid") - 1)
+    last = priced.filter(pl.col("offset") <= 0).group_by("fill", maintain_order=True).last()
+    false = pl.concat(
+        [last.filter(gain > BETTER_SETTLEMENT), priced.filter(pl.col("offset") > 0)], how="diagonal"
+    )
+    names = false["symbol"].unique().sort()
+    return judged(
+        notice,
+        float(names.len()),
+        f"{counted(names.len(), 'name is', 'names are')} settled better than at the last price of the market, or while it has further prices: "
+        f"{', '.join(names.head(3))}.",
+        settlements=settled.height,
+    )
+
+
+def _judge_fills(fills: pl.DataFrame) -> NoticeOutcome:
+    """Compare mids with the open or the close of the market, whichever is nearer; fills between decisions are judged separately, too."""
+    notice = "market.fills"
+    gaps = fills.select(
+        "adjusting",
         pl.col("quantity").sign().alias("side"),
-        open=mid / pl.col("open") - 1,
-        close=mid / pl.col("close") - 1,
+        open=pl.col("mid") / pl.col("open") - 1,
+        close=pl.col("mid") / pl.col("close") - 1,
     )
     distance = {price: _median(gaps[price].abs()) for price in ("open", "close")}
     nearer = min(distance, key=distance.__getitem__)
@@ -444,14 +489,21 @@ def _judge_fills(fills: pl.DataFrame, marks: pl.DataFrame) -> NoticeOutcome:
     if distance[nearer] > (MAX_MID_GAP if math.isfinite(distance["open"]) else CELL_TOLERANCE):
         return not_checked(notice, "fills are at neither the open nor the close of the prices")
     gap = gaps[nearer]
-    improvement = (-gaps["side"] * gap * BASIS_POINTS).filter(gap.abs() < JUMP)
-    return judge_mean(
-        notice,
-        improvement.to_numpy(),
-        "{number:,} fills are on average {mean:.1f} bp better than the market.",
-        _PRICED,
-        period="fill",
+    improvement = (-gaps["side"] * gap * BASIS_POINTS).set(gap.abs() >= JUMP, None)
+    of_all, of_some = (
+        judge_mean(
+            notice,
+            improvement.filter(chosen).drop_nulls().to_numpy(),
+            f"{{number:,}} {noun} are on average {{mean:.1f}} bp better than the market.",
+            _PRICED,
+            period="fill",
+        )
+        for chosen, noun in (
+            (pl.repeat(True, gap.len(), eager=True), "fills"),
+            (gaps["adjusting"], "fills between decisions"),
+        )
     )
+    return of_some if of_some.outcome == NOTICE and of_all.outcome != NOTICE else of_all
 
 
 def _median(values: pl.Series) -> float:

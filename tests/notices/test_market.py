@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,7 +15,15 @@ import pytest
 from click.testing import CliRunner
 
 import datasets
-from examples.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, simulate_market, write_seal
+from examples.reference_engine import (
+    AlphaSpec,
+    Market,
+    RunRecord,
+    ledger,
+    run_alpha,
+    simulate_market,
+    write_seal,
+)
 from pipeline.__main__ import cli
 from pipeline.batch.many import build_many
 from pipeline.notices import NoticeOutcome
@@ -240,6 +249,60 @@ def test_mids_slightly_better_than_the_market_are_noticed(
     outcome = outcomes_of(seal_of(replace(market, opens=opens), tmp_path), prices)["market.fills"]
     assert outcome.outcome == "notice"
     assert outcome.value == pytest.approx(8, abs=3)
+
+
+def test_fills_between_decisions_better_than_the_market_are_noticed(
+    market: Market, prices: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Holdings are trimmed and stopped at prices 1 % better than the open; they are too few to lift the mean of all fills."""
+    genuine = ledger._Books.adjust  # noqa: SLF001 - what is falsified
+
+    def adjust(books: Any) -> None:
+        books.mid = books.mid * (1 + 0.01 * np.sign(books.shares.sum(axis=0)))
+        genuine(books)
+
+    monkeypatch.setattr(ledger._Books, "adjust", adjust)  # noqa: SLF001
+    outcome = outcomes_of(write_seal(tmp_path / "seal", run_alpha(market, SPEC)), prices)["market.fills"]
+    assert outcome.outcome == "notice"
+    assert outcome.value == pytest.approx(100, abs=5)
+    assert "fills between decisions" in (outcome.message or "")
+
+
+def settled_before_the_end(market: Market) -> Market:
+    """Let two names that are held end at session 250 for the run."""
+    held = run_of(market).tables["positions"].filter(pl.col("date") == market.schedule[250])
+    names = np.searchsorted(np.array(market.symbols), sorted(set(held["symbol"]))[:2])
+    changed = {name: getattr(market, name).copy() for name in ("last", "opens", "closes")}
+    changed["last"][names] = 250
+    for column in ("opens", "closes"):
+        changed[column][251:, names] = np.nan
+    return replace(market, **changed)
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.1, "notice"), (0.02, "pass"), (-0.1, "pass")])
+def test_settlements_better_than_the_last_price_are_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: float, expected: str
+) -> None:
+    market, genuine = simulate_market(11, 100, 80), ledger._Books.settle_delisted  # noqa: SLF001 - what is falsified
+
+    def settle(books: Any) -> None:
+        delisted = books.market.last < books.session
+        books.mid = np.where(delisted, books.mid * (1 + share * np.sign(books.shares.sum(axis=0))), books.mid)
+        genuine(books)
+
+    monkeypatch.setattr(ledger._Books, "settle_delisted", settle)  # noqa: SLF001
+    seal = write_seal(tmp_path / "seal", run_alpha(market, replace(SPEC, signal="momentum")))
+    outcome = outcomes_of(seal, prices_of(market, tmp_path / "prices"))["market.settlements"]
+    assert outcome.outcome == expected
+    assert outcome.details["settlements"] > 2
+
+
+def test_names_settled_while_the_market_goes_on_are_noticed(
+    market: Market, prices: Path, tmp_path: Path
+) -> None:
+    run = run_alpha(settled_before_the_end(market), SPEC)
+    outcome = outcomes_of(write_seal(tmp_path / "seal", run), prices)["market.settlements"]
+    assert (outcome.outcome, outcome.value) == ("notice", 2.0)
 
 
 def test_without_prices_the_flag_is_named(market: Market, tmp_path: Path) -> None:
