@@ -35,6 +35,10 @@ MIN_PROVEN_NAMES: Final = 5
 """Minimum median number of sampled names whose forward returns fills prove in a week: with fewer, weeks without any are chance."""
 UNPROVEN_BY_SKIPPING: Final = 2
 """Weeks that one skipped week leaves without proof: itself, and the one before, whose forward returns end in it."""
+MIN_HELD_WEEKS: Final = 5
+"""Minimum number of weeks of each half of a run in which a name has a weight for judging its size."""
+MIN_SIZED_NAMES: Final = 20
+"""Minimum number of such names."""
 OUTLYING_DEVIATIONS: Final = 3.5
 """Deviations from the median (1.4826 x median absolute deviation) beyond which the IC of a week is an outlier."""
 MIN_OUTLYING_WEEKS: Final = 40
@@ -198,6 +202,19 @@ SIGNAL_NOTICES: Final = (
         f"with forward_return in the side's favour, less that of the score; over up to 64 names, {SIGNIFICANT}. A name with a stronger "
         "score than a held one, but not held itself, has size 0",
         "as for signal.mean_ic; measured: -0.07 to 0.05 in honest runs, whose weights follow their scores",
+    ),
+    Notice(
+        "signal.name_sizes",
+        "Names had larger weights early in the run, than their scores explain, if they paid late in it: sizes may have been tuned by name in "
+        "hindsight.",
+        "name_sizes",
+        0.3,
+        "rank correlation over names of the mean of the rank of the weight less the rank of the score, within their side of long_short, in the "
+        "first half of the weeks with the mean forward_return in the side's favour in the second half; over "
+        f"{MIN_SIZED_NAMES} of up to 64 names or more, each in {MIN_HELD_WEEKS} weeks or more of either half, {SIGNIFICANT}",
+        "as for signal.weight_ic; measured: -0.3 to 0.36 in honest runs of 60 names, also with sizes that differ by name, follow volatility or "
+        "what a name has earned so far, beside a threshold of 0.4 to 0.6; 0.6 if sizes are tuned by name over the run, however little",
+        "correlation",
     ),
     Notice(
         "signal.innovation_ic",

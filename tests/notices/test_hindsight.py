@@ -73,6 +73,26 @@ def test_positions_larger_than_their_weights_where_they_pay_are_noticed(
     assert notices["book.tilt"].value == pytest.approx(0.38, abs=0.05)
 
 
+@pytest.mark.parametrize(("known", "expected"), [("the run", {"signal.name_sizes"}), ("the past", set())])
+def test_sizes_tuned_by_name_are_noticed(
+    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: str, expected: set[str]
+) -> None:
+    """Names that paid best have twice the weight of those that paid worst, over the run or up to the week before the decision."""
+    genuine = decide(market, SPEC)
+    weights = genuine.weights["long_short"]
+    paid = np.cumsum(np.nan_to_num(forward_returns(market)) * np.sign(weights), axis=0)
+    paid = np.broadcast_to(paid[-1], paid.shape) if known == "the run" else np.roll(paid, 2, axis=0)
+    rank = paid.argsort(axis=1).argsort(axis=1) / paid.shape[1]
+    tuned = weights * 2.0**rank
+    for side in (tuned > 0, tuned < 0):
+        total = np.abs(np.where(side, tuned, 0.0)).sum(axis=1, keepdims=True)
+        tuned = np.where(side, tuned / np.maximum(total, 1e-9), tuned)
+    long_only = genuine.weights["long_only"]
+    changed = replace(genuine, weights={"long_short": tuned, "long_only": long_only})
+    monkeypatch.setattr("examples.reference_engine.run.decide", lambda *_: changed)
+    assert given(run_alpha(market, SPEC), tmp_path).keys() == expected
+
+
 def test_losing_names_that_could_not_be_traded_are_noticed(market: Market, tmp_path: Path) -> None:
     """In each week the name of either tail that is to lose most is said to be illiquid."""
     scores = raw_signal("reversal", market.closes, market.marks, market.first, market.decisions)
