@@ -191,9 +191,10 @@ def _run(package: str, *arguments: str) -> str:
         [sys.executable, "-m", module_name(package), *arguments], capture_output=True, text=True, check=False
     )
     if done.returncode:
-        raise DemoFailed(
-            f"python -m {module_name(package)} {arguments[0]} failed: {done.stderr.strip() or done.stdout.strip()}"
-        )
+        reason = done.stderr.strip() or done.stdout.strip()
+        with contextlib.suppress(ValueError, TypeError, KeyError):  # not the one object of an error
+            reason = json.loads(reason)["message"]
+        raise DemoFailed(f"python -m {module_name(package)} {arguments[0]} failed: {reason}")
     return done.stdout
 
 

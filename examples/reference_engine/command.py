@@ -11,7 +11,7 @@ import click
 from examples.reference_engine.alpha import DEFAULT_ALPHAS, FEWEST_NAMES, FEWEST_WEEKS
 from schemas.console.screen import Screen, make_table
 from schemas.console.terminal import echo
-from schemas.errors import AlphaResultsError, DiskUnavailable
+from schemas.errors import DiskUnavailable, SettingsError
 
 
 @click.command("simulate")
@@ -41,6 +41,8 @@ def simulate(*, out: Path, seed: int, names: int, weeks: int, replace: bool, as_
     No real security is described. The same options give the same bytes. A folder that already holds their
     result is reported as reused, an interrupted simulation is started again, and a folder with any other
     content is refused.
+
+    Exit code: 0, 2 for a folder that cannot be used, 5 when it cannot be written.
     """
     from examples.reference_engine.run import already_simulated
     from examples.reference_engine.run import simulate as simulate_alphas
@@ -48,12 +50,10 @@ def simulate(*, out: Path, seed: int, names: int, weeks: int, replace: bool, as_
     try:
         reused = already_simulated(out, seed=seed, names=names, weeks=weeks)
         seals = reused or simulate_alphas(out, seed=seed, names=names, weeks=weeks, replace_unchanged=replace)
-    except AlphaResultsError as refusal:
-        echo(f"Error: {refusal}", err=True)
-        sys.exit(refusal.exit_code)
+    except NotADirectoryError as error:
+        raise SettingsError(f"--out: {out} is below a file; name another folder") from error
     except OSError as error:
-        echo(f"Error: {error.filename or out} cannot be written: {error.strerror}", err=True)
-        sys.exit(DiskUnavailable.exit_code)
+        raise DiskUnavailable(f"{error.filename or out} cannot be written: {error.strerror}") from error
     outcome = "written" if reused is None else "reused"
     if as_json:
         echo(json.dumps({"status": outcome, "out": str(out), "seals": [str(seal) for seal in seals]}))

@@ -181,7 +181,9 @@ def _require_free(out: Path, *, replace_unchanged: bool) -> None:
     else:
         free = not out.exists() or out.is_dir()
     if not free:
-        raise SettingsError(f"{out} has other content: remove it, or name another folder.")
+        raise SettingsError(
+            f"{out} has other content: name another folder, or give --replace if it is an unchanged simulation of other options"
+        )
 
 
 def _receipt(out: Path) -> dict[str, Any] | None:

@@ -14,10 +14,11 @@ import pytest
 from click.testing import CliRunner
 
 from examples.reference_engine import DEFAULT_ALPHAS, AlphaSpec, already_simulated, simulate, write_seal
-from examples.reference_engine.command import simulate as command
 from examples.reference_engine.record import RunRecord
+from pipeline.__main__ import cli
 from schemas.errors import SettingsError
 from schemas.market_data import SIMULATED_KEY
+from serve.cli.group import serve
 from tests.support.processes import REPOSITORY
 from tests.support.small_disk import small_disk
 
@@ -201,7 +202,7 @@ def test_a_finished_simulation_is_recognised_until_changed(out: Path, tmp_path: 
 
 
 def run(*arguments: str) -> Any:
-    return CliRunner().invoke(command, list(arguments))
+    return CliRunner().invoke(cli, ["simulate", *arguments])
 
 
 def test_the_command_writes_once_then_reuses_then_refuses(tmp_path: Path) -> None:
@@ -270,6 +271,26 @@ def test_the_command_prints_json(tmp_path: Path) -> None:
         answer = json.loads(run("--out", str(target), *OPTIONS, "--json").stdout)
         assert answer["status"] == status
         assert answer["seals"] == [str(target / spec.alpha_id) for spec in DEFAULT_ALPHAS]
+    refused = run("--out", str(target), "--names", "30", "--weeks", "16", "--json")
+    error = json.loads(refused.stdout)
+    assert (refused.exit_code, error["error"], error["exit_code"]) == (2, "SettingsError", 2)
+    assert "give --replace" in error["message"]
+
+
+def test_the_demo_says_in_words_why_it_could_not_simulate(tmp_path: Path) -> None:
+    (tmp_path / "simulation-1").mkdir()
+    (tmp_path / "simulation-1" / "mine.txt").write_text("kept")
+    refused = CliRunner().invoke(serve, ["demo", "--root", str(tmp_path)])
+    assert refused.stderr.startswith(
+        f"error: python -m pipeline simulate failed: {tmp_path}/simulation-1 has other content: "
+    )
+
+
+def test_the_command_refuses_a_folder_below_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    refused = run("--out", str(tmp_path / "file" / "new"), *OPTIONS)
+    assert refused.exit_code == 2
+    assert refused.stderr == f"error: --out: {tmp_path}/file/new is below a file; name another folder\n"
 
 
 def test_the_command_on_a_full_disk_names_it_and_works_once_space_is_freed(tmp_path: Path) -> None:
@@ -278,7 +299,7 @@ def test_the_command_on_a_full_disk_names_it_and_works_once_space_is_freed(tmp_p
         with disk.full():
             refused = run("--out", str(target), *OPTIONS)
             assert refused.exit_code == 5
-            assert refused.stderr == f"Error: {target} cannot be written: No space left on device\n"
+            assert refused.stderr == f"error: {target} cannot be written: No space left on device\n"
             assert already_simulated(target, **SIZE) is None
         assert run("--out", str(target), *OPTIONS).exit_code == 0
 
