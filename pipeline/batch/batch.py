@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from datasets.market_data.operator_files import find_files
-from datasets.storage import Signature, open_storage, require_supported
+from datasets.storage import Signature, open_storage
 from pipeline.archive.exclusions import exclusions
 from pipeline.folder import require_folder
 from pipeline.notices.market_file import require_prices
@@ -49,8 +49,8 @@ class Batch:
     Raises
     ------
     SettingsError
-        When the root is not a folder, a store is not supported, the file of keys or the market prices cannot be used, or options
-        exclude each other.
+        When the root or the place of archives is not a folder, a store is not supported, the file of keys or the market
+        prices cannot be used, or options exclude each other.
     """
 
     root: Address
@@ -85,7 +85,8 @@ class Batch:
         require_folder(open_storage(self.root), self.root_option, fix, allow_missing=True)
         archives = None if self.archives is None else os.fspath(self.archives)
         if archives is not None:
-            require_supported(archives)
+            fix = "give the folder for archives, which is created if it does not exist"
+            require_folder(open_storage(archives), "--archives", fix, allow_missing=True)
         self.build_options = {
             "root": os.fspath(self.root),
             "force": self.force,

@@ -245,14 +245,26 @@ def test_no_record_is_stored_outside_its_folder(storage: Storage) -> None:
         write_archive_state(storage, ArchiveState("Test_a", "../../x", "failed", "", "Test_a.zip"))
 
 
+def test_a_file_in_place_of_the_folder_of_archives_is_refused_before_the_build(
+    seal_folder: Path, tmp_path: Path
+) -> None:
+    archives = tmp_path / "archives"
+    archives.write_text("mine")
+    result = build(tmp_path / "root", str(seal_folder), "--archives", str(archives))
+    assert result.exit_code == 2
+    assert f"--archives: '{archives}' is a file, not a folder" in result.output
+    assert not (tmp_path / "root").exists()
+
+
 def test_a_build_reports_the_archive_and_delivers_a_lost_one_again(seal_folder: Path, tmp_path: Path) -> None:
     archives = tmp_path / "archives"
     options = (str(seal_folder), "--archives", str(archives), "--json")
-    archives.write_text("a file where the folder should be")
+    archives.mkdir()
+    (archives / "Test_small").write_text("a file where the folder should be")
     bad = build(tmp_path / "published", *options)
     assert bad.exit_code == 6
     assert bad.json["seals"][0]["archive"]["status"] == "failed"
-    archives.unlink()
+    (archives / "Test_small").unlink()
     good = build(tmp_path / "published", *options)
     assert good.exit_code == 0
     (result,) = good.json["seals"]
