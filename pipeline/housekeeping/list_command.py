@@ -58,6 +58,6 @@ def list_alphas(context: click.Context, root: str, as_json: bool) -> None:
         Screen().print(table)
         if catalogue.withdrawn:
             echo(f"withdrawn: {', '.join(sorted(catalogue.withdrawn))}")
-        for reason in catalogue.broken.values():
-            echo(f"error: {reason}", err=True)
+        for alpha, reason in catalogue.broken.items():
+            echo(f"error: {reason}; `alpha-results show {alpha}` says how to repair it", err=True)
     context.exit(SnapshotCorrupt.exit_code if catalogue.broken else 0)

@@ -96,7 +96,8 @@ def _print_verdicts(verdicts: list[Verdict]) -> None:
     echo(
         f"{sound} of {counted(len(verdicts), 'alpha')} intact; {counted(files, 'file')}, {size_text(size)} read again"
     )
-    if faults:
+    # The message about a pointer that cannot be read has its own fix: --force does not replace it.
+    if any(verdict.faults and verdict.snapshot for verdict in verdicts):
         echo(
             "fix: build the seal again with --force, which replaces damaged files by the same bytes, or publishes "
             "another snapshot if the new bytes differ; or roll back to an earlier snapshot",

@@ -92,6 +92,8 @@ def test_an_unreadable_pointer_is_replaced_as_the_message_says(history: History)
     fix = "remove that file and build the seal again"
     (fault,) = _faults(history)
     assert fix in fault["message"]
+    assert "--force" not in history.run("verify").output, "a forced build does not replace a pointer"
+    assert f"`alpha-results show {ALPHA}` says how to repair it" in history.run("list").output
     for command in (("show", ALPHA), ("rollback", ALPHA), ("build", seal, "--force")):
         result = history.run(*command)
         assert (result.exit_code, fix in result.output) == (4, True), result.output
