@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from datasets.figures.daily_returns import Days, day_numbers
+from datasets.figures.daily_returns import Days
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Floats, Window
 from datasets.figures.similarity import overlaps, rank_correlations
@@ -127,13 +127,11 @@ def compare_sections(
 
 def _day_ranges(entries: Sequence[FileEntry], window: Window) -> Iterator[tuple[int, int]]:
     """Split the days of a window into ranges whose rows fit into memory."""
-    known: list[int] = [
-        int(np.datetime64(day, "D").astype(int)) for x in entries for day in (x.first, x.last) if day
-    ]
+    known = [np.datetime64(day, "D").item() for x in entries for day in (x.first, x.last) if day]
     if not known:
         return
-    first, last = day_numbers(window)
-    first, last = max(first, min(known)), min(last, max(known))
+    inside = window.within(Window(min(known), max(known)))
+    first, last = (int(np.datetime64(day, "D").astype(int)) for day in (inside.first, inside.last))
     parts = 1 + sum(x.rows for x in entries) // _MAX_ROWS_IN_MEMORY
     length = max(1, -(-(last - first + 1) // parts))
     for start in range(first, last + 1, length):

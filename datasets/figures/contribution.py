@@ -18,10 +18,17 @@ from datasets.figures.bootstrap import (
     resampled_moments,
     sample_moments,
 )
-from datasets.figures.daily_returns import DailyReturns, Days, between_common_closes, span
+from datasets.figures.daily_returns import DailyReturns, Days, between_common_closes
 from datasets.figures.newey_west import regress, regression_payload
 from datasets.figures.ratios import FIGURES, book_figures, book_weights, difference, equal_weight
-from datasets.figures.series import SESSIONS_PER_YEAR, Floats, Matrix, is_constant, sessions_per_year
+from datasets.figures.series import (
+    SESSIONS_PER_YEAR,
+    Floats,
+    Matrix,
+    is_constant,
+    observed,
+    sessions_per_year,
+)
 from datasets.figures.unavailable import Unavailable, no_variation, nonpositive_equity
 from datasets.figures.withheld import settle
 from schemas.warning_codes import warning
@@ -164,8 +171,7 @@ def empty_contribution(reason: Unavailable) -> dict[str, Any]:
 
 
 def _payload(days: Days, **figures: Any) -> dict[str, Any]:
-    first, last = span(days)
-    return settle({"observations": int(days.size), "first_date": first, "last_date": last, **figures})
+    return settle({**observed(days.astype("datetime64[D]")), **figures})
 
 
 def _band(bands: Bands) -> dict[str, Any] | Unavailable:

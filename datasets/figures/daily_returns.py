@@ -61,8 +61,8 @@ class DailyReturns:
         DailyReturns
             Views of the arrays.
         """
-        rows = _rows(self.days, window)
-        return DailyReturns(self.days[rows], self.values[rows], self.missing[_rows(self.missing, window)])
+        rows, missing = (window.rows(x.astype("datetime64[D]")) for x in (self.days, self.missing))
+        return DailyReturns(self.days[rows], self.values[rows], self.missing[missing])
 
     @property
     def span(self) -> tuple[str | None, str | None]:
@@ -90,29 +90,6 @@ def returns_of(days: Days, starting: Floats, ending: Floats) -> DailyReturns:
         values = period_returns(starting, ending)
     finite = np.isfinite(values)
     return DailyReturns(days[finite], values[finite], days[~finite])
-
-
-def _rows(days: Days, window: Window) -> slice:
-    first, last = day_numbers(window)
-    return slice(int(np.searchsorted(days, first)), int(np.searchsorted(days, last + 1)))
-
-
-def day_numbers(window: Window) -> tuple[int, int]:
-    """Convert the ends of a window to day numbers.
-
-    Parameters
-    ----------
-    window : Window
-        Days, both ends included.
-
-    Returns
-    -------
-    first, last : int
-        Days since 1970-01-01; an open end is beyond all days.
-    """
-    first = -(2**30) if window.first is None else int((np.datetime64(window.first, "D") - _EPOCH).astype(int))
-    last = 2**30 if window.last is None else int((np.datetime64(window.last, "D") - _EPOCH).astype(int))
-    return first, last
 
 
 def span(days: Days) -> tuple[str | None, str | None]:
