@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
 import pyarrow as pa
@@ -135,15 +136,20 @@ class TablePages:
         SnapshotCorrupt, StorageUnavailable
             When a file is missing or cannot be read.
         """
-        view = TableView(
-            query.table, query.book if TABLES[query.table].partition else None, query.row, query.raw
-        )
+        book = query.book if TABLES[query.table].partition else None
+        view = TableView(query.table, book, query.row, query.raw)
         table = self._tables.get(query.snapshot, view)
         if at_once and table is None:
             return None
         week = None
         if query.row == DECISION:
-            index = self._weeks.get(query.snapshot, None) if at_once else self._index(snapshot)
+            index = (
+                self._weeks.get(query.snapshot, None)
+                if at_once
+                else self._weeks.get_or_load(
+                    query.snapshot, None, partial(_read_weeks, snapshot), lambda x: _WEEK_BYTES * len(x.dates)
+                )
+            )
             if index is None:
                 return None
             if not index.dates:
@@ -193,17 +199,15 @@ class TablePages:
         self._tables.record_miss(snapshot, view, file.rows, time.perf_counter() - started)
         return rows
 
-    def _index(self, snapshot: Snapshot) -> RebalanceIndex:
-        def read() -> RebalanceIndex:
-            present = snapshot.manifest.columns.get("rebalances", ())
-            if not present:
-                return RebalanceIndex((), (), None)
-            columns = [name for name in _WEEK if name in present]
-            weeks = snapshot.read("rebalances", columns)
-            symbols = weeks["n_symbols"].to_list() if "n_symbols" in columns else None
-            return RebalanceIndex(weeks["date"].to_list(), weeks["week_status"].to_list(), symbols)
 
-        return self._weeks.get_or_load(snapshot.key, None, read, lambda x: _WEEK_BYTES * len(x.dates))
+def _read_weeks(snapshot: Snapshot) -> RebalanceIndex:
+    present = snapshot.manifest.columns.get("rebalances", ())
+    if not present:
+        return RebalanceIndex((), (), None)
+    columns = [name for name in _WEEK if name in present]
+    weeks = snapshot.read("rebalances", columns)
+    symbols = weeks["n_symbols"].to_list() if "n_symbols" in columns else None
+    return RebalanceIndex(weeks["date"].to_list(), weeks["week_status"].to_list(), symbols)
 
 
 def _published(view: TableView, snapshot: Snapshot) -> PublishedFile | None:
