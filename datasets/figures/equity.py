@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from datasets.figures.series import Dates, Floats, day, null_if_nan
+from datasets.figures.series import Dates, Floats, day, highest, null_if_nan
 from datasets.figures.unavailable import Unavailable, nonpositive_equity
 
 
@@ -187,23 +187,6 @@ def equity_summary(dates: Dates, starting: Floats, ending: Floats, curve: Equity
         max_drawdown_pct=highest(curve.drawdown_pct),
         max_drawdown_date=day_of_highest(dates, curve.drawdown_pct),
     )
-
-
-def highest(series: Floats) -> float | None:
-    """Return the largest observation.
-
-    Parameters
-    ----------
-    series : Floats, shape (n_observations,)
-        May be empty; NaN is ignored.
-
-    Returns
-    -------
-    float or None
-        None without observations.
-    """
-    # `fmax` prefers observations to the initial NaN.
-    return null_if_nan(np.fmax.reduce(series, initial=np.nan))
 
 
 def day_of_highest(dates: Dates, series: Floats) -> dt.date | None:

@@ -8,12 +8,13 @@ from typing import Final
 
 import numpy as np
 
-from datasets.figures.equity import equity_curve, highest, solvent_returns
+from datasets.figures.equity import equity_curve, solvent_returns
 from datasets.figures.series import (
     SESSIONS_PER_YEAR,
     Floats,
     Matrix,
     constant_rows,
+    highest,
     is_constant,
     mean_or_null,
     measured,

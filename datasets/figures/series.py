@@ -158,6 +158,23 @@ def null_if_nan(value: float) -> float | None:
     return None if math.isnan(plain) else plain
 
 
+def highest(series: Floats) -> float | None:
+    """Return the largest observation.
+
+    Parameters
+    ----------
+    series : Floats, shape (n_observations,)
+        May be empty; NaN is ignored.
+
+    Returns
+    -------
+    float or None
+        None without observations.
+    """
+    # `fmax` prefers observations to the initial NaN.
+    return null_if_nan(np.fmax.reduce(series, initial=np.nan))
+
+
 def mean_or_null(series: Floats) -> float | None:
     """Return the arithmetic mean of the observations that are not null.
 

@@ -16,9 +16,9 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from datasets.figures import rank_ic, ratios
-from datasets.figures.equity import equity_curve, highest, solvent_returns
+from datasets.figures.equity import equity_curve, solvent_returns
 from datasets.figures.run_figures import Ledger
-from datasets.figures.series import Dates, Flags, Floats, is_constant, mean_or_null, measured
+from datasets.figures.series import Dates, Flags, Floats, highest, is_constant, mean_or_null, measured
 from datasets.figures.unavailable import Unavailable
 
 PERIODS: Final = (252, 260, 365)
