@@ -23,13 +23,12 @@ from datasets.manifest import FileEntry
 from datasets.snapshot import Snapshot
 from schemas.arrow import arrow_field
 from schemas.downloads import BOOK_ROWS_TABLES, visible_columns
-from schemas.errors import ApiError, DiskUnavailable, SnapshotCorrupt
+from schemas.errors import DiskUnavailable, SnapshotCorrupt
 from schemas.table import Column
 from schemas.tables import PUBLISHED_TABLES
 from schemas.tables.books import RAW_PREFIX, is_raw_book
 from serve.cache import SizedLRUCache
 from serve.downloads.links import AS_BUILT, WITHOUT_RAW, FileLink
-from serve.pages.books import holds_book
 
 MAX_VIEWS: Final = 32
 """Maximum number of views; each takes disk space and a file descriptor."""
@@ -197,30 +196,6 @@ def _has_raw_rows(snapshot: Snapshot, table: str) -> bool:
     return table in BOOK_ROWS_TABLES and any(
         entry.book is not None and is_raw_book(entry.book) for entry in snapshot.manifest.files
     )
-
-
-def requested_file(
-    snapshot: Snapshot, table: str, book: str | None, readable: Collection[str], *, raw: bool
-) -> TableFile:
-    """Return the file that a request names.
-
-    Raises
-    ------
-    ApiError
-        ``unknown_book`` as for other endpoints; ``table_not_found`` if the run has no such table or the key may not have
-        it, without saying which.
-    """
-    if book is not None and table in readable:
-        holds_book(snapshot, table, book, raw=raw)
-    file = select_file(snapshot, table, book, raw=raw) if table in readable else None
-    if file is None:
-        tables = dict.fromkeys(x.link.table for x in list_files(snapshot, readable, raw=raw))
-        raise ApiError(
-            "table_not_found",
-            "The run has no such table, or none of this book, that this key can read.",
-            {"available": list(tables)},
-        )
-    return file
 
 
 def read_facts(views: TableViews, file: TableFile) -> FileFacts:

@@ -12,10 +12,12 @@ from typing import Final
 import structlog
 
 from datasets.layout import snapshot_path
+from datasets.snapshot import Snapshot
 from schemas.endpoints import readable_tables
+from schemas.errors import ApiError
 from schemas.objects.downloads import TABLE_LIFETIME
 from schemas.tables import PUBLISHED_TABLES
-from serve.downloads.files import FileFacts, TableFile, list_files, list_row, read_facts, requested_file
+from serve.downloads.files import FileFacts, TableFile, list_files, list_row, read_facts, select_file
 from serve.downloads.links import (
     AS_BUILT,
     PARQUET_TYPE,
@@ -31,6 +33,7 @@ from serve.http.handler import Computed, EndpointFunction
 from serve.http.params import bad_request
 from serve.http.request import Request
 from serve.http.responses import Page, Single, run_meta
+from serve.pages.books import holds_book
 from serve.state import ServerState
 
 _log = structlog.get_logger("serve.downloads")
@@ -40,10 +43,15 @@ _DEFAULT_BOOK: Final = "long_short"
 
 def tables(service: ServerState, request: Request) -> Page:
     """List the files of a snapshot that the key may download."""
-    snapshot, readable = request.snapshot, readable_tables(request.caller.callable_ids)
-    files = list(list_files(snapshot, readable, raw=request.raw))
+    snapshot = request.snapshot
     meta = run_meta(snapshot, snapshot.alpha_id)
+    files = readable_files(snapshot, request)
     return Page.of(files, request.values, meta, partial(list_row, service.table_views))
+
+
+def readable_files(snapshot: Snapshot, request: Request) -> list[TableFile]:
+    """Return the files of a snapshot that the key of a request may download."""
+    return list(list_files(snapshot, readable_tables(request.caller.callable_ids), raw=request.raw))
 
 
 async def download(service: ServerState, request: Request) -> Single:
@@ -69,13 +77,30 @@ async def download(service: ServerState, request: Request) -> Single:
 
 
 def _requested(service: ServerState, request: Request) -> tuple[TableFile, FileFacts]:
-    table, book = request.values["table"], request.values["book"]
+    """Return the file that a request names.
+
+    Raises
+    ------
+    ApiError
+        ``unknown_book`` as for other endpoints; ``table_not_found`` if the run has no such table or the key may not have
+        it, without saying which.
+    """
+    snapshot, table, book = request.snapshot, request.values["table"], request.values["book"]
     if PUBLISHED_TABLES[table].partition:
         book = _DEFAULT_BOOK if book is None else book
     elif book is not None:
         raise bad_request("book", f"not accepted here: {table} is not stored by book", available=[])
-    readable = readable_tables(request.caller.callable_ids)
-    file = requested_file(request.snapshot, table, book, readable, raw=request.raw)
+    is_readable = table in readable_tables(request.caller.callable_ids)
+    if book is not None and is_readable:
+        holds_book(snapshot, table, book, raw=request.raw)
+    file = select_file(snapshot, table, book, raw=request.raw) if is_readable else None
+    if file is None:
+        tables = dict.fromkeys(x.link.table for x in readable_files(snapshot, request))
+        raise ApiError(
+            "table_not_found",
+            "The run has no such table, or none of this book, that this key can read.",
+            {"available": list(tables)},
+        )
     return file, read_facts(service.table_views, file)
 
 

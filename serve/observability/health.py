@@ -76,10 +76,7 @@ class Components:
         optional: Mapping[str, OptionalComponent],
     ) -> None:
         self._snapshots, self._damage, self._cache, self._optional = snapshots, damage, cache, optional
-        self._probes: Mapping[str, Callable[[], Coroutine[Any, Any, None]]] = {
-            "access_store": access.require_store,
-            "limiter": access.require_limiter,
-        }
+        self._probes = {"access_store": access.require_store, "limiter": access.require_limiter}
         self._answered = dict.fromkeys(self._probes, State.OK)
         self._logged: dict[str, State] = {}
         self._tasks: list[asyncio.Task[None]] = []
@@ -128,9 +125,8 @@ class Components:
 
     async def check(self) -> None:
         """Check all components concurrently."""
-        names = list(self._probes)
-        states = await asyncio.gather(*(self._probe(self._probes[name]) for name in names))
-        self._answered = dict(zip(names, states, strict=True))
+        states = await asyncio.gather(*map(self._probe, self._probes.values()))
+        self._answered = dict(zip(self._probes, states, strict=True))
         for name, state in self.states.items():
             if self._logged.get(name, State.OK) is not state:
                 log = _log.info if state is State.OK else _log.warning

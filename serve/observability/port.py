@@ -7,7 +7,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from wsgiref.simple_server import WSGIRequestHandler, make_server
@@ -50,10 +50,7 @@ class MetricsPort:
     def __init__(self, host: str, port: int, registry: CollectorRegistry) -> None:
         self._registry = registry
         self._metrics = make_wsgi_app(registry)
-        self._handlers: dict[str, Callable[[], tuple[int, dict[str, Any]]]] = {
-            "/ready": self.ready,
-            "/live": self.live,
-        }
+        self._handlers = {"/ready": self.ready, "/live": self.live}
         self._draining = False
         try:
             self._server = make_server(

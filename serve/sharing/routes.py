@@ -20,13 +20,13 @@ from datasets.pinned import is_kept
 from datasets.publication.history import empty_snapshot_ids, served_at
 from datasets.snapshot import Snapshot
 from schemas.endpoint import Endpoint
-from schemas.endpoints import ENDPOINTS, readable_tables
+from schemas.endpoints import ENDPOINTS
 from schemas.errors import AlphaNotPublished, ApiError, SnapshotError, SnapshotNotKept, StorageUnavailable
 from schemas.objects.downloads import TABLE_LIFETIME
 from serve.auth.caller import Caller
 from serve.compute import CURRENT_REQUEST
-from serve.downloads.files import TableFile, list_files, read_facts
-from serve.endpoints.downloads import table_url
+from serve.downloads.files import TableFile, read_facts
+from serve.endpoints.downloads import readable_files, table_url
 from serve.http.errors import failure_response
 from serve.http.page_files import refuse_options
 from serve.http.params import bad_request
@@ -124,7 +124,7 @@ class Sharing:
     async def tables(self, request: Request[Any, Any, Any]) -> Response[bytes]:
         """List the tables of a share that the key may read."""
         snapshot = await self._snapshot(request, TABLES)
-        files = await self._read(snapshot, partial(_files, snapshot, _request_record()))
+        files = await self._read(snapshot, partial(readable_files, snapshot, _request_record()))
         names = sorted({file.link.table for file in files})
         return _list(
             request,
@@ -237,7 +237,7 @@ class Sharing:
         """Return the files of the table in the path that the key may read."""
         record = _request_record()
         record.snapshot = snapshot
-        files = await self._read(snapshot, partial(_files, snapshot, record))
+        files = await self._read(snapshot, partial(readable_files, snapshot, record))
         selected = [file for file in files if file.link.table == request.path_params["table"]]
         if not selected:
             raise ApiError("table_not_found", _NOT_FOUND)
@@ -254,11 +254,6 @@ class Sharing:
 
 def _request_record() -> Answered:
     return cast("Answered", CURRENT_REQUEST.get())
-
-
-def _files(snapshot: Snapshot, request: Answered) -> list[TableFile]:
-    readable = readable_tables(request.caller.callable_ids)
-    return list(list_files(snapshot, readable, raw=request.raw))
 
 
 def _versions(served: Snapshot) -> dict[int, str]:
