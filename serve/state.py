@@ -26,7 +26,6 @@ from serve.market_data.operator_files import factor_files
 from serve.observability.damage import Damage
 from serve.observability.health import Components
 from serve.pages.books import BookPages
-from serve.pages.changes import ChangeLogs
 from serve.pages.duckdb import Engine
 from serve.pages.equity import CurvePages
 from serve.pages.listing import AlphaPages
@@ -79,7 +78,6 @@ class ServerState:
         self.curves = CurvePages(caches["ledgers"])
         self.books = BookPages()
         self.alphas = AlphaPages()
-        self.change_logs = ChangeLogs()
         returns = _folder(settings, settings.neighbours, "returns")
         self.neighbours = ReturnsStores(self.snapshots, returns, storage.identity, self.damage.note)
         self.market_data = MarketData(settings.market_data)

@@ -12,7 +12,7 @@ from serve.auth.caller import Caller
 from serve.http.handler import Computed, EndpointFunction
 from serve.http.request import Request
 from serve.http.responses import Page
-from serve.pages.changes import Cursor
+from serve.pages.changes import Cursor, change_log
 from serve.pages.query import Rows
 from serve.state import ServerState
 
@@ -23,7 +23,7 @@ def changes(service: ServerState, request: Request) -> Page:
     service.snapshots.require_known()
     values, listing = request.values, service.snapshots.listing
     since = _cursor(values["since"])
-    log = service.change_logs.of(listing).known(datetime.now(UTC), _visible(request.caller), since)
+    log = change_log(listing).known(datetime.now(UTC), _visible(request.caller), since)
     part = log.after(since, values["limit"], values["offset"])
     rows = [_row(change, cursor) for change, cursor in zip(part.changes, part.cursors, strict=True)]
     return Page(Rows.of(rows, part.total), {"next": part.next.encode()})

@@ -11,11 +11,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import struct
-import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -204,24 +203,12 @@ class ChangeLog:
         return Cursor(cursor.time, cursor.tie, digests)
 
 
-class ChangeLogs:
-    """Builds the log of a catalogue again when the catalogue has changed. Safe to share between threads."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._listing: Listing | None = None
-        self._log = ChangeLog([])
-
-    def of(self, listing: Listing) -> ChangeLog:
-        """Return the log of a listing."""
-        with self._lock:
-            if self._listing is listing:
-                return self._log
-            pointers = (*listing.pointers, *listing.unserved)
-            entries = [make_entry(change) for pointer in pointers for change in recorded_changes(pointer)]
-            entries.sort(key=lambda entry: entry[:2])
-            self._listing, self._log = listing, ChangeLog(entries)
-            return self._log
+@lru_cache(maxsize=1)
+def change_log(listing: Listing) -> ChangeLog:
+    """Return the changes of a catalogue; cached until it changes."""
+    pointers = (*listing.pointers, *listing.unserved)
+    entries = [make_entry(change) for pointer in pointers for change in recorded_changes(pointer)]
+    return ChangeLog(sorted(entries, key=lambda entry: entry[:2]))
 
 
 def make_entry(change: Change) -> Entry:
