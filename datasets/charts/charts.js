@@ -50,8 +50,8 @@ export function shown(value, digits = 3) {
   return value.toLocaleString("en-GB", { minimumFractionDigits: Math.min(places, 6), maximumFractionDigits: Math.min(places, 6) });
 }
 
-/** Format a count of rows, sessions or the like. */
-const counted = (value) => value.toLocaleString("en-GB");
+/** Format a count of things: 1 session, 1,200 sessions. */
+export const counted = (value, thing) => `${value.toLocaleString("en-GB")} ${thing}${value === 1 ? "" : "s"}`;
 
 /** Format a value of an axis with enough decimals to tell its ticks apart. */
 export function tick(value, at, ticks) {
@@ -215,7 +215,7 @@ export function equity({ book, rows, benchmark = null, log = false }, theme) {
   const worst = Math.min(0, ...drawdown.filter((value) => value !== null));
   return {
     title: "Equity and drawdown",
-    about: `Growth of 1 in the book ${book}${benchmark ? ` beside ${benchmark.symbol}` : ""}, ${counted(rows.length)} sessions from ${dayText(rows[0].date)} to ${dayText(rows.at(-1).date)}: ${times(last)} at the end, deepest drawdown ${percent(-worst)}.`,
+    about: `Growth of 1 in the book ${book}${benchmark ? ` beside ${benchmark.symbol}` : ""}, ${counted(rows.length, "session")} from ${dayText(rows[0].date)} to ${dayText(rows.at(-1).date)}: ${times(last)} at the end, deepest drawdown ${percent(-worst)}.`,
     config,
     table: {
       columns: ["date", "growth of 1 (ratio)", "drawdown_pct (percentage points)", ...(benchmark ? [`${benchmark.symbol} growth of 1 (ratio)`] : [])],
@@ -348,7 +348,7 @@ export function deciles({ buckets }, theme) {
       colours: values.map((value) => (value < 0 ? theme.negative : theme.series[0])),
       x: "decile of the score, lowest first",
       y: "return (% a week)",
-      write: (value, i) => [`${percent(value)} a week`, `${buckets[i].n_return_obs} returns in ${buckets[i].weeks} weeks`],
+      write: (value, i) => [`${percent(value)} a week`, `${counted(buckets[i].n_return_obs, "return")} in ${counted(buckets[i].weeks, "week")}`],
       table: {
         columns: ["bucket", "mean_forward_return (ratio)", "mean_score_z (standard deviations)", "ic (correlation)", "mean_n_symbols (count)", "n_return_obs (count)", "weeks (count)"],
         rows: buckets.map((b) => [b.bucket, b.mean_forward_return, b.mean_score_z, b.ic, b.mean_n_symbols, b.n_return_obs, b.weeks]),
@@ -387,7 +387,7 @@ export function icByDelay({ points }, theme) {
       values: points.map((point) => point.mean_ic),
       x: "age of the score (weeks)",
       y: "mean rank IC",
-      write: (value, i) => [shown(value), `t ${shown(points[i].t_stat)}`, `${points[i].weeks} weeks measured`],
+      write: (value, i) => [shown(value), `t ${shown(points[i].t_stat)}`, `${counted(points[i].weeks, "week")} measured`],
       table: {
         columns: ["delay_weeks (weeks)", "mean_ic (correlation)", "t_stat (standard errors)", "weeks (count)"],
         rows: points.map((p) => [p.delay_weeks, p.mean_ic, p.t_stat, p.weeks]),
@@ -407,7 +407,7 @@ export function termStructure({ points }, theme) {
       values: points.map((point) => point.mean_ic),
       x: "holding period (weeks)",
       y: "mean rank IC",
-      write: (value, i) => [shown(value), `${points[i].weeks} weeks measured`],
+      write: (value, i) => [shown(value), `${counted(points[i].weeks, "week")} measured`],
       table: {
         columns: ["horizon_weeks (weeks)", "mean_ic (correlation)", "weeks (count)"],
         rows: points.map((p) => [p.horizon_weeks, p.mean_ic, p.weeks]),
@@ -428,7 +428,7 @@ export function rankAutocorrelation({ points }, theme) {
       colours: theme.series[2],
       x: "lag (weeks)",
       y: "rank correlation",
-      write: (value, i) => [shown(value), `${points[i].weeks} weeks measured`],
+      write: (value, i) => [shown(value), `${counted(points[i].weeks, "week")} measured`],
       table: {
         columns: ["lag_weeks (weeks)", "rho (correlation)", "weeks (count)"],
         rows: points.map((p) => [p.lag_weeks, p.rho, p.weeks]),
@@ -475,7 +475,7 @@ export function exposures({ rows }, theme) {
   withTips(config, (item) => times(item.parsed.y));
   return {
     title: "Gross and net exposure",
-    about: `Gross and net exposure over ${counted(rows.length)} sessions, in multiples of equity.`,
+    about: `Gross and net exposure over ${counted(rows.length, "session")}, in multiples of equity.`,
     config,
     table: {
       columns: ["date", "gross_exposure (ratio)", "net_exposure (ratio)"],

@@ -1,6 +1,6 @@
 // Daily returns by month and by size, rolling risk, and conclusions in sentences, from served rows and figures.
 
-import { axis, bars, base, day, dayText, line, shown, tQuantile, tick, timeAxis, withTips } from "./charts.js";
+import { axis, bars, base, counted, day, dayText, line, shown, tQuantile, tick, timeAxis, withTips } from "./charts.js";
 
 const BINS = 41;
 const SIGNIFICANCE = 0.05;
@@ -44,7 +44,7 @@ export function distribution({ rows }, theme) {
       colours: edges.map(([low, high]) => (low + high < 0 ? theme.negative : theme.positive)),
       x: "return of a session (%)",
       y: "sessions",
-      write: (value, i) => [`${value} sessions`, `${asPercent(edges[i][0])} to ${asPercent(edges[i][1])}`],
+      write: (value, i) => [counted(value, "session"), `${asPercent(edges[i][0])} to ${asPercent(edges[i][1])}`],
       table: { columns: ["from (ratio)", "to (ratio)", "sessions (count)"], rows: edges.map((edge, i) => [...edge, counts[i]]) },
     },
     theme,
@@ -127,7 +127,7 @@ export function conclusions({ book, test, why, rows, benchmark, delivered, withh
   const last = rows?.at(-1);
   if (last && last.cumulative_return !== null) {
     const deepest = Math.max(...rows.map((row) => row.drawdown_pct ?? 0));
-    sentences.push(["return", `The book ${book} returned ${asPercent(last.cumulative_return)} over ${rows.length.toLocaleString("en-GB")} sessions; its deepest drawdown was ${shown(deepest)} %.`]);
+    sentences.push(["return", `The book ${book} returned ${asPercent(last.cumulative_return)} over ${counted(rows.length, "session")}; its deepest drawdown was ${shown(deepest)} %.`]);
   }
   if (benchmark && benchmark.points.length > 2) {
     const other = returnsOf(benchmark.points);

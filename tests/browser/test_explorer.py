@@ -1008,6 +1008,7 @@ def test_a_short_window_shows_which_horizons_have_no_value(visit: Visit) -> None
     expect(page.locator("#term-structure")).to_contain_text("No value at 2, 4, 8 weeks")
     expect(page.locator("#persistence")).to_contain_text("No value at 1, 2, 3, 4, 5, 6, 7, 8 weeks")
     expect(page.locator("#week")).to_contain_text("No forward return: ")
+    expect(page.locator("#deciles")).to_contain_text("1 week; top less bottom")
 
 
 def test_neighbours_are_compared_in_the_same_book_and_window(visit: Visit) -> None:

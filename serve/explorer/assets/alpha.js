@@ -8,7 +8,7 @@ import { costs, exposures, family, legs, regimes, returns, risk } from "./alpha_
 import { signal } from "./alpha_signal.js";
 import { about, luck, neighbours } from "./alpha_texts.js";
 import { audit, verdict } from "./audit.js";
-import { asPercent, fixed } from "./figures.js";
+import { asPercent } from "./figures.js";
 import { conclusions, headlines } from "./headline_tiles.js";
 import { panel } from "./panel.js";
 
@@ -166,7 +166,7 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
 
   function summary({ sessions, first_date: first, last_date: last, total_return: total, max_drawdown_pct: deepest }) {
     return el("p", { class: "fine", id: "equity-summary", "data-total-return": total, "data-max-drawdown-pct": deepest },
-      `${fixed(sessions, 0)} sessions, ${charts.dayText(first)} to ${charts.dayText(last)}: total return ${asPercent(total)}, deepest drawdown ${charts.shown(deepest)} %. Drag over the chart to zoom.`);
+      `${charts.counted(sessions, "session")}, ${charts.dayText(first)} to ${charts.dayText(last)}: total return ${asPercent(total)}, deepest drawdown ${charts.shown(deepest)} %. Drag over the chart to zoom.`);
   }
 
   const head = el("div", { class: "alpha-head" }, el("h1", {}, id));

@@ -32,7 +32,7 @@ export function book({ path, id, state, pick, fold, curve, some }) {
       const { date: since, starting_equity: equity } = sessions.find((row) => row.date >= begin);
       return {
         chart: (theme) => charts.bestAndWorst({ names: rows, equity, since }, theme),
-        notes: [el("p", { class: "fine" }, `${rows.length} names, ${charts.dayText(since)} to ${charts.dayText(last)}; P&L of positions less costs of execution and borrow.`)],
+        notes: [el("p", { class: "fine" }, `${charts.counted(rows.length, "name")}, ${charts.dayText(since)} to ${charts.dayText(last)}; P&L of positions less costs of execution and borrow.`)],
       };
     },
   });

@@ -43,7 +43,7 @@ function delivered({ caller, path, id, some }) {
       if (rows === null) throw new Unavailable(withheld["delivered.deciles"]);
       return {
         chart: (theme) => charts.deliveredDeciles({ buckets: rows }, theme),
-        notes: [el("p", { class: "fine" }, `${block.weeks} weeks; top less bottom ${asPercent(block.spread)} a week, HAC t-stat ${charts.shown(block.spread_t_stat)}; test of monotonicity (Patton and Timmermann) p ${charts.shown(block.monotonicity.p_value, 2)}.`),
+        notes: [el("p", { class: "fine" }, `${charts.counted(block.weeks, "week")}; top less bottom ${asPercent(block.spread)} a week, HAC t-stat ${charts.shown(block.spread_t_stat)}; test of monotonicity (Patton and Timmermann) p ${charts.shown(block.monotonicity.p_value, 2)}.`),
           ...withheldNotes(withheld, { "delivered.spread_t_stat": "t-stat", "delivered.monotonicity.p_value": "Test of monotonicity" })],
       };
     },
@@ -92,7 +92,7 @@ export function signal({ caller, path, id, state, pick, metrics, curve, some, zo
       const rho = monotonicity.spearman_bucket_vs_mean_forward_return;
       return {
         chart: (theme) => charts.deciles({ buckets: some(buckets) }, theme),
-        notes: [el("p", { class: "fine" }, `${weeks} weeks; top less bottom ${asPercent(monotonicity.top_minus_bottom)} a week; rank correlation of decile and return ${rho === null ? `withheld: ${withoutRankCorrelation(buckets)}` : charts.shown(rho)}.`)],
+        notes: [el("p", { class: "fine" }, `${charts.counted(weeks, "week")}; top less bottom ${asPercent(monotonicity.top_minus_bottom)} a week; rank correlation of decile and return ${rho === null ? `withheld: ${withoutRankCorrelation(buckets)}` : charts.shown(rho)}.`)],
       };
     }),
   });

@@ -1,7 +1,7 @@
 // The description of an alpha, whether its record may be luck, and how it compares with others.
 
 import { get } from "./api.js";
-import { dayText, shown } from "./charts.js";
+import { counted, dayText, shown } from "./charts.js";
 import { Unavailable, choice, el, segments, table } from "./dom.js";
 import { decimals, fixed, numbers } from "./figures.js";
 import { panel } from "./panel.js";
@@ -110,7 +110,7 @@ export function luck({ caller, path, id, state, window, metrics }) {
       return {
         content: el("div", {},
           el("div", { class: "tiles" },
-            fact("Sharpe ratio", data.sharpe, `annualised, ${fixed(data.observations, 0)} sessions`, "sharpe", ""),
+            fact("Sharpe ratio", data.sharpe, `annualised, ${counted(data.observations, "session")}`, "sharpe", ""),
             fact("Probabilistic Sharpe ratio", probable.probability, "probability that Sharpe > 0", "probabilistic_sharpe", "probability"),
             fact("Deflated Sharpe ratio", deflated.probability, `probability that Sharpe > 0, given ${TRIALS[deflated.counted_by]?.(deflated)} (${deflated.trials_from})`, "deflated_sharpe", "probability"),
             fact("Minimum track record", least.years, `years, at ${Math.round(least.confidence * 100)} % confidence`, "minimum_track_record", "years"),

@@ -3,7 +3,7 @@
 import { all, get, remarks } from "./api.js";
 import * as charts from "./charts.js";
 import { Unavailable, choice, dayInput, el, field, refused, segments, table } from "./dom.js";
-import { HEADLINES, asPercent, fixed, headlineColumns, numbers, ofWindow, reasoned } from "./figures.js";
+import { HEADLINES, asPercent, headlineColumns, numbers, ofWindow, reasoned } from "./figures.js";
 import { panel } from "./panel.js";
 
 const BY = [["returns", "Daily returns"], ["scores", "Weekly scores"], ["holdings", "Overlap of holdings"]];
@@ -49,7 +49,7 @@ export function compare({ caller, parameters, remember, main, crumbs }) {
       return {
         chart: (theme) => charts.curves({ curves: lines, log: state.log, emphasised: TOGETHER }, theme),
         notes: [el("p", { class: "fine", id: "together", "data-growth": end },
-          `${fixed(made.sessions.length, 0)} common sessions, ${charts.dayText(made.sessions[0])} to ${charts.dayText(made.sessions.at(-1))}.${made.leftOut} ${TOGETHER}: rebalanced to equal shares at every close, without costs of that; ${asPercent(end - 1)} in all.`)],
+          `${charts.counted(made.sessions.length, "common session")}, ${charts.dayText(made.sessions[0])} to ${charts.dayText(made.sessions.at(-1))}.${made.leftOut} ${TOGETHER}: rebalanced to equal shares at every close, without costs of that; ${asPercent(end - 1)} in all.`)],
       };
     },
   });

@@ -1,6 +1,6 @@
 // Names, units and formats of the headline figures. Units in an answer take precedence over those here.
 
-import { dayText, shown } from "./charts.js";
+import { counted, dayText, shown } from "./charts.js";
 import { el } from "./dom.js";
 
 export const HEADLINES = [
@@ -132,6 +132,6 @@ export const percentages = (title, unit, rows, of) => numbers(title, unit, rows,
 export const days = (title, of, missing = "–") => ({ title, kind: "day", make: (row) => (of(row) ? dayText(of(row)) : missing), by: of });
 
 /** Number of sessions of an answer, with its first and last day. */
-export const range = ({ observations, first_date: first, last_date: last }) => `${fixed(observations, 0)} sessions${first ? `, ${dayText(first)} to ${dayText(last)}` : ""}`;
+export const range = ({ observations, first_date: first, last_date: last }) => `${counted(observations, "session")}${first ? `, ${dayText(first)} to ${dayText(last)}` : ""}`;
 
 export const asPercent = (value) => (value === null || value === undefined ? "–" : `${shown(value * 100)} %`);
