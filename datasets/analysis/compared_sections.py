@@ -15,7 +15,6 @@ from datasets.figures.series import Floats, Window
 from datasets.figures.similarity import overlaps, rank_correlations
 from datasets.manifest import FileEntry
 from datasets.snapshot import Snapshot
-from schemas.errors import SnapshotUnreadable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -210,20 +209,15 @@ def _read(run: Snapshot, path: str, columns: Sequence[str], between: tuple[int, 
 
     Reading takes a third of a query's time, which matters for a dozen runs.
     """
-    import pyarrow as pa  # noqa: PLC0415 - takes a tenth of a second to import
-    import pyarrow.parquet as pq  # noqa: PLC0415 - as above
+    import pyarrow.parquet as pq  # noqa: PLC0415 - takes a tenth of a second to import
 
-    try:
-        with pq.ParquetFile(path, read_dictionary=["symbol"]) as file:
-            groups = [
-                number
-                for number in range(file.num_row_groups)
-                if _overlaps(file.metadata.row_group(number), *between)
-            ]
-            return file.read_row_groups(groups, list(columns), use_threads=False)
-    except (OSError, pa.ArrowException) as error:
-        with run.named_in_errors():
-            raise SnapshotUnreadable(f"a published file cannot be read: {error}") from error
+    with run.decoding(path), pq.ParquetFile(path, read_dictionary=["symbol"]) as file:
+        groups = [
+            number
+            for number in range(file.num_row_groups)
+            if _overlaps(file.metadata.row_group(number), *between)
+        ]
+        return file.read_row_groups(groups, list(columns), use_threads=False)
 
 
 def _overlaps(group: pq.RowGroupMetaData, first: int, last: int) -> bool:

@@ -77,7 +77,9 @@ class TableViews:
         link, snapshot = file.link, file.snapshot
 
         def build() -> View:
-            return _write(snapshot.file(link.table, link.book), link.table, file.columns)
+            path = snapshot.file(link.table, link.book)
+            with snapshot.decoding(path):
+                return _write(path, link.table, file.columns)
 
         view = self._views.get(snapshot.key, (link.table, link.book))
         if view is None:

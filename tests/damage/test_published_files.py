@@ -587,3 +587,16 @@ def test_the_entity_tag_of_the_alpha_list_depends_only_on_what_the_caller_sees(t
         for _ in range(3):
             again = api.get("/v1/alphas", mine, headers={"if-none-match": before[0][1]})
             assert again.status_code == 304
+
+
+def test_an_undecodable_table_is_503_to_a_key_that_sees_a_part_of_it(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = snapshot_folder(root) / "decisions" / "part-0.parquet"
+    content = path.read_bytes()
+    monkeypatch.setattr(FileDigests, "intact", lambda *_: True)
+    for damaged in (b"PAR1" + content[4:40], content[:4] + bytes(2000) + content[2004:]):
+        path.write_bytes(damaged)
+        with running(root) as api:
+            assert api.get(f"{RUN}/tables", api.key()).status_code == 503
+            assert health(api) == ("degraded", 1)
