@@ -26,6 +26,7 @@ _NO_LOCKS: Final = (
     "its file system does not support locks (flock), which keep two processes from writing at once; start the lock service of "
     "the network file system, or choose a folder on a local disk"
 )
+_BLOCKED: Final = "a file is where one of its folders should be; remove that file"
 _FULL: Final = {
     errno.ENOSPC: "no space is left on its disk; free some",
     errno.EDQUOT: "the quota of its disk is used up; free some space",
@@ -34,6 +35,8 @@ _FULL: Final = {
     errno.EACCES: "this user may not write there; permit it",
     errno.EPERM: "this user may not write there; permit it",
     errno.EXDEV: "it is on another disk than .staging, from which files are renamed into place; keep the complete root on one",
+    errno.ENOTDIR: _BLOCKED,
+    errno.EEXIST: _BLOCKED,
     errno.ENOLCK: _NO_LOCKS,
     errno.ENOSYS: _NO_LOCKS,
     errno.EOPNOTSUPP: _NO_LOCKS,
@@ -50,7 +53,7 @@ _PART_BYTES: Final = 1 << 24
 
 @contextlib.contextmanager
 def writing(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Convert errors of a full, read-only or failing disk, or of one without locks, while writing, and name the file.
+    """Convert errors of a disk that is full, read-only, failing or without locks, and of a file in place of a folder; name the path.
 
     Raises
     ------

@@ -227,6 +227,17 @@ def test_an_export_ended_by_a_signal_leaves_no_partial_catalogue_and_no_lease(
     assert set((root / "leases").glob("*.json")) == before
 
 
+def test_a_file_in_place_of_a_folder_of_the_root_is_named(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    build_seal(str(make_seal(tmp_path / "seals", weeks=14)), root)
+    (root / "leases").write_text("mine")
+    result = export(root, tmp_path / "new")
+    assert result.exit_code == 5
+    assert f"{root}/leases/export-" in result.stderr
+    assert "a file is where one of its folders should be; remove that file" in result.stderr
+    assert not (tmp_path / "new").exists()
+
+
 @pytest.mark.parametrize("free", [0, 64 << 10])
 def test_a_full_disk_is_named_and_an_export_works_once_space_is_freed(
     root: Path, tmp_path: Path, free: int
