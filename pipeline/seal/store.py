@@ -146,7 +146,9 @@ class SealStore:
             yield
         except StorageUnavailable as error:
             if isinstance(error.__cause__, PermissionError):
-                raise SealUnreadable(f"{self.name}: reading {path} is not permitted") from error
+                raise SealUnreadable(
+                    f"{self.name}: reading {path} is not permitted; let this user read it"
+                ) from error
             raise
         except _NOT_FOUND:
             raise

@@ -40,7 +40,7 @@ def test_a_seal_that_may_not_be_read_is_reported_and_hides_no_other(
     assert built["seal"].endswith("open/Test_a")
     assert failed["seal"].startswith(f"{tmp_path}/seals/closed")
     assert (failed["outcome"], failed["error"], code) == ("failed", "SealUnreadable", 2)
-    assert failed["message"].endswith("reading seal.json is not permitted")
+    assert failed["message"].endswith("reading seal.json is not permitted; let this user read it")
 
 
 def test_a_folder_of_seals_that_may_not_be_read_is_not_taken_for_an_empty_one(

@@ -326,7 +326,7 @@ def test_an_unreadable_file_is_not_reported_as_broken(folder: Path) -> None:
     assert done.returncode == SealUnreadable.exit_code, done.stderr
     (result,) = json.loads(done.stdout)["seals"]
     assert result["error"] == "SealUnreadable"
-    assert result["message"].endswith("reading pnl.parquet is not permitted")
+    assert result["message"].endswith("reading pnl.parquet is not permitted; let this user read it")
 
 
 def test_a_refusal_never_shows_the_addresss_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
