@@ -15,7 +15,7 @@ BOUNDS = {
     "finished body": (9, 20),
     "cut from rows": (13, 32),
     "from Parquet": (18, 55),
-    "metrics, cold": (28, 137),
+    "metrics, cold": (28, 135),
     "screen": (15, 37),
     "luck of the catalogue": (17, 48),
     "correlations": (22, 95),
