@@ -163,19 +163,18 @@ class TablePages:
         unknown: tuple[UnknownSymbol, ...] | None = ()
         if query.symbols is not None:
             unknown = self._symbols.unknown(snapshot, query.symbols, raw=query.raw, at_once=at_once)
-        rows = None
-        if unknown is not None:
-            rows = self._cut(query, snapshot, table, _MAX_SCANNED if at_once else None)
+        if unknown is None:
+            return None
+        limit = _MAX_SCANNED if at_once else None
+        rows = None if table is None else self._cut(query, snapshot, table, limit)
         if rows is None and not at_once:
             rows = self._read(query, snapshot, view, file, None if week is None else week.symbols)
-        return None if rows is None or unknown is None else PageResult(rows, unknown=unknown, week=week)
+        return None if rows is None else PageResult(rows, unknown=unknown, week=week)
 
     def _cut(
-        self, query: PageQuery, snapshot: Snapshot, table: RowTable | None, max_scanned: int | None
+        self, query: PageQuery, snapshot: Snapshot, table: RowTable, max_scanned: int | None
     ) -> Rows | None:
-        """Cut a page from a table; None without a table, or if it would scan more than `max_scanned` rows."""
-        if table is None:
-            return None
+        """Cut a page from a table; None if it would scan more than `max_scanned` rows, or the table is damaged."""
         try:
             return table.cut(query, max_scanned)
         except RowsDamaged as error:
