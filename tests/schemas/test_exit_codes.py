@@ -82,7 +82,14 @@ def test_the_help_of_every_program_lists_the_exit_codes(name: str) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    ["pipeline --help", "pipeline rules", "pipeline rules --json", "serve openapi", "datasets units"],
+    [
+        "pipeline --help",
+        "pipeline rules",
+        "pipeline rules --json",
+        "serve openapi",
+        "datasets units",
+        "alpha_results_seal check nowhere --json",
+    ],
 )
 def test_a_command_whose_reader_has_gone_ends_quietly(arguments: str) -> None:
     read, write = os.pipe()

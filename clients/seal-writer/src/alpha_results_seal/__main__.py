@@ -1,13 +1,14 @@
 """``alpha-results-seal``: commands to write, check and sign seals.
 
 Exit code: 0 when done, 1 when a seal is refused, 2 when an argument cannot be used, 5 when a file cannot be read or written, for
-instance on a full disk, 130 when interrupted.
+instance on a full disk, 130 when interrupted, 141 when the reader of the output closed it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ from alpha_results_seal.conformance import write_conformance
 from alpha_results_seal.plurals import counted
 from alpha_results_seal.signing import make_key, sign, verify
 
-REFUSED, UNUSABLE, DISK, INTERRUPTED = 1, 2, 5, 130
+REFUSED, UNUSABLE, DISK, INTERRUPTED, OUTPUT_CLOSED = 1, 2, 5, 130, 141
 
 
 def main(arguments: Sequence[str] | None = None, *, program: str = "alpha-results-seal") -> None:
@@ -215,7 +216,13 @@ def _report(error: Exception, text: str, problems: Sequence[str], *, as_json: bo
 
 
 def _print(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
+    try:
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is still buffered goes nowhere; at exit, Python would report that it cannot be written.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(OUTPUT_CLOSED)
 
 
 if __name__ == "__main__":
