@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any
 
 import polars as pl
 
@@ -27,11 +26,8 @@ from datasets.layout import ALPHAS, CATALOG, REFUSED
 from datasets.publication.pointers import not_published
 from datasets.storage import Storage, open_storage
 from datasets.storage.cache import DEFAULT_BYTES, Cache
-from schemas.errors import AlphaNotPublished, SettingsError
+from schemas.errors import SettingsError
 from schemas.plurals import counted
-
-_NAMES_SHOWN: Final = 3
-"""Maximum number of alphas named in a message."""
 
 
 class Root:
@@ -55,17 +51,8 @@ class Root:
         """Return the served snapshot of an alpha; raises AlphaNotPublished, which suggests similar names."""
         served = self.catalogue.resolve(alpha_id)
         if served is None:
-            raise AlphaNotPublished(f"{not_published(self.storage, alpha_id)}; {self._suggestions(alpha_id)}")
+            raise not_published(self.storage, alpha_id, list(self))
         return Alpha(self.storage, served.pointer)
-
-    def _suggestions(self, alpha_id: str) -> str:
-        """Suggest published alphas with similar names, or else name some alphas."""
-        names = list(self)
-        if near := get_close_matches(alpha_id, names, _NAMES_SHOWN):
-            return f"did you mean {' or '.join(near)}?"
-        if len(names) <= _NAMES_SHOWN:
-            return f"it publishes {', '.join(names) or 'none'}"
-        return f"it publishes {len(names)}, {', '.join(names[:_NAMES_SHOWN])} among them"
 
     def __contains__(self, alpha_id: object) -> bool:
         """Whether an alpha is published."""

@@ -7,9 +7,10 @@ that it will remove, and a command that serves a snapshot checks the files after
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
 from typing import Final
 
 from datasets.catalogue.pointer_index import record_move
@@ -29,6 +30,8 @@ from schemas.version import schema_version
 
 _MAX_ATTEMPTS: Final = 50
 """Lost races in a row before giving up; in each, another process moved the alpha's pointer."""
+_NAMES_SHOWN: Final = 3
+"""Maximum number of alphas named in a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +68,17 @@ def require_served(storage: Storage, alpha_id: str) -> Pointer:
     return pointer
 
 
-def not_published(storage: Storage, alpha_id: str) -> AlphaNotPublished:
-    """Return the error for an unpublished alpha."""
-    return AlphaNotPublished(f"{storage.address} publishes no alpha {alpha_id!r}")
+def not_published(storage: Storage, alpha_id: str, names: Sequence[str] | None = None) -> AlphaNotPublished:
+    """Return the error for an unpublished alpha; it suggests similar ones of `names`, or else shows some of them."""
+    message = f"{storage.address} publishes no alpha {alpha_id!r}"
+    if names is None:
+        return AlphaNotPublished(message)
+    if near := get_close_matches(alpha_id, names, _NAMES_SHOWN):
+        return AlphaNotPublished(f"{message}; did you mean {' or '.join(near)}?")
+    if len(names) <= _NAMES_SHOWN:
+        return AlphaNotPublished(f"{message}; it publishes {', '.join(names) or 'none'}")
+    shown = ", ".join(names[:_NAMES_SHOWN])
+    return AlphaNotPublished(f"{message}; it publishes {len(names)}, {shown} among them")
 
 
 def publish_pointer(storage: Storage, pointer: Pointer, manifest: bytes, *, force: bool = False) -> Published:

@@ -11,7 +11,14 @@ from rich.table import Column
 from datasets.manifest import NO_SEAL, Manifest
 from datasets.provenance.integrity import read_manifests
 from datasets.provenance.sealed_weeks import describe
-from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option, size_text
+from pipeline.housekeeping.command_line import (
+    json_option,
+    opened,
+    print_json,
+    published_alphas,
+    root_option,
+    size_text,
+)
 from schemas.console.screen import Screen, make_table
 from schemas.console.terminal import echo
 
@@ -36,7 +43,7 @@ def show(alpha: str, root: str, as_json: bool) -> None:
     storage = opened(root)
     pointer, stored = served(storage, alpha), list_snapshots(storage, alpha)
     if pointer is None and not stored:
-        raise not_published(storage, alpha)
+        raise not_published(storage, alpha, published_alphas(storage))
     # A snapshot with an unreadable manifest is shown as unfinished; verify reports damage of the served one.
     manifests = read_manifests(storage, alpha, [each.snapshot for each in stored])
     seals = earlier_seals(storage, alpha)

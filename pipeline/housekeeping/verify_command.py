@@ -54,7 +54,7 @@ def verify_command(
     there = published_alphas(storage)
     for alpha in alphas:
         if alpha not in there:
-            raise not_published(storage, alpha)
+            raise not_published(storage, alpha, there)
     screen = Screen(stderr=True)
     with Progress(
         TextColumn("{task.description}"),

@@ -58,6 +58,13 @@ def test_gc_of_a_missing_alpha_is_refused(history: History) -> None:
     assert "Test_nobody" in json.loads(done.output)["message"]
 
 
+def test_a_misspelt_alpha_is_refused_with_the_nearest_name(history: History) -> None:
+    for command in ("show", "verify"):
+        done = run_pipeline(command, history.root, ALPHA[:-1])
+        assert done.exit_code == 9
+        assert f"did you mean {ALPHA}?" in done.output
+
+
 def test_gc_gives_the_reason_for_each_kept_snapshot(history: History) -> None:
     reported = run_pipeline("gc", history.root, "--keep", "1", "--grace", "12h").output
     assert "kept: 1 (served)" in reported
