@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -10,20 +9,19 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from datasets.figures.series import Dates, Flags, Floats
+from datasets.figures.series import Dates, Floats
 from pipeline.notices import universe
 from pipeline.notices.copies import judge_copies
 from pipeline.notices.correlations import centred_ranks, judge_mean, rank_correlations
-from pipeline.notices.outcome import NoticeOutcome, by_chance, judged, not_checked, too_few
+from pipeline.notices.outcome import NoticeOutcome, judged, not_checked, too_few
 from schemas.notices import MIN_CORRELATED_WEEKS, NOTICE, NOTICES
 from schemas.notices.signal import (
     FLIPPED_CORRELATION,
-    MIN_HELD_WEEKS,
     MIN_NAME_SPANS,
     MIN_PROVABLE_RETURNS,
     MIN_PROVEN_NAMES,
     MIN_RANKED_NAMES,
-    MIN_SIZED_NAMES,
+    MIN_SIZED_WEEKS,
     STEADY_CORRELATION,
     UNPROVEN_BY_SKIPPING,
 )
@@ -132,8 +130,7 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
     yield judge_copies("signal.copied_forward_returns", compared, panel.dates, "forward returns", near=True)
     yield universe.judge_gaps(panel.scores, returns)
     yield judge_innovation(panel.scores, returns)
-    yield judge_weights(panel.weights, panel.scores, returns)
-    yield judge_name_sizes(panel.weights.get(CONDITIONED_BOOKS[0]), panel.scores, returns)
+    yield from judge_weights(panel.weights, panel.scores, returns)
     yield judge_tilt(panel.weights.get(CONDITIONED_BOOKS[0]), panel.positions, returns)
     if panel.tradeable is None:
         yield not_checked("universe.barred_names", "the run sealed no next_open_tradeable")
@@ -277,12 +274,15 @@ def judge_return_size(returns: Floats, mark_returns: Floats) -> NoticeOutcome:
     )
 
 
-def judge_weights(weights: Mapping[str, Floats], scores: Floats, returns: Floats) -> NoticeOutcome:
-    """Judge whether larger weights within a side have better returns than the score explains; `weights` are by book."""
-    outcomes = [_judge_weights(book, own, scores, returns) for book, own in weights.items()]
-    if not outcomes:
-        return not_checked("signal.weight_ic", "the run sealed no target weights")
-    return max(outcomes, key=lambda x: (x.outcome == NOTICE, x.value is not None))
+def judge_weights(weights: Mapping[str, Floats], scores: Floats, returns: Floats) -> Iterator[NoticeOutcome]:
+    """Judge whether weights within a side follow returns beyond what the score explains; `weights` are by book."""
+    for notice, judge in (("signal.weight_ic", _judge_weights), ("signal.name_sizes", _judge_name_sizes)):
+        outcomes = [judge(book, own, scores, returns) for book, own in weights.items()]
+        yield max(
+            outcomes,
+            key=lambda x: (x.outcome == NOTICE, x.value is not None),
+            default=not_checked(notice, "the run sealed no target weights"),
+        )
 
 
 def _judge_weights(book: str, weights: Floats, scores: Floats, returns: Floats) -> NoticeOutcome:
@@ -312,48 +312,33 @@ def _judge_weights(book: str, weights: Floats, scores: Floats, returns: Floats) 
     )
 
 
-def judge_name_sizes(weights: Floats | None, scores: Floats, returns: Floats) -> NoticeOutcome:
-    """Judge whether names had larger weights early in the run, than their scores explain, if they paid late in it.
+def _judge_name_sizes(book: str, weights: Floats, scores: Floats, returns: Floats) -> NoticeOutcome:
+    """Judge whether names that paid late in the run had larger weights early in it than their scores explain.
 
-    A size tuned by name hardly shows in single weeks, where what a name earns is chance. One that has learned from the past
-    follows what was earned before it, not what is earned after it.
+    A size tuned by name hardly shows beside the returns of its own weeks. One that has learned from the past follows what was
+    earned before it, not what is earned after it.
     """
-    notice = "signal.name_sizes"
-    if weights is None:
-        return not_checked(notice, "the run sealed no target weights of long_short")
-    half = weights.shape[1] // 2
-    # By name: the sum over the weeks of a half in which it has a weight, and their number.
-    early, late = np.zeros((2, len(weights))), np.zeros((2, len(weights)))
-    for sign in (1, -1):
-        side = np.isfinite(scores + returns) & (sign * weights > 0)
+    third = weights.shape[1] // 3
+    sides = [(1, weights > 0), (-1, weights < 0)] if (weights < 0).any() else [(1, weights > 0)]
+    larger, number = np.zeros(len(weights)), np.zeros(len(weights))
+    for sign, held in sides:
+        side = (held & np.isfinite(scores))[:, :third]
         size, strength = (
-            centred_ranks(np.where(side, sign * values, np.nan)) for values in (weights, scores)
+            centred_ranks(np.where(side, sign * values[:, :third], np.nan)) for values in (weights, scores)
         )
-        early += _sums_and_counts((size - strength)[:, :half], side[:, :half])
-        late += _sums_and_counts(sign * returns[:, half:], side[:, half:])
-    often = (early[1] >= MIN_HELD_WEEKS) & (late[1] >= MIN_HELD_WEEKS)
-    names = int(often.sum())
-    if names < MIN_SIZED_NAMES:
-        return too_few(
-            notice, names, "name", f"a weight in {MIN_HELD_WEEKS} weeks of either half", MIN_SIZED_NAMES
-        )
-    larger, earned = (sums[0, often] / sums[1, often] for sums in (early, late))
-    if not larger.std() > 0:
-        return not_checked(notice, "weights are in the order of the scores")
-    correlation = float(rank_correlations(larger[:, np.newaxis], earned[:, np.newaxis])[0])
-    return judged(
-        notice,
-        correlation,
-        f"Over {names} names, weights in the first half of the run that are larger than the scores explain have a rank correlation of "
-        f"{correlation:.2f} with what the names earned in the second.",
-        threshold=max(NOTICES[notice].threshold, by_chance(names) / math.sqrt(names)),
-        names=names,
+        larger += np.nansum(size - strength, axis=1)
+        number += side.sum(axis=1)
+    early = np.where(number >= MIN_SIZED_WEEKS, larger / number, np.nan)[:, np.newaxis]
+    correlations = [
+        rank_correlations(np.where(held, early, np.nan), sign * returns)[third:] for sign, held in sides
+    ]
+    return judge_mean(
+        "signal.name_sizes",
+        np.mean(correlations, axis=0),
+        f"In {{number}} weeks after the first third of the run, what names of {book} earned has a rank correlation of {{mean:.3f}} with their "
+        "weights in that third beyond what the scores explain.",
+        "weights on each side whose order differs from that of the scores",
     )
-
-
-def _sums_and_counts(values: Floats, chosen: Flags) -> Floats:
-    """Return the sum of the chosen values of each name, and their number, shape (2, names)."""
-    return np.stack([np.sum(values, axis=1, where=chosen), chosen.sum(axis=1)])
 
 
 def judge_tilt(weights: Floats | None, positions: Floats | None, returns: Floats) -> NoticeOutcome:

@@ -35,10 +35,8 @@ MIN_PROVEN_NAMES: Final = 5
 """Minimum median number of sampled names whose forward returns fills prove in a week: with fewer, weeks without any are chance."""
 UNPROVEN_BY_SKIPPING: Final = 2
 """Weeks that one skipped week leaves without proof: itself, and the one before, whose forward returns end in it."""
-MIN_HELD_WEEKS: Final = 5
-"""Minimum number of weeks of each half of a run in which a name has a weight for judging its size."""
-MIN_SIZED_NAMES: Final = 20
-"""Minimum number of such names."""
+MIN_SIZED_WEEKS: Final = 5
+"""Minimum number of weeks, in the first third of a run, in which a name has a weight for judging its size."""
 OUTLYING_DEVIATIONS: Final = 3.5
 """Deviations from the median (1.4826 x median absolute deviation) beyond which the IC of a week is an outlier."""
 MIN_OUTLYING_WEEKS: Final = 40
@@ -205,16 +203,16 @@ SIGNAL_NOTICES: Final = (
     ),
     Notice(
         "signal.name_sizes",
-        "Names had larger weights early in the run, than their scores explain, if they paid late in it: sizes may have been tuned by name in "
+        "Names that paid late in the run had larger weights early in it than their scores explain: sizes may have been tuned by name in "
         "hindsight.",
         "name_sizes",
-        0.3,
-        "rank correlation over names of the mean of the rank of the weight less the rank of the score, within their side of long_short, in the "
-        "first half of the weeks with the mean forward_return in the side's favour in the second half; over "
-        f"{MIN_SIZED_NAMES} of up to 64 names or more, each in {MIN_HELD_WEEKS} weeks or more of either half, {SIGNIFICANT}",
-        "as for signal.weight_ic; measured: -0.3 to 0.36 in honest runs of 60 names, also with sizes that differ by name, follow volatility or "
-        "what a name has earned so far, beside a threshold of 0.4 to 0.6; 0.6 if sizes are tuned by name over the run, however little",
-        "correlation",
+        0.05,
+        "mean over the weeks after the first third of the rank correlation, averaged over the sides of a book, of forward_return in the side's "
+        "favour with the mean, over the weeks of that third, of the rank of the name's weight less that of its score within the side; over "
+        f"up to 64 names with a weight in {MIN_SIZED_WEEKS} weeks of the first third or more, {SIGNIFICANT}",
+        "as for signal.weight_ic; measured: -0.08 to 0.07 in honest runs, simulated and on the S&P 500, beside thresholds of 0.06 to 0.14, also with "
+        "sizes that differ by name, follow volatility or what a name has earned so far; 0.1 to 0.15 if sizes are tuned by name over the run, "
+        "however little",
     ),
     Notice(
         "signal.innovation_ic",
