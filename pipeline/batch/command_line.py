@@ -35,7 +35,8 @@ def follow(batch: Batch, output: Output, interval: float) -> int:
 
     A refused seal is built again once it is resealed or its missing files arrive. After an unavailable store or a crashed
     process, the next scan builds the seal again; after an error of the files of keys or market prices, the first scan that
-    finds them changed. An unavailable store does not end the loop; when it is back, every seal that failed is built again. `interval` is the seconds between scans.
+    finds them changed. An unavailable store does not end the loop; when it is back, every seal that failed is built again.
+    `interval` is the seconds between scans.
     """
     cancellation, unavailable = Cancellation(), False
     retry_at: dict[tuple[str, str], datetime] = {}  # address and digest -> earliest next build

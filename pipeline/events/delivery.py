@@ -31,7 +31,7 @@ _PAUSE: Final = 1.0
 _STARTED: Final = ""
 """Id that marks the end of the first run, which records past events as delivered without sending them."""
 _UNREAD: Final = "unread"
-"""Begin of an entry for an alpha whose pointer the first run could not read; time of that run and alpha follow."""
+"""First word of an entry for an alpha whose pointer the first run could not read; the time of that run and the alpha follow."""
 _UNWRITABLE: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY})
 """Primary result codes of SQLite for a file that cannot be written."""
 _RETRIED: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
