@@ -69,7 +69,7 @@ def explained(
     with running(
         market.root,
         counts=access / "counts",
-        access=f"sqlite:///{access}/keys.sqlite",
+        store=f"sqlite:///{access}/keys.sqlite",
         market_data=str(files / "prices.parquet"),
         factors=str(files / "factors.parquet"),
     ) as result:

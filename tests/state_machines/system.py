@@ -82,7 +82,7 @@ class System:
                 running(
                     self.root,
                     counts=self._folder / "counts",
-                    access=f"sqlite:///{self._folder}/access.sqlite3",
+                    store=f"sqlite:///{self._folder}/access.sqlite3",
                     refresh_seconds=NEVER,
                     list_seconds=0.0,
                     neighbours=str(self._folder / "returns"),
