@@ -72,7 +72,7 @@ def main(
 
 async def issue(datasets: str, store: str) -> str:
     """Issue a key with unreachable limits."""
-    settings = AccessSettings.from_environment({}, datasets, {"store": store})
+    settings = AccessSettings.from_environment({}, datasets, {"access": store})
     async with open_administration(settings, "benchmark") as acts:
         await acts.accounts.create("benchmark@example.org", ceiling_endpoints="all")
         issued = await acts.keys.issue(

@@ -213,7 +213,7 @@ def _token(root: Path, store: Path) -> str:
     """Issue a key that may read everything but raw books, with limits out of reach."""
 
     async def issue() -> str:
-        settings = AccessSettings.from_environment({}, str(root), {"store": str(store)})
+        settings = AccessSettings.from_environment({}, str(root), {"access": str(store)})
         async with open_administration(settings, "benchmark") as acts:
             await acts.accounts.create("benchmark@example.org", ceiling_endpoints="all")
             issued = await acts.keys.issue(

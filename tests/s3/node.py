@@ -45,7 +45,7 @@ class Node:
 def node(folder: Path, root: str, **settings: str) -> Iterator[Node]:
     """Serve a root with key store, cache and log in `folder`, reused by a second start."""
     store = str(folder / "access.sqlite3")
-    access = AccessSettings.from_environment({}, root, {"store": store, "workers": 1})
+    access = AccessSettings.from_environment({}, root, {"access": store, "workers": 1})
     token = asyncio.run(issue_key(access, "node@example.org"))
     log = folder / "serve.log"
     options = {"access": store, "cache": str(folder / "cache"), "refresh-seconds": "0.2", **settings}
