@@ -206,7 +206,7 @@ def _fill_catalogue(data: Path, pointers: int, alphas: int) -> None:
     for number in range(pointers - alphas):
         pointer = _synthetic_pointer(number)
         (data / "root" / pointer_path(pointer.alpha_id)).write_bytes(pointer.encode())
-    rows = [(x.alpha_id, x.name, x.tldr) for x in datasets.open(data / "root").catalogue.pointers()]
+    rows = [(x.alpha_id, x.name, x.tldr) for x in datasets.open(data / "root").catalogue.listing.pointers]
     listed = pl.DataFrame(rows, ["alpha_id", "name", "tldr"], orient="row")
     listed.with_row_index("place").write_parquet(data / "peers" / "catalogue.parquet")
 

@@ -161,7 +161,7 @@ def on_a_bucket(alphas: int) -> dict[str, Any]:
         def polled(before: Callable[[Pointer], None], list_seconds: float) -> dict[str, Any]:
             catalogue = Catalogue(storage, list_seconds)
             first = measured(catalogue.refresh, 1, None)
-            assert len(catalogue.pointers()) == alphas
+            assert len(catalogue.listing.pointers) == alphas
             idle = measured(catalogue.refresh, 9, None)
             changed = measured(catalogue.refresh, 9, lambda number: before(renamed(number)))
             return {"first_listing": first, "idle_poll": idle, "poll_after_a_change": changed}

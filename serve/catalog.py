@@ -169,7 +169,7 @@ class Catalog(Catalogue):
             self.listing.columns.prepare()
             self._changed()
             first = next(iter(self.broken.values()), None)
-            alphas, unreadable = len(self.pointers()), sorted(self.broken)
+            alphas, unreadable = len(self.listing.pointers), sorted(self.broken)
             _log.info("catalogue_changed", alphas=alphas, unreadable=unreadable, reason=first)
 
     def refresh(self) -> bool:

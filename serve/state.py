@@ -145,7 +145,7 @@ def values(service: ServerState, in_flight: int) -> Iterator[tuple[str, tuple[st
     yield "compute_running", (), computing.running
     yield from (("compute_refused", (reason,), computing.refused[reason]) for reason in REASONS)
     yield "catalogue_age_seconds", (), snapshots.age
-    yield "catalogue_alphas", (), len(snapshots.pointers())
+    yield "catalogue_alphas", (), len(snapshots.listing.pointers)
     yield "catalogue_unreadable", (), len(snapshots.broken)
     yield "snapshots_damaged", (), len(service.damage.alphas)
     yield from (("component_state", (name,), state) for name, state in service.components.states.items())

@@ -60,11 +60,11 @@ class Root:
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the alphas, latest started first."""
-        return (pointer.alpha_id for pointer in self.catalogue.pointers())
+        return (pointer.alpha_id for pointer in self.catalogue.listing.pointers)
 
     def __len__(self) -> int:
         """Return the number of published alphas."""
-        return len(self.catalogue.pointers())
+        return len(self.catalogue.listing.pointers)
 
     def list(self) -> pl.DataFrame:
         """Return one row per alpha: id, name, summary, snapshot, completeness and dates."""
@@ -78,7 +78,7 @@ class Root:
             "sealed_at",
             "published_at",
         )
-        rows = [[getattr(pointer, name) for name in columns] for pointer in self.catalogue.pointers()]
+        rows = [[getattr(pointer, name) for name in columns] for pointer in self.catalogue.listing.pointers]
         schema = {name: pl.Boolean if name == "complete" else pl.String for name in columns}
         return pl.DataFrame(rows, schema=schema, orient="row")
 

@@ -197,10 +197,6 @@ class Catalogue:
         """Alpha id -> pointer of withdrawn alphas."""
         return {alpha: pointer for alpha, pointer in self._unserved.items() if pointer.withdrawn}
 
-    def pointers(self) -> tuple[Pointer, ...]:
-        """Return all pointers, latest started first, ties by address."""
-        return self.listing.pointers
-
     @property
     def age(self) -> float:
         """Seconds since the last successful refresh; infinite before the first."""

@@ -124,7 +124,7 @@ def _served(storage: Storage) -> list[Snapshot]:
         raise SnapshotCorrupt(
             f"{reason}; the catalogue would lack {alpha}: restore its pointer from a backup, or remove it and build the latest seal"
         )
-    resolved = (catalogue.resolve(pointer.alpha_id) for pointer in catalogue.pointers())
+    resolved = (catalogue.resolve(pointer.alpha_id) for pointer in catalogue.listing.pointers)
     return [snapshot for snapshot in resolved if snapshot is not None]
 
 

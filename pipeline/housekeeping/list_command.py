@@ -28,7 +28,7 @@ def list_alphas(context: click.Context, root: str, as_json: bool) -> None:
 
     catalogue = Catalogue(opened(root))
     catalogue.refresh()
-    pointers = catalogue.pointers()
+    pointers = catalogue.listing.pointers
     if as_json:
         print_json(
             {

@@ -19,7 +19,7 @@ from serve.state import ServerState
 
 def alphas(service: ServerState, request: Request) -> Page:
     """List every alpha, regardless of the key's allow-lists."""
-    return Page.of(service.snapshots.pointers(), request.values, {}, _published)
+    return Page.of(service.snapshots.listing.pointers, request.values, {}, _published)
 
 
 def readiness(service: ServerState, request: Request) -> Single:

@@ -175,7 +175,7 @@ def _readable_runs(service: ServerState, request: Request) -> tuple[Snapshot, ..
     caller, own = request.caller, request.snapshot.alpha_id
     names = [
         x.alpha_id
-        for x in service.snapshots.pointers()
+        for x in service.snapshots.listing.pointers
         if x.alpha_id != own and caller.may_read_run(x.alpha_id)
     ]
     if len(names) > MAX_COMPARED:

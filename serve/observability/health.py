@@ -121,7 +121,7 @@ class Components:
     def _catalogue(self) -> State:
         if self._snapshots.healthy:
             return State.OK
-        return State.DEGRADED if self._snapshots.pointers() else State.DOWN
+        return State.DEGRADED if self._snapshots.listing.pointers else State.DOWN
 
     async def check(self) -> None:
         """Check all components concurrently."""

@@ -100,7 +100,7 @@ class Sharing:
 
     async def shares(self, request: Request[Any, Any, Any]) -> Response[bytes]:
         """List the alphas that the key may list and read."""
-        caller, pointers = await self._caller(LIST), self._service.snapshots.pointers()
+        caller, pointers = await self._caller(LIST), self._service.snapshots.listing.pointers
         if not pointers:
             self._service.snapshots.require_known()
         names = sorted(

@@ -129,7 +129,7 @@ class Campaign:
         catalogue = Catalogue(open_storage(self._root))
         catalogue.refresh()
         assert not catalogue.broken
-        return {pointer.alpha_id: pointer.snapshot for pointer in catalogue.pointers()}
+        return {pointer.alpha_id: pointer.snapshot for pointer in catalogue.listing.pointers}
 
     def kill_builds_and_the_batch(self) -> None:
         """Kill builds at random, then the batch: its lines must match the finished builds."""

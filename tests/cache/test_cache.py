@@ -78,7 +78,7 @@ def test_the_cache_serves_after_a_restart_while_the_store_is_unavailable(
     expected = first.scan("decisions").collect()
     remote.stop()
     again = Catalogue(open_storage(remote.url, cache=Cache(cache.folder, cache.max_bytes)))
-    assert [pointer.alpha_id for pointer in again.pointers()] == [ALPHA]
+    assert [pointer.alpha_id for pointer in again.listing.pointers] == [ALPHA]
     snapshot = again.resolve(ALPHA)
     assert snapshot is not None
     assert_frame_equal(snapshot.scan("decisions").collect(), expected)
@@ -116,7 +116,7 @@ def test_an_unusable_saved_catalogue_is_read_again(
     saved.write_bytes(change(before))
     assert saved.read_bytes() != before
     catalogue = Catalogue(open_storage(remote.url, cache=cache))
-    assert catalogue.pointers() == ()
+    assert catalogue.listing.pointers == ()
     assert catalogue.refresh()
     assert catalogue.resolve(ALPHA) is not None
 

@@ -433,7 +433,7 @@ def test_an_invalid_pointer_field_is_named_and_affects_no_other_alpha(
     catalogue = Catalogue(open_storage(str(tmp_path)))
     catalogue.refresh()
     assert field in catalogue.broken["Test_hand"]
-    assert [pointer.alpha_id for pointer in catalogue.pointers()] == ["Test_other"]
+    assert [pointer.alpha_id for pointer in catalogue.listing.pointers] == ["Test_other"]
 
 
 @contextmanager

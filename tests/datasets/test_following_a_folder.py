@@ -69,7 +69,7 @@ def test_a_publication_is_seen_by_the_next_refresh(folder: Path) -> None:
     catalogue.refresh()
     publish(folder, replace(make_pointer(1), name="Published again"))
     assert catalogue.refresh()
-    assert {pointer.name for pointer in catalogue.pointers()} >= {"Published again"}
+    assert {pointer.name for pointer in catalogue.listing.pointers} >= {"Published again"}
     assert not (folder / INDEX).exists(), "a folder needs no index"
 
 
@@ -81,7 +81,7 @@ def test_two_publications_within_one_clock_tick_are_both_seen(folder: Path) -> N
     publish(folder, replace(make_pointer(2), name="The second"))
     os.utime(folder / CATALOG, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert catalogue.refresh()
-    assert {pointer.name for pointer in catalogue.pointers()} >= {"The first", "The second"}
+    assert {pointer.name for pointer in catalogue.listing.pointers} >= {"The first", "The second"}
 
 
 def test_a_pointer_written_in_place_is_seen_by_the_next_full_listing(folder: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_pointer_written_in_place_is_seen_by_the_next_full_listing(folder: Pat
     age(folder)
     time.sleep(0.3)
     assert catalogue.refresh()
-    assert {pointer.name for pointer in catalogue.pointers()} >= {"By hand"}
+    assert {pointer.name for pointer in catalogue.listing.pointers} >= {"By hand"}
 
 
 def test_a_removed_folder_is_noticed_by_the_next_refresh(folder: Path) -> None:
@@ -101,4 +101,4 @@ def test_a_removed_folder_is_noticed_by_the_next_refresh(folder: Path) -> None:
     shutil.rmtree(folder / CATALOG)
     with pytest.raises(StorageUnavailable, match="lists no alpha, but listed"):
         catalogue.refresh()
-    assert len(catalogue.pointers()) == ALPHAS
+    assert len(catalogue.listing.pointers) == ALPHAS

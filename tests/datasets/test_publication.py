@@ -134,7 +134,7 @@ def test_a_broken_pointer_leaves_the_others_served(root: Path, publish: Publish)
     (root / pointer_path("Test_bad")).write_text("{")
     assert catalogue.refresh()
     assert "Test_bad" in catalogue.broken
-    assert {pointer.alpha_id for pointer in catalogue.pointers()} == {"Test_good", "Test_bad"}
+    assert {pointer.alpha_id for pointer in catalogue.listing.pointers} == {"Test_good", "Test_bad"}
     assert catalogue.resolve("Test_bad") is not None, "the last good pointer stays served"
 
 
@@ -206,10 +206,10 @@ def test_search_agrees_with_a_scan_of_all_alphas(
         open_storage(root).put(f"catalog/Test_{number}.json", _pointer(f"Test_{number}", name, tldr).encode())
     catalogue = Catalogue(open_storage(root))
     catalogue.refresh()
-    assert len(catalogue.pointers()) == len(texts), catalogue.broken
+    assert len(catalogue.listing.pointers) == len(texts), catalogue.broken
     expected = [
         pointer.alpha_id
-        for pointer in catalogue.pointers()
+        for pointer in catalogue.listing.pointers
         if any(
             wanted.casefold() in (text or "").casefold()
             for text in (pointer.alpha_id, pointer.name, pointer.tldr)

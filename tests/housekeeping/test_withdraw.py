@@ -28,7 +28,7 @@ def test_a_withdrawn_alpha_is_not_served_until_restored(history: History) -> Non
     assert history.run("withdraw", ALPHA, "--reason", "wrong prices").exit_code == 0
     assert catalogue.refresh()
     assert catalogue.resolve(ALPHA) is None
-    assert catalogue.pointers() == ()
+    assert catalogue.listing.pointers == ()
     assert list(catalogue.withdrawn) == [ALPHA]
     assert catalogue.broken == {}
     with pytest.raises(AlphaNotPublished):

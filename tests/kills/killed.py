@@ -85,7 +85,7 @@ class Reader:
 
     def _read_all(self) -> None:
         self._catalogue.refresh()
-        pointers = self._catalogue.pointers()
+        pointers = self._catalogue.listing.pointers
         if not pointers or self._catalogue.broken:
             say(json.dumps({"complaint": f"nothing is served, or it is broken: {self._catalogue.broken}"}))
         for pointer in pointers:

@@ -44,7 +44,7 @@ def poll(bucket: Bucket, catalogue: Catalogue) -> tuple[bool, Counter[str]]:
 
 
 def names(catalogue: Catalogue) -> dict[str, str]:
-    return {pointer.alpha_id: pointer.name for pointer in catalogue.pointers()}
+    return {pointer.alpha_id: pointer.name for pointer in catalogue.listing.pointers}
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_a_first_refresh_reads_the_index_and_an_idle_poll_is_one_request(
 ) -> None:
     catalogue = Catalogue(storage, HOUR)
     assert poll(bucket, catalogue) == (True, {"LIST": 1, "GET": 2})
-    assert len(catalogue.pointers()) == ALPHAS
+    assert len(catalogue.listing.pointers) == ALPHAS
     assert names(catalogue)[make_pointer(7).alpha_id] == make_pointer(7).name
     assert poll(bucket, catalogue) == (False, {"GET": 1})
     publish(storage, replace(make_pointer(7), name="Published again"))
@@ -78,7 +78,7 @@ def test_a_withdrawal_is_seen_by_the_next_poll(storage: Storage) -> None:
     withdraw(storage, make_pointer(3).alpha_id, Author("somebody@here"))
     assert catalogue.refresh()
     assert catalogue.resolve(make_pointer(3).alpha_id) is None
-    assert len(catalogue.pointers()) == ALPHAS - 1
+    assert len(catalogue.listing.pointers) == ALPHAS - 1
 
 
 def test_a_pointer_moved_by_a_killed_publisher_is_found_by_the_next_listing(
@@ -112,7 +112,7 @@ def test_a_damaged_index_only_costs_reads(storage: Storage, damage: str) -> None
         )
     catalogue = Catalogue(storage, HOUR)
     assert catalogue.refresh()
-    assert len(catalogue.pointers()) == ALPHAS
+    assert len(catalogue.listing.pointers) == ALPHAS
     put(storage, replace(make_pointer(7), name="Listed"))
     if damage == "gone":
         assert catalogue.refresh(), "where nothing says what moved every poll is a listing"
@@ -165,5 +165,5 @@ def test_an_index_larger_than_a_document_is_read(storage: Storage) -> None:
     catalogue = Catalogue(storage, HOUR)
     assert (storage.signature(INDEX_PATH) or (0, 0))[1] > 16 << 20
     assert catalogue.refresh()
-    assert len(catalogue.pointers()) == ALPHAS
+    assert len(catalogue.listing.pointers) == ALPHAS
     assert len(read_index(storage)) == ALPHAS

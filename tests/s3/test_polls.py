@@ -41,4 +41,4 @@ def test_a_poll_is_one_listing_and_one_read_for_each_pointer_that_changed(bucket
     assert poll(bucket, catalogue) == (False, {"LIST": 1})
     bucket.client.delete_object(Bucket=bucket.name, Key=f"root/{pointer_path(make_pointer(8).alpha_id)}")
     assert poll(bucket, catalogue) == (True, {"LIST": 1})
-    assert len(catalogue.pointers()) == ALPHAS - 1
+    assert len(catalogue.listing.pointers) == ALPHAS - 1

@@ -61,7 +61,7 @@ def test_a_catalogue_follows_pointers_in_a_bucket(bucket: Bucket, small_seal: Se
     assert first is not None
     build_seal(str(small_seal(alpha_id="Test_b")), bucket.url("root"))
     assert catalogue.refresh()
-    assert {pointer.alpha_id for pointer in catalogue.pointers()} == {"Test_a", "Test_b"}
+    assert {pointer.alpha_id for pointer in catalogue.listing.pointers} == {"Test_a", "Test_b"}
     assert catalogue.resolve("Test_a") is first, "what did not change is not read again"
     bucket.client.delete_object(Bucket=bucket.name, Key="root/catalog/Test_b.json")
     assert catalogue.refresh()
