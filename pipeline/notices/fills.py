@@ -12,9 +12,9 @@ import numpy as np
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Flags, Floats
 from pipeline.notices.correlations import judge_mean
-from pipeline.notices.outcome import NoticeOutcome, by_chance, judged, not_checked, too_few
+from pipeline.notices.outcome import NoticeOutcome, by_chance, first_noticed, judged, not_checked, too_few
 from pipeline.reconciliation.grid import Codes
-from schemas.notices import BASIS_POINTS, NOTICE, NOTICES
+from schemas.notices import BASIS_POINTS, NOTICES
 from schemas.notices.books import MIN_ADJUSTING_FILLS, MIN_FILLS, MIN_TAX, NEARLY_FREE
 from schemas.plurals import counted
 from schemas.tables.books import ADJUSTING, SETTLEMENTS, base_book
@@ -143,7 +143,7 @@ def _judge_against_marks(fills: Fills) -> Iterator[NoticeOutcome]:
         return
     # Adjustments between decisions are few, so they are judged separately.
     of_some = _improvement(before, after, fills.mid, adjusting, "adjusting fills")
-    yield of_some if of_some.outcome == NOTICE and of_all.outcome != NOTICE else of_all
+    yield first_noticed(of_all, of_some)
 
 
 def _share_beyond_chance(notice: str, variance: float, mids: Floats) -> float:

@@ -16,9 +16,9 @@ from datasets.figures.rank_correlation import Integers
 from datasets.figures.unavailable import Unavailable
 from pipeline.notices.correlations import judge_mean
 from pipeline.notices.market_file import MarketPrices, read_prices
-from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
+from pipeline.notices.outcome import NoticeOutcome, first_noticed, judged, not_checked
 from pipeline.notices.rows import ReadColumns, to_days
-from schemas.notices import BASIS_POINTS, NOTICE
+from schemas.notices import BASIS_POINTS
 from schemas.notices.catalogue import CELL_TOLERANCE, MIN_SHARED_CELLS
 from schemas.notices.market import (
     BETTER_SETTLEMENT,
@@ -503,7 +503,7 @@ def _judge_fills(fills: pl.DataFrame) -> NoticeOutcome:
             (gaps["adjusting"], "fills between decisions"),
         )
     )
-    return of_some if of_some.outcome == NOTICE and of_all.outcome != NOTICE else of_all
+    return first_noticed(of_all, of_some)
 
 
 def _median(values: pl.Series) -> float:

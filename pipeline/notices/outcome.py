@@ -109,6 +109,11 @@ def by_chance(number: int) -> float:
     return CHANCE + FEW_VALUES / (number - 1)
 
 
+def first_noticed(*outcomes: NoticeOutcome) -> NoticeOutcome:
+    """Return the first outcome that is a notice; without any, the first one."""
+    return next((outcome for outcome in outcomes if outcome.outcome == NOTICE), outcomes[0])
+
+
 def not_checked(notice: str, reason: str, **details: Any) -> NoticeOutcome:
     """Outcome of a notice that could not be judged, with further values, JSON-ready."""
     return NoticeOutcome(notice, NOT_CHECKED, reason=reason, details=details)
