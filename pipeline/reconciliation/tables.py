@@ -12,19 +12,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pipeline.reconciliation.fills import fill_sessions
-from pipeline.reconciliation.grid import (
-    Block,
-    Cells,
-    Codes,
-    Flags,
-    Floats,
-    Symbols,
-    blocks,
-    reduced_by_session,
-)
+from pipeline.reconciliation.fills import FILLS, fill_sessions
+from pipeline.reconciliation.grid import Cells, Codes, Flags, Floats, Symbols
 from pipeline.reconciliation.row_ranges import RowRanges, find_row_ranges
 from pipeline.seal.declared_differences import DeclaredDifferences
+from schemas.kinds import TABLE_KINDS
 
 SESSION: Final = ("book", "date")
 """Key of a session of a book."""
@@ -54,12 +46,6 @@ class CodedSymbols:
     def codes(self) -> NDArray[np.uint32]:
         """Code of each row, shape (rows,); the column must have no null."""
         return self.column.to_numpy()
-
-    @property
-    def width(self) -> int:
-        """Highest code plus 1; 0 without symbols."""
-        codes = self.distinct.to_physical().to_numpy()
-        return int(codes.max()) + 1 if codes.size else 0
 
     @property
     def names(self) -> pl.DataFrame:
@@ -142,6 +128,12 @@ class Tables:
         remaining._row_ranges, remaining._symbols = self._row_ranges, self._symbols
         return remaining
 
+    @property
+    def moments(self) -> pl.DataFrame:
+        """``book``, ``timestamp`` and ``decision_at`` of all fills of the run; a row may occur twice."""
+        moments = self.part.moments
+        return self.row_ranges("trades", FILLS).heads if moments is None else moments
+
     @cached_property
     def alignment(self) -> Alignment:
         """The tables on the grid of the ledger's sessions, computed on first use."""
@@ -153,13 +145,17 @@ class Tables:
 
         Joining and comparing codes is cheaper than joining and comparing text.
         """
-        if kind not in self._symbols:
-            coded = self._frames[kind]["symbol"].cast(self._category)
-            codes = coded.to_physical()
-            # Counted rather than hashed, because codes are small.
-            numbers = np.flatnonzero(np.bincount(codes.drop_nulls().to_numpy())).astype(np.uint32)
-            self._symbols[kind] = CodedSymbols(codes, pl.Series(numbers).cat.to(self._category))
+        if not self._symbols:
+            # All at once in a fixed order, because the numbering decides the last bits of sums over names.
+            self._symbols |= {x: self._coded(x) for x in TABLE_KINDS if self.has(x, "symbol")}
         return self._symbols[kind]
+
+    def _coded(self, kind: str) -> CodedSymbols:
+        coded = self._frames[kind]["symbol"].cast(self._category)  # keeps the numbering of Polars alive
+        codes = coded.to_physical()
+        # Counted rather than hashed, because codes are small.
+        numbers = np.flatnonzero(np.bincount(codes.drop_nulls().to_numpy())).astype(np.uint32)
+        return CodedSymbols(codes, pl.Series(numbers).cat.to(self._category))
 
     def row_ranges(self, kind: str, columns: tuple[str, ...] = SESSION) -> RowRanges:
         """Return the ranges of adjacent rows with equal values in these columns, computed once."""
@@ -175,19 +171,12 @@ class Alignment:
     ----------
     tables : Tables
         Must have ``portfolio.book`` and ``portfolio.date``, unique together, if the sessions are used.
-
-    Attributes
-    ----------
-    width : int
-        Number of columns of the grid: the symbols of all tables.
     """
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
-        self._cells: dict[Hashable, Cells] = {}
         self._range_sessions: dict[Hashable, tuple[Codes, Codes]] = {}
         self._symbol_kinds = [kind for kind in _SYMBOL_KINDS if tables.has(kind, "symbol")]
-        self.width = max((tables.symbols(kind).width for kind in self._symbol_kinds), default=0)
 
     @cached_property
     def _order(self) -> Codes:
@@ -216,52 +205,29 @@ class Alignment:
         return self.sessions["date"].to_physical().is_between(*days).to_numpy()
 
     @cached_property
-    def blocks(self) -> list[Block]:
-        """The grid of positions, pnl and fills in blocks."""
-        keys = {"positions": SESSION, "pnl": SESSION, "trades": ("book", "timestamp")}
-        placed: dict[Hashable, Cells] = {
-            kind: self.cells(kind) for kind, key in keys.items() if self._tables.has(kind, *key, "symbol")
-        }
-        excluded = self._tables.declared.outside_ledger
-        if "trades" in placed and excluded:
-            placed["trades", excluded] = self.cells("trades", excluded)
-        return list(blocks(placed, self.opens, self.width, carried="positions", compared=self.compared))
+    def cells(self) -> Cells:
+        """Positions, pnl and fills in the compared sessions.
 
-    @property
-    def fills(self) -> Hashable:
-        """Key in :attr:`blocks` of the fills that are booked in the ledger."""
-        excluded = self._tables.declared.outside_ledger
-        return ("trades", excluded) if excluded else "trades"
-
-    def cells(self, kind: str, leaving_out: Collection[str] = ()) -> Cells:
-        """Place the rows of positions, pnl or trades.
-
-        Parameters
-        ----------
-        kind : str
-            A kind with ``symbol``. Rows of sessions that the ledger lacks are left out; other rules report them.
-        leaving_out : collection of str
-            Suffixes of trade-only variants whose fills do not count.
-
-        Returns
-        -------
-        Cells
-            Positions of the rows on the grid; cached.
+        ``previous`` are the positions of the book's session before, ``booked`` the fills that the ledger counts.
         """
-        key = (kind, tuple(sorted(leaving_out)))
-        if key not in self._cells:
-            self._cells[key] = Cells.of(*self._sessions_by_range(kind, leaving_out), self.codes(kind))
-        return self._cells[key]
+        keys = {"positions": SESSION, "pnl": SESSION, "trades": ("book", "timestamp")}
+        tables = {
+            kind: (self.sessions_of_rows(kind), self.codes(kind))
+            for kind, key in keys.items()
+            if self._tables.has(kind, *key, "symbol")
+        }
+        if "positions" in tables:
+            session, symbol = tables["positions"]
+            opens = np.append(self.opens, True)[session + 1]  # no session follows the last one
+            tables["previous"] = np.where(opens, -1, session + 1), symbol
+        if "trades" in tables:
+            booked = self.sessions_of_rows("trades", self._tables.declared.outside_ledger)
+            tables["booked"] = booked, tables["trades"][1]
+        return Cells.of(tables, self.compared)
 
     def codes(self, kind: str) -> Symbols:
         """Return the column of the grid for each row of a table with ``symbol``."""
         return self._tables.symbols(kind).codes
-
-    def names(self, codes: Codes) -> pl.Series:
-        """Name columns of the grid."""
-        known = pl.concat([self._tables.symbols(kind).names for kind in self._symbol_kinds]).unique()
-        wanted = pl.DataFrame({"code": codes.astype(np.uint32)})
-        return wanted.join(known, on="code", how="left", maintain_order="left")["symbol"]
 
     def column(self, kind: str, name: str) -> Floats:
         """Return a column of a table as an array."""
@@ -269,9 +235,10 @@ class Alignment:
 
     def rows(self, gaps: pl.DataFrame) -> pl.DataFrame:
         """Describe differing cells, sorted by key: book, date, symbol, the parts of the expected value, it, and the sealed value."""
-        rows = gaps.with_columns(symbol=self.names(gaps["symbol"].to_numpy()))
-        cells = rows.join(self.sessions, on="session", maintain_order="left")
-        return cells.select(*SESSION, pl.exclude(*SESSION, "session")).sort(*SESSION, "symbol")
+        names = pl.concat([self._tables.symbols(kind).names for kind in self._symbol_kinds]).unique()
+        rows = gaps.rename({"symbol": "code"}).cast({"code": pl.UInt32}).join(names, on="code", how="left")
+        cells = rows.join(self.sessions, on="session")
+        return cells.select(*CELL, pl.exclude(*CELL, "session", "code")).sort(CELL)
 
     def by_session(
         self, kind: str, values: Floats, leaving_out: Collection[str] = (), ufunc: np.ufunc = np.add
@@ -295,7 +262,13 @@ class Alignment:
             0 for a session without rows.
         """
         session, lengths = self._sessions_by_range(kind, leaving_out)
-        return reduced_by_session(ufunc, values, session, lengths, self.sessions.height)
+        reduced = np.zeros(self.sessions.height)
+        if session.size:
+            known = session >= 0
+            with np.errstate(over="ignore", invalid="ignore"):  # an overflow is reported as a finding
+                by_range = ufunc.reduceat(values, np.cumsum(lengths) - lengths)
+                ufunc.at(reduced, session[known], by_range[known])
+        return reduced
 
     def unknown_sessions(self, kind: str) -> pl.DataFrame:
         """Return the sessions of positions or pnl that the ledger lacks, by book and date."""
@@ -306,6 +279,23 @@ class Alignment:
         """Return a column of the portfolio in the order of the sessions."""
         values: Floats = self._tables["portfolio"][column].to_numpy()[self._order]
         return values
+
+    def sessions_of_rows(self, kind: str, leaving_out: Collection[str] = ()) -> Codes:
+        """Return the session of each row of positions, pnl or trades; -1 if the ledger lacks it, or for fills left out.
+
+        Parameters
+        ----------
+        kind : str
+            Kind of the table.
+        leaving_out : collection of str
+            Suffixes of trade-only variants whose fills do not count.
+
+        Returns
+        -------
+        Codes, shape (n_rows,)
+            Rows of the grid.
+        """
+        return np.repeat(*self._sessions_by_range(kind, leaving_out))
 
     def _sessions_by_range(self, kind: str, leaving_out: Collection[str]) -> tuple[Codes, Codes]:
         """Return the session (-1 for none) and the length of each row range of a table."""

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from pipeline.reconciliation.grid import Flags, Floats
+from pipeline.reconciliation.grid import Flags, Floats, totals
 from pipeline.reconciliation.tables import CELL, FILL, SESSION, Tables
 from pipeline.rule import Finding, examples_wanted, rule
 from pipeline.rules.findings import pick_examples
@@ -272,14 +272,10 @@ def _turnovers(tables: Tables) -> Iterator[tuple[str, Floats]]:
 
 def _weight_changes(tables: Tables) -> Floats:
     """Return half of the sum of absolute weight changes by session, shape (sessions,)."""
-    grid = tables.alignment
+    grid, cells = tables.alignment, tables.alignment.cells
     weight = grid.column("positions", "weight")
-    changes = np.zeros(grid.sessions.height)
-    for block in grid.blocks:
-        moved = np.abs(block.spread("positions", weight) - block.spread("positions", weight, before=True))
-        sums = np.bincount(block.session, weights=0.5 * moved)
-        changes[block.start : block.start + sums.size] = sums
-    return changes
+    moved = np.abs(cells.spread("positions", weight) - cells.spread("previous", weight))
+    return totals(cells.session, 0.5 * moved, grid.sessions.height)
 
 
 def _ratio(numerator: Floats, denominator: Floats) -> Floats:

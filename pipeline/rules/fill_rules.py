@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 import polars as pl
 
-from pipeline.reconciliation.fills import FILLS
-from pipeline.reconciliation.gaps import gaps_in
-from pipeline.reconciliation.grid import Block, Floats
+from pipeline.reconciliation.grid import Floats
 from pipeline.reconciliation.tables import CELL, FILL, SESSION, Tables
 from pipeline.rule import Finding, rule
-from pipeline.rules.findings import broken_rows, pick_examples
+from pipeline.rules.findings import broken_rows
 from pipeline.rules.tolerance import ABSOLUTE, differ, differing
 from schemas.plurals import counted
 
@@ -52,13 +49,10 @@ def trades_cost(tables: Tables) -> Finding | None:
 )
 def trades_decision(tables: Tables) -> Finding | None:
     """Report fills without a decision, or before it."""
-    moments = tables.row_ranges("trades", FILLS).heads.unique()
     weeks = tables["rebalances"].filter(pl.col("week_status") == "traded")["date"]
-    day = pl.col("timestamp").dt.date()
-    unmatched = moments.filter(~pl.col("decision_at").is_in(weeks.implode()) | (pl.col("decision_at") >= day))
-    if not unmatched.height:
-        return None
-    broken = tables["trades"].join(unmatched, on=unmatched.columns, how="semi", maintain_order="left")
+    decision = pl.col("decision_at")
+    known = decision.is_in(weeks.implode()) & (decision < pl.col("timestamp").dt.date())
+    broken = tables["trades"].filter(~known)
     return broken_rows(
         "trades",
         broken,
@@ -83,23 +77,15 @@ def trades_decision(tables: Tables) -> Finding | None:
 )
 def positions_fills(tables: Tables) -> Finding | None:
     """Report holdings that do not follow from the fills."""
-    grid = tables.alignment
+    grid, cells = tables.alignment, tables.alignment.cells
     quantity, filled = grid.column("positions", "quantity"), grid.column("trades", "quantity")
-    size = np.abs(filled)
-    adjusted = _optional(tables, _QUANTITY)
-
-    def compare(block: Block) -> pl.DataFrame:
-        before = block.spread("positions", quantity, before=True)
-        actual = block.spread("positions", quantity)
-        bought = block.spread(grid.fills, filled)
-        expected = before + bought
-        if adjusted is not None:
-            expected += block.spread("pnl", adjusted)
-        # There is no price to scale the tolerance, so a sum that cancels is compared relative to its terms.
-        wrong = differing(expected, actual, 0.0, before, block.spread(grid.fills, size))
-        return gaps_in(block, wrong, expected, actual, quantity_before=before, filled=bought)
-
-    return _finding(tables, "positions", compare, "quantity is not the previous quantity plus the fills")
+    before, actual = cells.spread("previous", quantity), cells.spread("positions", quantity)
+    bought = cells.spread("booked", filled)
+    expected = before + bought + _adjustment(tables, _QUANTITY)
+    # There is no price to scale the tolerance, so a sum that cancels is compared relative to its terms.
+    wrong = differing(expected, actual, 0.0, before, cells.spread("booked", np.abs(filled)))
+    gaps = cells.gaps(wrong, expected, actual, quantity_before=before, filled=bought)
+    return _finding(tables, "positions", gaps, "quantity is not the previous quantity plus the fills")
 
 
 @rule(
@@ -119,24 +105,16 @@ def positions_fills(tables: Tables) -> Finding | None:
 )
 def pnl_market(tables: Tables) -> Finding | None:
     """Report name-days whose P&L does not follow from positions and fills."""
-    grid = tables.alignment
+    grid, cells = tables.alignment, tables.alignment.cells
     notional = grid.column("positions", "signed_notional")
     paid = grid.column("trades", "quantity") * grid.column("trades", "mid_price")
-    pnl, cash = grid.column("pnl", "market_pnl"), _optional(tables, _CASH)
-
-    def compare(block: Block) -> pl.DataFrame:
-        before = block.spread("positions", notional, before=True)
-        after = block.spread("positions", notional)
-        bought = block.spread(grid.fills, paid)
-        expected = after - before - bought
-        if cash is not None:
-            expected += block.spread("pnl", cash)
-        actual = block.spread("pnl", pnl)
-        wrong = differing(expected, actual, ABSOLUTE * tables.equity_basis, before, after, bought)
-        parts = {"notional_before": before, "notional": after, "paid_at_mid": bought}
-        return gaps_in(block, wrong, expected, actual, **parts)
-
-    return _finding(tables, "pnl", compare, "market_pnl does not follow from positions and fills")
+    before, after = cells.spread("previous", notional), cells.spread("positions", notional)
+    bought, actual = cells.spread("booked", paid), cells.spread("pnl", grid.column("pnl", "market_pnl"))
+    expected = after - before - bought + _adjustment(tables, _CASH)
+    wrong = differing(expected, actual, ABSOLUTE * tables.equity_basis, before, after, bought)
+    parts = {"notional_before": before, "notional": after, "paid_at_mid": bought}
+    gaps = cells.gaps(wrong, expected, actual, **parts)
+    return _finding(tables, "pnl", gaps, "market_pnl does not follow from positions and fills")
 
 
 @rule(
@@ -152,15 +130,11 @@ def pnl_market(tables: Tables) -> Finding | None:
 )
 def pnl_execution_cost(tables: Tables) -> Finding | None:
     """Report name-days whose cost differs from the cost of their fills."""
-    grid = tables.alignment
-    cost, pnl = grid.column("trades", "execution_cost"), grid.column("pnl", "execution_cost")
-
-    def compare(block: Block) -> pl.DataFrame:
-        expected, actual = -block.spread(grid.fills, cost), block.spread("pnl", pnl)
-        wrong = differing(expected, actual, ABSOLUTE * tables.equity_basis)
-        return gaps_in(block, wrong, expected, actual)
-
-    return _finding(tables, "pnl", compare, "execution_cost does not match the day's fills")
+    grid, cells = tables.alignment, tables.alignment.cells
+    expected = -cells.spread("booked", grid.column("trades", "execution_cost"))
+    actual = cells.spread("pnl", grid.column("pnl", "execution_cost"))
+    gaps = cells.gaps(differing(expected, actual, ABSOLUTE * tables.equity_basis), expected, actual)
+    return _finding(tables, "pnl", gaps, "execution_cost does not match the day's fills")
 
 
 @rule(
@@ -178,36 +152,24 @@ def pnl_execution_cost(tables: Tables) -> Finding | None:
 )
 def pnl_borrow(tables: Tables) -> Finding | None:
     """Report name-days with borrow costs of a name that is not short."""
-    grid = tables.alignment
-    quantity, borrow = grid.column("positions", "quantity"), grid.column("pnl", "borrow_cashflow")
-    selling = tables.has("trades", *FILL, "quantity")
-    sold = grid.column("trades", "quantity").clip(max=0.0) if selling else None
-
-    def compare(block: Block) -> pl.DataFrame:
-        actual = block.spread("pnl", borrow)
-        after = block.spread("positions", quantity)
-        wrong = (actual < -ABSOLUTE * tables.equity_basis) & (after >= 0)
-        if wrong.any():
-            wrong &= block.spread("positions", quantity, before=True) >= 0
-        if sold is not None and wrong.any():
-            wrong &= block.spread("trades", sold) >= 0
-        return gaps_in(block, wrong, np.zeros_like(actual), actual, quantity=after)
-
-    return _finding(tables, "pnl", compare, "borrow_cashflow is charged to a name that is not short")
+    grid, cells = tables.alignment, tables.alignment.cells
+    quantity = grid.column("positions", "quantity")
+    actual = cells.spread("pnl", grid.column("pnl", "borrow_cashflow"))
+    before, after = cells.spread("previous", quantity), cells.spread("positions", quantity)
+    wrong = (actual < -ABSOLUTE * tables.equity_basis) & (after >= 0) & (before >= 0)
+    if tables.has("trades", *FILL, "quantity"):
+        wrong &= cells.spread("trades", grid.column("trades", "quantity").clip(max=0.0)) >= 0
+    gaps = cells.gaps(wrong, np.zeros_like(actual), actual, quantity=after)
+    return _finding(tables, "pnl", gaps, "borrow_cashflow is charged to a name that is not short")
 
 
-def _optional(tables: Tables, column: str) -> Floats | None:
-    return tables.alignment.column("pnl", column) if tables.has("pnl", *CELL, column) else None
+def _adjustment(tables: Tables, column: str) -> Floats | float:
+    """Return an adjustment by cell; 0 if the pnl seals none."""
+    if not tables.has("pnl", *CELL, column):
+        return 0.0
+    return tables.alignment.cells.spread("pnl", tables.alignment.column("pnl", column))
 
 
-def _finding(
-    tables: Tables, kind: str, compare: Callable[[Block], pl.DataFrame], complaint: str
-) -> Finding | None:
-    """Report the cells of the grid that a comparison returns, block by block."""
-    grid = tables.alignment
-    gaps = [cells for cells in map(compare, grid.blocks) if cells.height]
-    if not gaps:
-        return None
-    rows = grid.rows(pl.concat(gaps))
-    examples = pick_examples(rows, rows.columns)
-    return Finding(kind, rows.height, examples, f"{complaint} on {counted(rows.height, 'name-day')}")
+def _finding(tables: Tables, kind: str, gaps: pl.DataFrame, complaint: str) -> Finding | None:
+    rows = tables.alignment.rows(gaps)
+    return broken_rows(kind, rows, rows.columns, f"{complaint} on {counted(rows.height, 'name-day')}")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
 from pipeline.reconciliation.fills import FILLS
-from pipeline.reconciliation.gaps import gaps_on
-from pipeline.reconciliation.grid import Cells, Codes, Flags, Floats, reduced_by_session, totals
+from pipeline.reconciliation.grid import Cells, Codes, Flags, Floats, totals
 from pipeline.reconciliation.tables import CELL, SESSION, Tables
 from pipeline.rule import Coverage, Finding, rule
 from pipeline.rules.findings import joined_findings, pick_examples
@@ -59,13 +58,11 @@ def decisions_target(tables: Tables) -> Finding | Coverage | None:
     if not weeks.height:
         reason = "no book with target weights filled a traded week in a session of its own"
         return Coverage(0, height, 0, reason=reason)
-    target_grid = _TargetGrid(tables)
     by_fault: dict[str, list[pl.DataFrame]] = {}
     for (book,), own in weeks.group_by("book", maintain_order=True):
-        for fault, part in target_grid.faults(
-            _WEIGHT_COLUMN[str(book)], own["week"], own["session"].to_numpy()
-        ):
-            by_fault.setdefault(fault, []).append(part)
+        for fault, gaps in _faults(tables, _WEIGHT_COLUMN[str(book)], own):
+            if gaps.height:
+                by_fault.setdefault(fault, []).append(gaps)
     reasons: list[str] = []
     shown: list[Mapping[str, Any]] = []
     total = 0
@@ -81,11 +78,8 @@ def _rebalances(tables: Tables) -> pl.DataFrame:
     """Return book, week and session of the weekly rebalances that were filled in a single session, by session."""
     books = [book for book, weight in _WEIGHT_COLUMN.items() if tables.has("decisions", weight)]
     traded = tables["rebalances"].filter(pl.col("week_status") == "traded")["date"]
-    moments = tables.part.moments
-    if moments is None:
-        moments = tables.row_ranges("trades", FILLS).heads
     rebalances = (
-        moments.filter(pl.col("book").is_in(books) & pl.col("decision_at").is_in(traded.implode()))
+        tables.moments.filter(pl.col("book").is_in(books) & pl.col("decision_at").is_in(traded.implode()))
         .select("book", week="decision_at", date=pl.col("timestamp").dt.date())
         .unique()
         .join(tables.alignment.sessions, on=SESSION)
@@ -100,7 +94,7 @@ def whole_shares(quantity: Floats) -> bool:
     return np.array_equal(quantity, np.rint(quantity))
 
 
-def side_equity(equity: Floats, target: Floats) -> Floats:
+def side_equity(equity: Floats, side: Codes) -> Floats:
     """Return, for each sized position, the median of the equities that its side implies.
 
     Untradeable names use part of their side's budget, so an engine may scale the other names of a side, all by the
@@ -109,110 +103,78 @@ def side_equity(equity: Floats, target: Floats) -> Floats:
     Parameters
     ----------
     equity
-        Implied equity of each position, by rebalance and symbol: the notional opened divided by its weight; NaN where no
-        position was opened.
-    target
-        Target weights, of the same shape.
+        Implied equity of each position: the notional opened divided by its weight; NaN where no position was opened.
+    side
+        Number of its rebalance and side.
     """
     implied = np.full_like(equity, np.nan)
-    row, column = np.nonzero(~np.isnan(equity))
-    values, side = equity[row, column], 2 * row + (target[row, column] > 0)
-    order = np.lexsort((values, side))
-    values, sides = values[order], side[order]
-    _, first, place, size = np.unique(sides, return_index=True, return_inverse=True, return_counts=True)
+    opened = np.flatnonzero(~np.isnan(equity))
+    order = opened[np.lexsort((equity[opened], side[opened]))]
+    values = equity[order]
+    _, first, place, size = np.unique(side[order], return_index=True, return_inverse=True, return_counts=True)
     middle = 0.5 * (values[first + (size - 1) // 2] + values[first + size // 2])
-    implied[row[order], column[order]] = middle[place]
+    implied[order] = middle[place]
     return implied
 
 
-class _TargetGrid:
-    """Weights by week and symbol, fills and holdings by session and symbol."""
+def _faults(tables: Tables, weight: str, weeks: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Compare the rebalances of one book with its targets; yield each fault with its cells.
 
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
-        grid = self._grid = tables.alignment
-        ranges = tables.row_ranges("decisions", ("date",))
-        self._weeks = ranges.heads["date"].unique().sort()
-        week = self._weeks.search_sorted(ranges.heads["date"]).to_numpy().astype(np.int64)
-        self._cells = Cells.of(week, ranges.lengths, grid.codes("decisions"))
-        self._starting = grid.ledger("starting_equity")
-        tradeable = tables["decisions"]["next_open_tradeable"].cast(pl.Float64).to_numpy()
-        self._tradeable = self._by_week(tradeable) > 0
-        frozen = reduced_by_session(np.add, 1.0 - tradeable, week, ranges.lengths, self._weeks.len())
-        self._frozen = frozen > 0
-        trades, quantity = tables["trades"], grid.column("positions", "quantity")
-        fills = tables.row_ranges("trades", FILLS)
-        own = {book: book in _WEIGHT_COLUMN for book in fills.heads["book"].unique()}
-        regular = np.repeat(
-            fills.heads["book"].replace_strict(own, return_dtype=pl.Boolean).to_numpy(), fills.lengths
-        )
-        opening = regular & (trades["phase"] == "open").to_numpy()
-        shares = np.where(opening, trades["quantity"].to_numpy(), 0.0)
-        self._fills, self._quantities = grid.cells("trades"), (grid.cells("positions"), quantity)
-        self._shares, self._opened = shares, shares * trades["mid_price"].to_numpy()
-        self._variant_fills = (~regular).astype(np.float64)
-        known = tables.part.whole_shares
-        self._whole_shares = whole_shares(quantity) if known is None else known
-
-    def faults(self, weight: str, weeks: pl.Series, sessions: Codes) -> list[tuple[str, pl.DataFrame]]:
-        """Compare the rebalances of one book with its targets; return each fault with its cells.
-
-        Parameters
-        ----------
-        weight
-            Column of its target weights.
-        weeks, sessions
-            The decisions, and the sessions of the grid that filled them, ascending.
-        """
-        week = self._weeks.search_sorted(weeks).to_numpy()
-        known = np.isin(weeks.to_numpy(), self._weeks.to_numpy())
-        week, sessions = week[known], sessions[known]
-        if not sessions.size:
-            return []
-        target = self._by_week(self._tables["decisions"][weight].to_numpy())[week]
-        comparable = self._tradeable[week] & (
-            self._at_sessions(sessions, (self._fills, self._variant_fills)) == 0
-        )
-        quantity = self._at_sessions(sessions, self._quantities)
-        opened = np.where(comparable, self._at_sessions(sessions, (self._fills, self._opened)), 0.0)
-        sized = (opened != 0) & (target != 0)
-        equity = np.divide(opened, target, out=np.full_like(target, np.nan), where=sized)
-        side, starting = side_equity(equity, target), self._starting[sessions][:, None]
-        slack: Floats | float = 0.0
-        if self._whole_shares:  # value of one share of each name
-            shares = self._at_sessions(sessions, (self._fills, self._shares)) * target
-            slack = np.abs(np.divide(opened, shares, out=np.zeros_like(opened), where=shares != 0))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            uneven = np.abs(equity - side) > np.maximum(_PROPORTION * np.abs(side), slack)
-            share = side / starting
-            # A smaller side is allowed if an untradeable name may have used part of its budget.
-            mis_sized = (share > 1.0 + _SIZING) | ((share < 1.0 - _SIZING) & ~self._frozen[week][:, None])
-        checks: dict[str, tuple[Flags, Floats, Floats]] = {
-            "held on another side than the target weight": (
-                comparable & (np.sign(target) != np.sign(quantity)),
-                target,
-                quantity,
-            ),
-            "opened out of proportion to the target weight": (uneven, side * target, opened),
-            "opened on an equity that is not the book's": (mis_sized, starting * target, opened),
-        }
-        by_fault = {
-            fault: gaps_on(sessions, wrong, expected, actual, target_weight=target)
-            for fault, (wrong, expected, actual) in checks.items()
-        }
-        return [(fault, gaps) for fault, gaps in by_fault.items() if gaps.height]
-
-    def _by_week(self, column: Floats) -> Floats:
-        return self._at_sessions(np.arange(self._weeks.len()), (self._cells, column))
-
-    def _at_sessions(self, sessions: Codes, table: tuple[Cells, Floats]) -> Floats:
-        """Return the rows of some sessions as a grid, shape (sessions, symbols)."""
-        cells, column = table
-        rows, place = cells.of_sessions(sessions)
-        key = place * self._grid.width + cells.symbol[rows]
-        return totals(key, column[rows], sessions.size * self._grid.width).reshape(
-            sessions.size, self._grid.width
-        )
+    Parameters
+    ----------
+    weight
+        Column of its target weights.
+    weeks
+        ``week`` of the decisions, and the ``session`` of the grid that filled them.
+    """
+    grid, decisions, trades = tables.alignment, tables["decisions"], tables["trades"]
+    ranges = tables.row_ranges("decisions", ("date",))
+    filled = ranges.heads.join(weeks, left_on="date", right_on="week", how="left", maintain_order="left")
+    sessions = {
+        "decisions": np.repeat(filled["session"].fill_null(-1).to_numpy(), ranges.lengths),
+        "positions": grid.sessions_of_rows("positions"),
+        "trades": grid.sessions_of_rows("trades"),
+    }
+    chosen = np.isin(np.arange(grid.sessions.height), weeks["session"].to_numpy())
+    cells = Cells.of({kind: (session, grid.codes(kind)) for kind, session in sessions.items()}, chosen)
+    target = cells.spread("decisions", grid.column("decisions", weight))
+    tradeable = decisions["next_open_tradeable"].cast(pl.Float64).to_numpy()
+    frozen = totals(cells.session, cells.spread("decisions", 1.0 - tradeable), chosen.size) > 0
+    regular = trades["book"].is_in(list(_WEIGHT_COLUMN)).to_numpy()
+    by_variants = cells.spread("trades", (~regular).astype(np.float64)) > 0
+    comparable = (cells.spread("decisions", tradeable) > 0) & ~by_variants
+    held = cells.spread("positions", grid.column("positions", "quantity"))
+    bought = np.where(
+        regular & (trades["phase"] == "open").to_numpy(), grid.column("trades", "quantity"), 0.0
+    )
+    notional = cells.spread("trades", bought * grid.column("trades", "mid_price"))
+    opened = np.where(comparable, notional, 0.0)
+    sized = (opened != 0) & (target != 0)
+    equity = np.divide(opened, target, out=np.full_like(target, np.nan), where=sized)
+    side = side_equity(equity, 2 * cells.session + (target > 0))
+    starting = grid.ledger("starting_equity")[cells.session]
+    slack: Floats | float = 0.0
+    known = tables.part.whole_shares
+    if whole_shares(grid.column("positions", "quantity")) if known is None else known:
+        shares = cells.spread("trades", bought) * target
+        # Value of one share of each name.
+        slack = np.abs(np.divide(opened, shares, out=np.zeros_like(opened), where=shares != 0))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        uneven = np.abs(equity - side) > np.maximum(_PROPORTION * np.abs(side), slack)
+        share = side / starting
+        # A smaller side is allowed if an untradeable name may have used part of its budget.
+        mis_sized = (share > 1.0 + _SIZING) | ((share < 1.0 - _SIZING) & ~frozen[cells.session])
+    checks: dict[str, tuple[Flags, Floats, Floats]] = {
+        "held on another side than the target weight": (
+            comparable & (np.sign(target) != np.sign(held)),
+            target,
+            held,
+        ),
+        "opened out of proportion to the target weight": (uneven, side * target, opened),
+        "opened on an equity that is not the book's": (mis_sized, starting * target, opened),
+    }
+    for fault, (wrong, expected, actual) in checks.items():
+        yield fault, cells.gaps(wrong, expected, actual, target_weight=target)
 
 
 @rule(

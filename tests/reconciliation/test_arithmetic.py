@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.reconciliation.grid import Cells, blocks
+from pipeline.reconciliation.grid import Cells, Codes
 from pipeline.rules import Tables
 from pipeline.rules.book_rules import portfolio_cash_flow, portfolio_exposure, portfolio_turnover
 from pipeline.rules.fill_rules import pnl_borrow, pnl_execution_cost, pnl_market, positions_fills
@@ -199,31 +199,27 @@ def test_a_fill_whose_value_overflows_is_reported(frames: dict[str, pl.DataFrame
 
 @given(
     rows=st.lists(st.tuples(st.integers(-1, 40), st.integers(0, 6), st.floats(-9, 9)), max_size=60),
-    opens=st.sets(st.integers(0, 40)),
-    size=st.integers(1, 300),
+    others=st.lists(st.tuples(st.integers(-1, 40), st.integers(0, 6)), max_size=9),
+    chosen=st.sets(st.integers(0, 40)),
 )
 def test_a_grid_cell_is_the_sum_of_its_rows(
-    rows: list[tuple[int, int, float]], opens: set[int], size: int
+    rows: list[tuple[int, int, float]], others: list[tuple[int, int]], chosen: set[int]
 ) -> None:
-    session, symbol = (np.array([row[place] for row in rows], dtype=np.int64) for place in (0, 1))
-    values = np.array([row[2] for row in rows], dtype=np.float64)
-    cells = Cells.of(session, np.ones_like(session), symbol)
-    first = np.isin(np.arange(41), list(opens))
-    expected = np.zeros((41, 7))
+    def columns(places: list[tuple[int, int]]) -> tuple[Codes, Codes]:
+        table = np.array(places, np.int64).reshape(-1, 2)
+        return table[:, 0], table[:, 1]
+
+    placed = [(day, name) for day, name, _ in rows]
+    tables = {"rows": columns(placed), "others": columns(others)}
+    cells = Cells.of(tables, np.isin(np.arange(41), list(chosen)))
+    expected = {place: 0.0 for place in (*placed, *others) if place[0] in chosen}
     for day, name, value in rows:
-        if day >= 0:
+        if day in chosen:
             expected[day, name] += value
-    before = np.vstack([np.zeros(7), expected[:-1]])
-    before[first] = 0.0
-    actual, carried = np.zeros((41, 7)), np.zeros((41, 7))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pipeline.reconciliation.grid.BLOCK_CELLS", size)
-        for block in blocks({"rows": cells}, first, 7, carried="rows", compared=np.ones_like(first)):
-            at = (block.start + block.session, block.keys % 7)
-            actual[at] = block.spread("rows", values)
-            carried[at] = block.spread("rows", values, before=True)
-    assert np.allclose(actual, expected)
-    assert np.allclose(carried, before)
+    places = list(zip(cells.session.tolist(), cells.symbol.tolist(), strict=True))
+    assert places == sorted(expected)
+    values = np.array([value for *_, value in rows], np.float64)
+    assert dict(zip(places, cells.spread("rows", values), strict=True)) == expected
 
 
 @given(
@@ -240,10 +236,11 @@ def test_side_equity_is_the_median_over_its_names(
     equity = np.array(
         [[np.nan if value is None or weight == 0 else value for weight, value in row] for row in rows]
     )
-    result = side_equity(equity, target)
+    side = 2 * np.arange(len(rows))[:, None] + (target > 0)
+    result = side_equity(equity.ravel(), side.ravel()).reshape(equity.shape)
     for place, value in np.ndenumerate(equity):
         if np.isnan(value):
             assert np.isnan(result[place])
         else:
-            side = np.sign(target[place[0]]) == np.sign(target[place])
-            assert result[place] == pytest.approx(np.nanmedian(equity[place[0]][side]))
+            same = np.sign(target[place[0]]) == np.sign(target[place])
+            assert result[place] == pytest.approx(np.nanmedian(equity[place[0]][same]))
