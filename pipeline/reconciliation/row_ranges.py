@@ -28,21 +28,6 @@ class RowRanges:
     starts: NDArray[np.int64]
     lengths: NDArray[np.int64]
 
-    def repeat(self, values: pl.Series) -> pl.Series:
-        """Repeat one value per row range over its rows.
-
-        Parameters
-        ----------
-        values : polars.Series, length n_ranges
-            One value per row range.
-
-        Returns
-        -------
-        polars.Series, length n_rows
-            Nulls of numeric columns become NaN.
-        """
-        return pl.Series(values.name, np.repeat(values.to_numpy(), self.lengths))
-
 
 def row_numbers(first: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the rows of ranges: ``first[0], first[0] + 1, …, first[1], …``."""

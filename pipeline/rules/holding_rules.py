@@ -49,18 +49,11 @@ def positions_weight(tables: Tables) -> Finding | None:
 
     Rows of sessions that the portfolio lacks have no equity to compare with; ``positions.total`` reports them.
     """
-    ranges = tables.row_ranges("positions")
-    equity = ranges.heads.join(
-        tables["portfolio"].select(*SESSION, "ending_equity"),
-        on=SESSION,
-        how="left",
-        maintain_order="left",
-        nulls_equal=True,
+    rows = tables["positions"].join(
+        tables["portfolio"].select(*SESSION, "ending_equity"), on=SESSION, how="left", maintain_order="left"
     )
-    rows = tables["positions"].with_columns(ranges.repeat(equity["ending_equity"]))
     share = pl.col("signed_notional") / pl.col("ending_equity")
-    known = pl.col("ending_equity").is_not_nan()
-    broken = rows.filter(known & differ(pl.col("weight"), share))
+    broken = rows.filter(differ(pl.col("weight"), share))
     return broken_rows(
         "positions",
         broken,

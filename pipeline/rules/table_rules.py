@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import reduce
 from operator import or_
-from typing import Final, TypeVar
 
-import numpy as np
 import polars as pl
 
-from pipeline.reconciliation.tables import SESSION, Tables
+from pipeline.reconciliation.tables import Tables
 from pipeline.rule import Finding, Level, rule
 from pipeline.rules.findings import broken_rows
 from schemas.plurals import counted
 from schemas.table import PATTERNS, Bound, Column
 from schemas.tables import TABLES
 from schemas.units import Type
-
-V = TypeVar("V", pl.Expr, pl.Series)
-
-_MATCHERS: Final = {bound: re.compile(pattern) for bound, pattern in PATTERNS.items()}
 
 
 @rule(
@@ -33,14 +26,9 @@ _MATCHERS: Final = {bound: re.compile(pattern) for bound, pattern in PATTERNS.it
 )
 def table_finite(kind: str, tables: Tables) -> Finding | None:
     """Report rows with a double that is not a finite number."""
-    frame = tables[kind]
     doubles = [column.name for column in _declared(kind, tables) if column.type is Type.F64]
-    if not doubles or not frame.height:
-        return None
-    # A sum is finite only if every term is, so one fast pass clears sound columns.
-    finite = frame.select(pl.col(doubles).sum().is_finite()).row(0, named=True)
-    suspects = {name: pl.col(name).is_finite().not_() for name in doubles if not finite[name]}
-    return _finding(kind, frame, suspects, "is not finite")
+    suspects = {name: pl.col(name).is_finite().not_() for name in doubles}
+    return _finding(kind, tables, suspects, dict.fromkeys(doubles, "is not finite"))
 
 
 @rule(
@@ -52,13 +40,9 @@ def table_finite(kind: str, tables: Tables) -> Finding | None:
 )
 def table_null(kind: str, tables: Tables) -> Finding | None:
     """Report rows with a null in a column that allows none."""
-    frame = tables[kind]
-    suspects = {
-        column.name: pl.col(column.name).is_null()
-        for column in _declared(kind, tables)
-        if not column.nullable and frame[column.name].null_count()
-    }
-    return _finding(kind, frame, suspects, "is null")
+    required = [column.name for column in _declared(kind, tables) if not column.nullable]
+    suspects = {name: pl.col(name).is_null() for name in required}
+    return _finding(kind, tables, suspects, dict.fromkeys(required, "is null"))
 
 
 @rule(
@@ -72,8 +56,6 @@ def table_key(kind: str, tables: Tables) -> Finding | None:
     frame, key = tables[kind], TABLES[kind].key
     if not TABLES[kind].sealed or not tables.has(kind, *key):
         return None  # metrics.record checks the records; fills are only numbered when published
-    if strictly_grouped(kind, key, tables):
-        return None
     broken = frame.filter(frame.select(key).is_duplicated()).sort(key)
     message = f"{counted(broken.height, 'row')} with the same ({', '.join(key)}) as another"
     return broken_rows(kind, broken, key, message, at_fault=key)
@@ -87,13 +69,10 @@ def table_key(kind: str, tables: Tables) -> Finding | None:
 )
 def table_vocabulary(kind: str, tables: Tables) -> Finding | None:
     """Report rows with a code that is not listed."""
-    frame = tables[kind]
-    suspects = {}
-    for column in _declared(kind, tables):
-        if column.vocabulary and set(frame[column.name].unique().drop_nulls()) - set(column.vocabulary):
-            suspects[column.name] = pl.col(column.name).is_in(column.vocabulary).not_()
-    complaints = {name: f"is none of {', '.join(TABLES[kind][name].vocabulary)}" for name in suspects}
-    return _finding(kind, frame, suspects, complaints)
+    coded = {column.name: column.vocabulary for column in _declared(kind, tables) if column.vocabulary}
+    suspects = {name: pl.col(name).is_in(listed).not_() for name, listed in coded.items()}
+    complaints = {name: f"is none of {', '.join(listed)}" for name, listed in coded.items()}
+    return _finding(kind, tables, suspects, complaints)
 
 
 @rule(
@@ -106,34 +85,15 @@ def table_vocabulary(kind: str, tables: Tables) -> Finding | None:
 )
 def table_bound(kind: str, tables: Tables) -> Finding | None:
     """Report rows with a value outside the bound of its column."""
-    frame = tables[kind]
     bounded = [column for column in _declared(kind, tables) if column.bound is not Bound.ANY]
-    if not bounded or not frame.height:
-        return None
-    suspects = {
-        column.name: _breaks(column, pl.col(column.name))
-        for column in bounded
-        if _is_out_of_bound(kind, column, tables)
-    }
-    complaints = {name: f"must be {TABLES[kind][name].bound.value}" for name in suspects}
-    return _finding(kind, frame, suspects, complaints)
+    suspects = {column.name: _breaks(column) for column in bounded}
+    complaints = {column.name: f"must be {column.bound.value}" for column in bounded}
+    return _finding(kind, tables, suspects, complaints)
 
 
-def _is_out_of_bound(kind: str, column: Column, tables: Tables) -> bool:
-    """Return whether any value of the column breaks its bound, from its distinct values where it is text."""
-    values = tables[kind][column.name]
-    if column.type is not Type.STR:
-        return bool(_breaks(column, values).any())
-    if column.name == "symbol":
-        values = tables.symbols(kind).names["symbol"]
-    elif column.name == SESSION[0] and tables.has(kind, *SESSION):
-        values = tables.row_ranges(kind).heads[column.name]
-    # Polars compiles a pattern at every use, which takes longer than matching a thousand names.
-    return not all(map(_MATCHERS[column.bound].fullmatch, values.unique().drop_nulls()))
-
-
-def _breaks(column: Column, value: V) -> V:
+def _breaks(column: Column) -> pl.Expr:
     """Return which values break the bound of their column."""
+    value = pl.col(column.name)
     match column.bound:
         case Bound.POSITIVE:
             return value <= 0
@@ -153,40 +113,18 @@ def _declared(kind: str, tables: Tables) -> list[Column]:
     return [column for column in TABLES[kind].columns if column.name in tables[kind].columns]
 
 
-def strictly_grouped(kind: str, key: tuple[str, ...], tables: Tables) -> bool:
-    """Return whether the order of the rows already proves that the key is unique.
-
-    It does if rows that agree in all but the last key column are adjacent and the last column ascends among them.
-    Engines usually write their tables in this order, which saves hashing a million keys.
-    """
-    frame = tables[kind]
-    if frame.height < 2 or len(key) == 1:
-        return frame.height < 2
-    ranges = tables.row_ranges(kind, key[:-1])
-    if ranges.heads.is_duplicated().any():
-        return False
-    last = frame[key[-1]]
-    # Compared without a sort; a null never ascends.
-    ascends = np.ones(frame.height, np.bool_)
-    above = last.slice(1) > last.slice(0, frame.height - 1)
-    ascends[1:] = (above.fill_null(value=False) if above.null_count() else above).to_numpy()
-    ascends[ranges.starts] = True
-    return bool(ascends.all())
-
-
 def _finding(
-    kind: str, frame: pl.DataFrame, suspects: Mapping[str, pl.Expr], complaint: str | Mapping[str, str]
+    kind: str, tables: Tables, suspects: Mapping[str, pl.Expr], complaints: Mapping[str, str]
 ) -> Finding | None:
-    """Report the rows in which a suspect column breaks its rule; nulls do not."""
-    if not suspects:
-        return None
+    """Report the rows in which a column breaks its rule; nulls do not."""
+    frame = tables[kind]
     per_column = frame.select(**{name: broken.fill_null(value=False) for name, broken in suspects.items()})
     counts = {name: int(per_column[name].sum()) for name in suspects}
-    broken = frame.filter(reduce(or_, per_column.get_columns()))
     parts = [
-        f"{name} {complaint if isinstance(complaint, str) else complaint[name]} ({counted(count, 'row')})"
-        for name, count in counts.items()
-        if count
+        f"{name} {complaints[name]} ({counted(count, 'row')})" for name, count in counts.items() if count
     ]
+    if not parts:
+        return None
+    broken = frame.filter(reduce(or_, per_column.get_columns()))
     columns = tuple(name for name, count in counts.items() if count)
     return broken_rows(kind, broken, (*TABLES[kind].key, *columns), "; ".join(parts), at_fault=columns)

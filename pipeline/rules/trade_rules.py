@@ -25,15 +25,14 @@ _CLOSING: Final = "close"
 def trades_session(tables: Tables) -> Finding | None:
     """Report fills on days that are not a session of their book."""
     trades = tables["trades"]
-    # Most fills of a book share their instant, so there are few distinct pairs.
-    moments = tables.row_ranges("trades", ("book", "timestamp")).heads.unique()
-    sessions = tables["portfolio"].select(SESSION)
-    unmatched = moments.hstack(fill_sessions(moments).rename({"book": "_base", "date": "_day"})).join(
-        sessions, left_on=("_base", "_day"), right_on=SESSION, how="anti"
+    placed = trades.hstack(fill_sessions(trades).rename({"book": "_base", "date": "_day"}))
+    broken = placed.join(
+        tables["portfolio"].select(SESSION),
+        left_on=("_base", "_day"),
+        right_on=SESSION,
+        how="anti",
+        maintain_order="left",
     )
-    if not unmatched.height:
-        return None
-    broken = trades.join(unmatched, on=("book", "timestamp"), how="semi")
     message = f"{counted(broken.height, 'fill')} on a day that is not a session of the book"
     return broken_rows("trades", broken, FILL, message)
 

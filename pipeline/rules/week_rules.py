@@ -56,12 +56,8 @@ def rebalances_status(tables: Tables) -> Finding | None:
 )
 def decisions_week(tables: Tables) -> Finding | None:
     """Report decisions of weeks that are not in the rebalance index."""
-    decisions = tables["decisions"]
-    unknown = decisions.select(pl.col("date").unique()).join(tables["rebalances"], on="date", how="anti")
-    if not unknown.height:
-        return None
-    broken = decisions.join(unknown, on="date", how="semi")
-    message = f"{counted(unknown.height, 'date')} of the decisions without a rebalance"
+    broken = tables["decisions"].join(tables["rebalances"], on="date", how="anti", maintain_order="left")
+    message = f"{counted(broken['date'].n_unique(), 'date')} of the decisions without a rebalance"
     return broken_rows("decisions", broken, _KEY, message)
 
 
