@@ -152,6 +152,14 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True)
+class NotChecked:
+    """A rule, or a part of one, that could not be checked, and the reason."""
+
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Rule(Generic[P]):
     """One rule: a pure function with an id, a meaning and a fix. Calling it applies it.
 

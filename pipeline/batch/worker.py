@@ -45,7 +45,7 @@ def limit_memory() -> None:
 
 def build(seal: str, options: Mapping[str, Any], on_stage: Callable[[str], None]) -> SealResult:
     """Build one seal in this process; exceptions become results."""
-    from pipeline.snapshot_builder import build_seal  # noqa: PLC0415 - slow to load, and the parent does not need it
+    from pipeline.snapshot_builder.snapshot import build_seal  # noqa: PLC0415 - slow to load, and the parent does not need it
 
     try:
         with contained("the build"):

@@ -5,8 +5,8 @@ Each rule is a pure function of frames.
 """
 
 from pipeline.reconciliation.tables import Tables
-from pipeline.rules.checking import check, judge
+from pipeline.rules.checking import check
 from pipeline.rules.registry import RULES
-from pipeline.rules.report import NotChecked, Report
+from pipeline.rules.report import Report
 
-__all__ = ["RULES", "NotChecked", "Report", "Tables", "check", "judge"]
+__all__ = ["RULES", "Report", "Tables", "check"]

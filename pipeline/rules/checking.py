@@ -11,8 +11,9 @@ import polars as pl
 
 from datasets.figures.series import Floats, measured
 from pipeline.maths.delivered_signal import delayed_ic
-from pipeline.notices import NoticeOutcome, Run, find_notices
 from pipeline.notices.evidence import Evidence, gather
+from pipeline.notices.outcome import NoticeOutcome
+from pipeline.notices.run_notices import Run, find_notices
 from pipeline.reconciliation.figures import Figure
 from pipeline.reconciliation.seal_figures import measure_weeks, metrics_reproduced, recompute_figures
 from pipeline.reconciliation.tables import Tables

@@ -12,9 +12,8 @@ from typing import Any, Final
 import polars as pl
 
 from pipeline.internal import contained
-from pipeline.rule import Coverage, Rule, Violation
+from pipeline.rule import Coverage, NotChecked, Rule, Violation
 from pipeline.rules.registry import RULES
-from pipeline.rules.report import NotChecked
 from pipeline.seal import Seal
 from pipeline.seal.document_rules import (
     DESCRIPTION_CROSS_CHECKS,

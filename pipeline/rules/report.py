@@ -6,22 +6,14 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pipeline.notices import NoticeOutcome
 from pipeline.notices.evidence import Evidence
+from pipeline.notices.outcome import NoticeOutcome
 from pipeline.reconciliation.figures import Figure, declared_and_figures
-from pipeline.rule import Coverage, Level, Rule, Violation
+from pipeline.rule import Coverage, Level, NotChecked, Rule, Violation
 from pipeline.rules.registry import RULES
 from pipeline.seal.file_rules import seal_signature
 from pipeline.seal.records import METRICS
 from schemas.notices import NOT_CHECKED, NOTICE, PASS
-
-
-@dataclass(frozen=True, slots=True)
-class NotChecked:
-    """A rule, or a part of one, that could not be checked, and the reason."""
-
-    rule: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)

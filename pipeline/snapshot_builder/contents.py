@@ -20,7 +20,7 @@ from pipeline.maths.weekly_digests import FillDigests, digest_decisions, seal_we
 from pipeline.maths.weekly_signal import measured_decisions
 from pipeline.reconciliation.figures import Figure
 from pipeline.reconciliation.seal_figures import figures_from, with_reconciliation
-from pipeline.rules import Report
+from pipeline.rules.report import Report
 from pipeline.seal import Seal
 from pipeline.snapshot_builder import in_parts, ledgers, research
 from pipeline.snapshot_builder.build_result import Stages

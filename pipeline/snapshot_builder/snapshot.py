@@ -18,15 +18,15 @@ from datasets.publication.publish import Publication
 from datasets.storage import Storage, open_storage
 from pipeline.archive.exclusions import DEFAULT_EXCLUDE
 from pipeline.archive.package import package
-from pipeline.notices import NoticeOutcome, in_declared_order, not_checked
 from pipeline.notices.catalogue import catalogue_notices
 from pipeline.notices.history import history_notices
+from pipeline.notices.outcome import NoticeOutcome, in_declared_order, not_checked
 from pipeline.reconciliation.figures import declared_and_figures
 from pipeline.reconciliation.seal_figures import metrics_reproduced
 from pipeline.rule import Violation
-from pipeline.rules import Report, check, judge
+from pipeline.rules.checking import check, judge
 from pipeline.rules.registry import RULES
-from pipeline.rules.report import rule_outcomes
+from pipeline.rules.report import Report, rule_outcomes
 from pipeline.seal import Seal
 from pipeline.seal.signature import read_keys
 from pipeline.snapshot_builder.build_result import BuildResult, Stages
