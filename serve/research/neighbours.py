@@ -138,18 +138,17 @@ def among_few(
     SnapshotCorrupt, StorageUnavailable
         When a file of the alpha itself cannot be read.
     """
-    present = []
-    for other in others:
+    present = list(others)
+    while True:
         try:
-            if query.by == "returns":
-                read(other, query.book)
-            elif other.has_rows(query.table, query.compared_book):
-                other.file(query.table, query.compared_book)
+            ranked, excluded, span = neighbours(read, snapshot, present, query, order.name)
+            break
         except SnapshotCorrupt as error:
-            note(other.pointer, error)
-        else:
-            present.append(other)
-    ranked, excluded, span = neighbours(read, snapshot, present, query, order.name)
+            damaged = next((other for other in present if other.key == error.snapshot_key), None)
+            if damaged is None:
+                raise
+            note(damaged.pointer, error)
+            present.remove(damaged)
     excluded[UNREADABLE] = len(others) - len(present)
     page = ranked[order.offset : order.offset + order.limit]
     return Nearest(page, len(ranked), excluded, span)

@@ -15,6 +15,7 @@ import pytest
 
 from datasets.figures.daily_returns import DailyReturns
 from datasets.snapshot import Snapshot
+from datasets.storage.file_digests import FileDigests
 from schemas.errors import DiskUnavailable
 from serve.compute import ComputeQueue
 from serve.research import returns_matrix, store
@@ -293,6 +294,26 @@ def test_an_unreadable_alpha_is_counted_as_unreadable(
             actual = body(api, token, "Test_like_0", rest)
             assert shown(actual["data"]) == expected(returns, "Test_like_0")
             assert actual["meta"]["excluded"]["unreadable"] == 1
+
+
+@pytest.mark.parametrize(("by", "table"), [("scores", "decisions"), ("holdings", "positions")])
+def test_an_alpha_whose_intact_file_cannot_be_decoded_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str, table: str
+) -> None:
+    root = tmp_path / "published"
+    for number, (alpha, curve) in enumerate(list(catalogue.draw_returns().items())[:4]):
+        catalogue.publish_alpha(root, alpha, curve, number)
+    own, *others = sorted(path.name.removeprefix("alpha_id=") for path in (root / "alphas").iterdir())
+    (file,) = (root / "alphas" / f"alpha_id={others[0]}").rglob(f"{table}/**/*.parquet")
+    file.write_bytes(b"PAR1" + file.read_bytes()[4:40])
+    monkeypatch.setattr(FileDigests, "intact", lambda *_: True)
+    with running(root, neighbours=tmp_path / "returns") as api:
+        token = api.key()
+        actual = api.json(f"/v1/alphas/{own}/neighbours?by={by}", token)
+        assert {row["alpha_id"] for row in actual["data"]} == set(others[1:])
+        assert actual["meta"]["excluded"]["unreadable"] == 1
+        assert api.get("/v1/health").json()["affected_alphas"] == 1
+        assert api.get(f"/v1/alphas/{others[0]}/neighbours?by={by}", token).status_code == 503
 
 
 def test_a_file_that_this_user_may_not_read_leaves_the_other_alphas_searchable(
