@@ -268,6 +268,17 @@ def test_two_alphas_are_compared_on_the_sessions_that_both_have(visit: Visit, tm
         assert growth == pytest.approx([row["ending_equity"] / curve[0]["starting_equity"] for row in curve])
 
 
+def test_links_from_a_comparison_keep_its_book_and_window(visit: Visit) -> None:
+    page = visit.open(f"/compare?alphas={FULL},{HIDDEN}&book=long_only&from=2021-10-01")
+    page.get_by_role("textbox", name="To").fill("2022-02-28")
+    visit.settle()
+    page.locator(".tags a", has_text=FULL).click()
+    page.wait_for_selector("#equity canvas")
+    expect(page.get_by_label("Book", exact=True)).to_have_value("long_only")
+    assert page.get_by_role("textbox", name="From").input_value() == "2021-10-01"
+    assert page.get_by_role("textbox", name="To").input_value() == "2022-02-28"
+
+
 def test_profits_of_different_currencies_are_compared_in_one_unit(visit: Visit) -> None:
     profit = visit.site.send(f"alphas/{FULL}/metrics")["data"]["core"]["pnl"]["value"]
 

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { counted, dayText, shown } from "./charts.js";
-import { Unavailable, choice, el, segments, table } from "./dom.js";
+import { Unavailable, address, choice, el, segments, table } from "./dom.js";
 import { decimals, fixed, numbers } from "./figures.js";
 import { panel } from "./panel.js";
 
@@ -167,7 +167,7 @@ export function neighbours({ caller, path, id, state, pick, fold, window }) {
       const left = Object.entries(meta.excluded).filter(([, count]) => count > 0).map(([reason, count]) => `${count} left out (${words(reason)})`);
       const value = state.near === "holdings" ? "overlap" : "correlation";
       const columns = [
-        { title: "Alpha", make: (row) => el("a", { href: `#/alphas/${encodeURIComponent(row.alpha_id)}` }, row.name ?? row.alpha_id), by: (row) => row.name ?? row.alpha_id },
+        { title: "Alpha", make: (row) => el("a", { href: address(`alphas/${encodeURIComponent(row.alpha_id)}`, { book: state.book, ...window() }) }, row.name ?? row.alpha_id), by: (row) => row.name ?? row.alpha_id },
         numbers(value === "overlap" ? "Overlap" : "Correlation", null, data, (row) => row[value]),
         numbers("Observations", state.near === "scores" ? "weeks" : "sessions", data, (row) => row.observations),
       ];
@@ -177,7 +177,7 @@ export function neighbours({ caller, path, id, state, pick, fold, window }) {
         notes: [
           place ? el("p", { class: "fine", id: "among-all" }, place) : "",
           el("p", { class: "fine" }, [`${meta.compared} compared${meta.first_date ? `, ${dayText(meta.first_date)} to ${dayText(meta.last_date)}` : ""}`, ...left, among ? `of the ${MOST_AMONG} that daily returns bring first` : ""].filter(Boolean).join("; ") + "."),
-          data.length ? el("a", { href: `#/compare?${new URLSearchParams(Object.entries(picks).filter(([, value]) => value))}` }, data.length < 3 ? "Compare with these" : "Compare with the first three") : "",
+          data.length ? el("a", { href: address("compare", picks) }, data.length < 3 ? "Compare with these" : "Compare with the first three") : "",
         ],
         data: { columns: ["alpha_id", "name", value, "observations"], rows: data.map((row) => [row.alpha_id, row.name, row[value], row.observations]) },
       };

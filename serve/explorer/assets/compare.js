@@ -2,7 +2,7 @@
 
 import { all, get, remarks } from "./api.js";
 import * as charts from "./charts.js";
-import { Unavailable, choice, dayInput, el, field, refused, segments, table } from "./dom.js";
+import { Unavailable, address, choice, dayInput, el, field, refused, segments, table } from "./dom.js";
 import { HEADLINES, asPercent, headlineColumns, numbers, ofWindow, reasoned } from "./figures.js";
 import { panel } from "./panel.js";
 
@@ -27,12 +27,15 @@ export function compare({ caller, parameters, remember, main, crumbs }) {
   const window = () => ({ from: state.from, to: state.to });
   const served = (name) => caller.callable_endpoints.includes(name);
   const path = (id) => `alphas/${encodeURIComponent(id)}`;
-  const link = (id) => el("a", { href: `#/${path(id)}` }, id);
+  const link = (id) => el("a", { href: address(path(id), { book: state.book, ...window() }) }, id);
+  const tags = el("p", { class: "tags" });
+  const linkTags = () => tags.replaceChildren(...ids.map((id) => el("span", {}, link(id))));
   const sections = {};
 
   function pick(changes, names) {
     Object.assign(state, changes);
     remember(Object.fromEntries(Object.entries(changes).map(([name, value]) => [name, value === true ? "1" : value === false ? null : value])));
+    linkTags();
     for (const name of names) sections[name]?.reload();
   }
 
@@ -137,8 +140,9 @@ export function compare({ caller, parameters, remember, main, crumbs }) {
   function windowChanged() {
     pick({ from: from.value, to: to.value }, names);
   }
+  linkTags();
   main.append(
-    el("div", { class: "alpha-head" }, el("h1", {}, "Compare"), el("p", { class: "tags" }, ids.map((id) => el("span", {}, link(id))))),
+    el("div", { class: "alpha-head" }, el("h1", {}, "Compare"), tags),
     el("div", { class: "toolbar", role: "group", "aria-label": "Book and window" },
       choice("Book", [...new Set(["long_short", "long_only", state.book])].map((name) => [name, name]), state.book, (book) => pick({ book }, names)),
       field("From", from), field("To", to),

@@ -26,6 +26,11 @@ export function refused(error) {
   );
 }
 
+/** The address of a view with some selections; those without a value are left out. */
+export function address(path, selections) {
+  return `#/${path}?${new URLSearchParams(Object.entries(selections).filter(([, value]) => value))}`;
+}
+
 export function field(label, control, hint = null) {
   return el("label", { class: "field" }, el("span", {}, label), control, hint ? el("small", {}, hint) : null);
 }
