@@ -35,7 +35,10 @@ LISTING_PARAMETERS: Final = (
         default=False,
     ),
     Parameter(
-        "tag", ParameterKind.TEXT, "Keep alphas whose written description has this tag, ignoring case."
+        "tag",
+        ParameterKind.TEXT,
+        "Keep alphas whose written description has this tag, ignoring case.",
+        minimum=1,
     ),
     Parameter("started_from", ParameterKind.DATE, "First day (UTC) on which the run started, inclusive."),
     Parameter("started_to", ParameterKind.DATE, "Last day (UTC) on which the run started, inclusive."),

@@ -63,7 +63,7 @@ class Parameter:
     default
         Value when absent; None for no restriction.
     minimum, maximum
-        Inclusive bounds of numbers.
+        Inclusive bounds of numbers; for text, `minimum` is the least number of characters.
     choices
         Accepted words, in lower case.
     synonyms
@@ -118,6 +118,8 @@ class Parameter:
             return which + ", ".join(self.choices)
         if self.kind is ParameterKind.ALPHAS:
             return f"{self.least} to {self.most} addresses of alphas, separated by commas, without white space inside them"
+        if self.kind is ParameterKind.TEXT and self.minimum is not None:
+            return f"text of at least {self.minimum:.0f} character; leave it out for no restriction"
         return _RULES.get(self.kind, "text")
 
 

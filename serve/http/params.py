@@ -219,8 +219,8 @@ def _cursor(_: Parameter, text: str) -> str | None:
     return text if re.fullmatch(CURSOR, text) else None
 
 
-def _text(_: Parameter, text: str) -> str:
-    return text
+def _text(parameter: Parameter, text: str) -> str | None:
+    return text if len(text) >= (parameter.minimum or 0) else None
 
 
 def _forbidden(parameter: Parameter, _: str) -> None:

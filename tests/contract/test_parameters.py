@@ -80,7 +80,7 @@ def valid(parameter: Parameter) -> tuple[str, ...]:
             return ("SPY", "SPY,SPY", " SPY\t") if parameter is BENCHMARKS else LISTS[parameter.kind]
         case ParameterKind.TEXT:
             texts = ("", "a", "%", "_", "'", '"', "\\", "é", "\x00", "a" * 2000)
-            return OF_WHAT_IS_THERE.get(parameter, texts)
+            return OF_WHAT_IS_THERE.get(parameter, texts[1:] if parameter.minimum else texts)
         case ParameterKind.BOOK:
             return ("long_short", "long_only")
         case ParameterKind.FORBIDDEN:
@@ -124,7 +124,7 @@ def invalid(parameter: Parameter) -> tuple[str, ...]:
         case ParameterKind.FORBIDDEN | ParameterKind.CURSOR | ParameterKind.WEIGHTS:
             return ("SIM001", "", "EQUAL", "1,-1,1", "1,,2", "nan,1,1", "1e3,1,1", "1, 2,3")
         case ParameterKind.TEXT | ParameterKind.BOOK:
-            return ()
+            return ("",) if parameter.minimum else ()
 
 
 OF_EACH = pytest.mark.parametrize(

@@ -93,7 +93,8 @@ def value_schema(parameter: Parameter) -> Schema:
         case ParameterKind.FORBIDDEN:
             schema = {"not": {}}
         case ParameterKind.TEXT | ParameterKind.BOOK:
-            schema = {"type": "string", **({"minLength": 1} if parameter.in_path else {})}
+            least = 1 if parameter.in_path else int(parameter.minimum or 0)
+            schema = {"type": "string", **({"minLength": least} if least else {})}
     if parameter.default is not None:
         schema["default"] = parameter.default
     return schema
