@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import struct
+import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
@@ -203,9 +204,17 @@ class ChangeLog:
         return Cursor(cursor.time, cursor.tie, digests)
 
 
-@lru_cache(maxsize=1)
+_BUILDING: Final = threading.Lock()
+
+
 def change_log(listing: Listing) -> ChangeLog:
-    """Return the changes of a catalogue; cached until it changes."""
+    """Return the changes of a catalogue; built once, and cached until it changes."""
+    with _BUILDING:
+        return _built(listing)
+
+
+@lru_cache(maxsize=1)
+def _built(listing: Listing) -> ChangeLog:
     pointers = (*listing.pointers, *listing.unserved)
     entries = [make_entry(change) for pointer in pointers for change in recorded_changes(pointer)]
     return ChangeLog(sorted(entries, key=lambda entry: entry[:2]))

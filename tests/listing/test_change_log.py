@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from datasets.catalogue.live import Catalogue
+from datasets.pointer import Pointer
 from datasets.publication.history import Change
+from datasets.storage import open_storage
+from serve.pages import changes
 from serve.pages.changes import START, ChangeLog, Cursor, Entry, make_entry
+from tests.support import published
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -19,6 +29,27 @@ def change(second: float, alpha: str) -> Entry:
 
 def log(entries: list[Entry]) -> ChangeLog:
     return ChangeLog(sorted(entries, key=lambda entry: entry[:2]))
+
+
+def test_the_log_of_a_catalogue_is_built_once_for_concurrent_requests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published.publish(tmp_path, {"rebalances": published.rebalances()})
+    catalogue = Catalogue(open_storage(tmp_path))
+    catalogue.refresh()
+    together, builds = threading.Barrier(2), []
+
+    def read_slowly(pointer: Pointer) -> list[Change]:
+        builds.append(pointer)
+        with contextlib.suppress(threading.BrokenBarrierError):
+            together.wait(0.5)  # for another build, which would never come if one is enough
+        return []
+
+    monkeypatch.setattr(changes, "recorded_changes", read_slowly)
+    with ThreadPoolExecutor(2) as threads:
+        one, other = threads.map(changes.change_log, [catalogue.listing] * 2)
+    assert one is other
+    assert len(builds) == 1
 
 
 def read_on(seen: ChangeLog, cursor: Cursor | None, limit: int) -> tuple[list[Change], Cursor | None]:
