@@ -117,6 +117,12 @@ class ObjectStorage(Storage):
             When the store reports that it does not support conditional writes.
         """
 
+    def full(self, relative: str) -> str:
+        """Return the path within the store for a path relative to the root."""
+        if relative.startswith("/") or ".." in relative.split("/"):
+            raise ValueError(f"{relative!r} leaves the root")
+        return f"{self.base}/{relative}" if relative else self.base
+
     def url(self, relative: str) -> str:
         """Return the URL of a file."""
         return str(self.fs.unstrip_protocol(self.full(relative)))

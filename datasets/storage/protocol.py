@@ -94,15 +94,12 @@ class Storage(ABC):
     folder: Path | None = None
     cache: Cache | None = None
 
-    def full(self, relative: str) -> str:
-        """Return the path within the store for a path relative to the root; the empty path is the root."""
-        if relative.startswith("/") or ".." in relative.split("/"):
-            raise ValueError(f"{relative!r} leaves the root")
-        return f"{self.base}/{relative}" if relative else self.base
-
     @abstractmethod
     def url(self, relative: str) -> str:
-        """Return the address of a file for other programs: a path in a local folder, else a URL."""
+        """Return the address of a file for other programs: a path in a local folder, else a URL.
+
+        The empty path is the root. A path that leaves the root raises ValueError, here and in every other method.
+        """
 
     @property
     def missing(self) -> bool:

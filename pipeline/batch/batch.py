@@ -115,6 +115,6 @@ def _files_at(address: str) -> tuple[tuple[str, Signature, bool], ...]:
         return ()
     # A changed permission leaves the signature as it is.
     return tuple(
-        (name, signature, storage.folder is None or os.access(storage.full(name), os.R_OK))
+        (name, signature, storage.folder is None or os.access(storage.url(name), os.R_OK))
         for name, signature in files.items()
     )

@@ -127,7 +127,7 @@ class Seals:
         manifests: dict[str, bytes | None] = {}
         for path in paths:
             try:
-                manifests[path] = read_regular(self._storage.full(path), limit)
+                manifests[path] = read_regular(self._storage.url(path), limit)
             except FileNotFoundError:
                 manifests[path] = None
             except (OSError, ValueError, NotRegular, TooLarge, StorageUnavailable):

@@ -130,7 +130,7 @@ class SealStore:
     def _read(self, path: str, limit: int) -> Iterator[bytes]:
         if self._storage.folder is not None:
             with self._naming(path):
-                yield from read_parts(self._storage.full(path), limit)
+                yield from read_parts(self._storage.url(path), limit)
             return
         try:
             yield self._storage.read(path, limit)

@@ -128,7 +128,7 @@ class SourceArchives:
             raise _not_configured()
         state = self._delivered(snapshot)
         try:
-            descriptor = os.open(self._folder.full(state.key or ""), os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(self._folder.url(state.key or ""), os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
             missing = isinstance(error, FileNotFoundError | IsADirectoryError | NotADirectoryError)
             if missing and not _is_unmounted(self._folder):
@@ -193,7 +193,7 @@ def _offered(state: ArchiveState) -> dict[str, Any]:
 def _is_unmounted(folder: Storage) -> bool:
     """Whether a folder is missing or empty."""
     try:
-        return not any(Path(folder.full("")).iterdir())
+        return not any(Path(folder.url("")).iterdir())
     except OSError:
         return True
 

@@ -61,16 +61,18 @@ class LocalStorage(Storage):
         with reading(self.base):
             return not self.folder.is_dir()
 
-    def _path(self, relative: str) -> Path:
-        return Path(self.full(relative) or "/")
-
     def url(self, relative: str) -> str:
         """Return the path of a file."""
-        return self.full(relative)
+        if relative.startswith("/") or ".." in relative.split("/"):
+            raise ValueError(f"{relative!r} leaves the root")
+        return f"{self.base}/{relative}" if relative else str(self.folder)
+
+    def _path(self, relative: str) -> Path:
+        return Path(self.url(relative))
 
     def read(self, relative: str, limit: int = MAX_DOCUMENT_BYTES) -> bytes:
         """Return a file's bytes; raises SnapshotCorrupt if it exceeds the limit, or is a pipe or a device."""
-        path = self.full(relative)
+        path = self.url(relative)
         try:
             return read_regular(path, limit, follow=True)
         except NotRegular as error:
@@ -90,7 +92,7 @@ class LocalStorage(Storage):
 
     def intact_file(self, relative: str, size: int, sha256: str) -> str:
         """Return the path of a file, verified when this process first opens it and after every change."""
-        path = self.full(relative)
+        path = self.url(relative)
         try:
             intact = DIGESTS.intact(path, size, sha256)
         except FileNotFoundError as error:
@@ -131,7 +133,7 @@ class LocalStorage(Storage):
 
     def files_below(self, relative: str) -> dict[str, StoredFile]:
         """List every file below a folder: relative path -> entry of the listing."""
-        base = self.full(relative)
+        base = self.url(relative)
         files = {}
         with reading(base):
             for below in sorted(_files_below(base)):
