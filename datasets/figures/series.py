@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from datasets.figures.unavailable import Unavailable, no_variation, too_few
-from schemas.plurals import counted
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -348,10 +347,7 @@ def sessions_per_year(dates: Dates) -> float | Unavailable:
     """
     days = (day(dates, -1) - day(dates, 0)).days if dates.size else 0
     if days < MIN_CALENDAR_DAYS:
-        return Unavailable(
-            "insufficient_data",
-            f"the sessions span {counted(days, 'day')}; sessions per year need at least {MIN_CALENDAR_DAYS}",
-        )
+        return too_few(days, MIN_CALENDAR_DAYS, "days between the first and the last session")
     return float((dates.size - 1) / days * DAYS_PER_YEAR)
 
 
