@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 import polars as pl
 
-from datasets.figures.checks import CheckSummary
+from datasets.figures.checks import NOTICED, CheckSummary, forward_returns_proven, named_alphas
 from datasets.figures.luck import LUCK, Luck, measure
 from datasets.figures.luck_evidence import EVERYTHING, NO_TRIALS, Evidence, LuckQuery, TrialReturns
 from datasets.figures.luck_trials import searched_combinations
@@ -15,13 +15,13 @@ from datasets.figures.panel import WeeklyDeciles
 from datasets.figures.run_figures import CrossSections, Index, Ledger, RawSignal, RunFigures
 from datasets.figures.sealed_records import SealedMetrics, SealedRecord
 from datasets.figures.series import FULL_HISTORY, Dates, Floats
-from datasets.figures.statistics import check_summary
+from datasets.figures.statistics import STATISTICS, checked, stated_value
 from datasets.figures.unavailable import MISSING_KIND, Unavailable, unreadable
 from datasets.manifest import Manifest
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt
 from schemas.metrics.deciles import BUCKET_MEANS
-from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER, SCORE_FIELD, UNSMOOTHED_FIELD
+from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER, SCORE_FIELD, UNSMOOTHED_FIELD, Checked
 from schemas.tables.books import CONDITIONED_BOOKS
 from schemas.tables.rebalances import PENDING, TRADED
 from schemas.tables.weekly_signal import HORIZONS, LAGS
@@ -149,7 +149,7 @@ def read(
         deciles=deciles,
         ledger=ledger,
         score_field=SCORE_FIELD if SCORE_FIELD in manifest.columns.get("decisions", ()) else UNSMOOTHED_FIELD,
-        checked=None if isinstance(sealed, Unavailable) else _summary(manifest, sealed),
+        checked=None if isinstance(sealed, Unavailable) else _check_summary(manifest, sealed),
     )
 
 
@@ -174,11 +174,30 @@ def read_check_summary(frames: Frames, manifest: Manifest) -> CheckSummary | Non
         When the file of the sealed figures is missing or cannot be read.
     """
     published = any(entry.dataset == "sealed_metrics" for entry in manifest.files)
-    return _summary(manifest, _sealed(frames, manifest) if published else None)
+    return _check_summary(manifest, _sealed(frames, manifest) if published else None)
 
 
-def _summary(manifest: Manifest, sealed: SealedMetrics | None) -> CheckSummary | None:
-    return check_summary(manifest.checks, manifest.notices, {} if sealed is None else sealed.of("overall"))
+def _check_summary(manifest: Manifest, sealed: SealedMetrics | None) -> CheckSummary | None:
+    """Summarise the checks that the build recorded; None if it recorded none."""
+    if not manifest.checks:
+        return None
+    records = {} if sealed is None else sealed.of("overall")
+    stated = [stated_value(statistic, records) for statistic in STATISTICS]
+    outcomes = [checked(*record) for record in stated if record is not None]
+    noticed = [
+        (bool(notice["raw"]), named_alphas(notice))
+        for notice in manifest.notices
+        if notice["outcome"] == NOTICED
+    ]
+    limited = tuple((raw, names) for raw, names in noticed if raw or names)
+    return CheckSummary(
+        outcomes.count(Checked.REPRODUCED),
+        outcomes.count(Checked.STATED),
+        outcomes.count(Checked.CONTRADICTED),
+        forward_returns_proven(manifest.checks),
+        len(noticed) - len(limited),
+        limited,
+    )
 
 
 def _sealed(frames: Frames, _: Manifest) -> SealedMetrics:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from datasets.figures import rank_ic, ratios
-from datasets.figures.checks import NOTICED, CheckSummary, forward_returns_proven, named_alphas
 from datasets.figures.run_figures import CrossSections, Ledger, RawSignal, Sources
 from datasets.figures.sealed_records import Records, SealedRecord
 from datasets.figures.series import SESSIONS_PER_YEAR, mean_or_null
@@ -121,7 +120,8 @@ Entry = dict[str, Any]
 _SERVED_AS_SEALED: Final = (Checked.REPRODUCED, Checked.STATED)
 _SOURCE_REASONS: Final = (MISSING_KIND, ACCESS_LIMITED, BLOCK_ERROR)
 """Codes of reasons that concern a source rather than one statistic."""
-_STATISTICS: Final = (*CORE, *(statistic for family in RANK_IC.values() for statistic in family))
+STATISTICS: Final = (*CORE, *(statistic for family in RANK_IC.values() for statistic in family))
+"""The statistics of `core` and `rank_ic`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -443,40 +443,3 @@ def _risk_free(span: Span, *, sealed: bool) -> tuple[float | None, str | None]:
         return None, None
     mean = mean_or_null(ledger.risk_free)
     return (None, None) if mean is None else (mean * SESSIONS_PER_YEAR, LEDGER.kind)
-
-
-def check_summary(
-    checks: Sequence[Mapping[str, Any]], notices: Iterable[Mapping[str, Any]], records: Records
-) -> CheckSummary | None:
-    """Summarise the checks that the build recorded.
-
-    Parameters
-    ----------
-    checks : sequence of Mapping[str, Any]
-        Records of the rules in the manifest.
-    notices : iterable of Mapping[str, Any]
-        Records of the notices in the manifest.
-    records : Records
-        Sealed records of the run.
-
-    Returns
-    -------
-    CheckSummary or None
-        None when the build recorded no checks.
-    """
-    if not checks:
-        return None
-    stated = [stated_value(statistic, records) for statistic in _STATISTICS]
-    outcomes = [checked(*record) for record in stated if record is not None]
-    noticed = [
-        (bool(notice["raw"]), named_alphas(notice)) for notice in notices if notice["outcome"] == NOTICED
-    ]
-    limited = tuple((raw, names) for raw, names in noticed if raw or names)
-    return CheckSummary(
-        outcomes.count(Checked.REPRODUCED),
-        outcomes.count(Checked.STATED),
-        outcomes.count(Checked.CONTRADICTED),
-        forward_returns_proven(checks),
-        len(noticed) - len(limited),
-        limited,
-    )

@@ -62,7 +62,7 @@ def audit(manifest: Manifest, summary: CheckSummary | None, reader: Reader) -> d
     manifest
         Manifest of the snapshot.
     summary
-        Result of :func:`datasets.figures.statistics.check_summary`.
+        Result of :func:`datasets.figure_data.read_check_summary`.
     reader
         Rights of the reader; entries and counts omit what the reader may not see.
 
