@@ -148,7 +148,7 @@ def answer_body(answer: Answer, request: Request) -> bytes:
         return orjson.dumps(answer.body)
     meta = {**answer.meta, **(by_member(answer.warnings) if answer.warnings else {})}
     if not request.shared:  # a shared cache may keep the answer, so it must not name a request
-        meta |= {"request_id": request.id, "generated_at": instant(datetime.now(UTC))}
+        meta |= {"request_id": request.id, "generated_at": instant_text(datetime.now(UTC))}
     return orjson.dumps({"data": answer.data, "meta": {**meta, "source": answer.source}})
 
 
@@ -207,7 +207,7 @@ def unknown_symbols(unknown: Sequence[UnknownSymbol]) -> dict[str, str]:
     return warning("unknown_symbol", f"The run never scored or traded {', '.join(named)}.")
 
 
-def instant(moment: datetime) -> str:
+def instant_text(moment: datetime) -> str:
     """Write a moment with a time zone as ``2020-01-03T14:30:00Z``, with microseconds only where they are not zero."""
     return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"
 
