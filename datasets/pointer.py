@@ -148,6 +148,11 @@ class Pointer:
     headline: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def key(self) -> tuple[str, str]:
+        """Identifies the snapshot among all alphas."""
+        return self.alpha_id, self.snapshot
+
+    @property
     def is_withdrawn(self) -> bool:
         """Whether the alpha is withdrawn, or was restored and not built since."""
         return self.withdrawn is not None or self.seal_digest == NO_SEAL

@@ -54,7 +54,7 @@ class Snapshot:
         """The alpha's address."""
         self.id: Final = pointer.snapshot
         """The snapshot's id, a digest of its inputs."""
-        self.key: Final = (pointer.alpha_id, pointer.snapshot)
+        self.key: Final = pointer.key
         """Identifies the snapshot among all alphas."""
         self.published_at: Final = pointer.first_published_at
         """First publication, ISO-8601 UTC; a rollback to it does not change it."""

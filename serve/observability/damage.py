@@ -76,7 +76,7 @@ class Damage:
         unreadable = self._storage.folder is not None and isinstance(error, DiskUnavailable)
         if not (undecodable or unreadable or isinstance(error, SnapshotCorrupt)):
             return
-        key = None if pointer is None else (pointer.alpha_id, pointer.snapshot)
+        key = None if pointer is None else pointer.key
         if isinstance(error, AlphaResultsError):
             key = error.snapshot_key or key
         served = None if key is None else self._snapshots.resolve(key[0])

@@ -115,7 +115,7 @@ class ReturnsStore:
         """
         pointers = [x for x in self._catalog.listing.pointers if allowed.allows(x.alpha_id)]
         known = self._known()
-        return sum(_key(x) in known for x in pointers), len(pointers)
+        return sum(x.key in known for x in pointers), len(pointers)
 
     @property
     def searchable(self) -> Searchable:
@@ -182,7 +182,7 @@ class ReturnsStore:
         while not self._stopped:
             missing = self._missing_pointers()
             if not missing:
-                served = {_key(x) for x in self._catalog.listing.pointers}
+                served = {x.key for x in self._catalog.listing.pointers}
                 self._without_data &= served
                 self._failed = {key: at for key, at in self._failed.items() if key in served}
                 if writes:
@@ -250,7 +250,7 @@ class ReturnsStore:
         return [
             x
             for x in self._catalog.listing.pointers
-            if _key(x) not in known and self._failed.get(_key(x), 0.0) < now
+            if x.key not in known and self._failed.get(x.key, 0.0) < now
         ]
 
     def _read_some(self, pool: ThreadPoolExecutor, pointers: Sequence[Pointer]) -> bool:
@@ -276,7 +276,7 @@ class ReturnsStore:
             snapshot = self._catalog.resolve(pointer.alpha_id)
             if not self._stopped and snapshot is not None and snapshot.id == pointer.snapshot:
                 # The manifests of thousands of snapshots would take too much memory: only requests keep them.
-                runs[_key(pointer)] = snapshot if snapshot.opened else snapshot.with_pointer(pointer)
+                runs[pointer.key] = snapshot if snapshot.opened else snapshot.with_pointer(pointer)
         try:
             return dict(zip(runs, read_ledgers(list(runs.values()), self._book), strict=True))
         except (Exception, PanicException) as error:  # an error must not affect the other alphas
@@ -287,7 +287,7 @@ class ReturnsStore:
                 return {key: returns for part in parts for key, returns in part.items()}
             _log.warning("daily_returns_not_read", alpha=pointers[0].alpha_id, reason=str(error))
             self._note(pointers[0], error)
-            self._failed[_key(pointers[0])] = time.monotonic() + _RETRY_SECONDS
+            self._failed[pointers[0].key] = time.monotonic() + _RETRY_SECONDS
             return {}
 
     def _save(self, series: dict[Key, DailyReturns]) -> Path:
@@ -337,7 +337,7 @@ class ReturnsStore:
         rows = {key: row for row, key in enumerate(key for matrix in matrices for key in matrix.keys)}
         place = np.full(len(listing.pointers), LACKING[NOT_READ])
         for number, pointer in enumerate(listing.pointers):
-            key = _key(pointer)
+            key = pointer.key
             if key in rows:
                 place[number] = rows[key]
             elif key in self._without_data:
@@ -345,7 +345,3 @@ class ReturnsStore:
             elif key in self._failed:
                 place[number] = LACKING[UNREADABLE]
         return Searchable(listing, matrices, place, sum(len(x.keys) for x in matrices))
-
-
-def _key(pointer: Pointer) -> Key:
-    return pointer.alpha_id, pointer.snapshot
