@@ -7,7 +7,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from schemas.settings.options import option, switch_option
+from schemas.settings.options import option
 
 
 @click.command()
@@ -25,7 +25,7 @@ from schemas.settings.options import option, switch_option
 @option("archive_exclude", "exclude")
 @option("seals", "searched")
 @option("jobs")
-@switch_option("single_writer")
+@option("single_writer")
 @click.option("--watch", is_flag=True, help="Keep following --from until SIGTERM or Ctrl-C.")
 @option("interval")
 @click.option("--recheck", is_flag=True, help="Check seals of --from again that were refused before.")

@@ -10,7 +10,7 @@ import orjson
 
 from schemas.console.terminal import escape_bytes
 from schemas.errors import SettingsError
-from schemas.settings.options import option, options, switch_option
+from schemas.settings.options import option, options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +68,7 @@ def decision(name: str) -> Callable[[Callable[..., None]], click.Command]:
         click.argument("alpha"),
         click.option("--reason", help="Reason; `show` prints it with user and time."),
         root_option,
-        switch_option("single_writer"),
+        option("single_writer"),
         json_option,
     )
     return lambda function: click.command(name)(added(function))

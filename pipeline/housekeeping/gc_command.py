@@ -29,7 +29,7 @@ from schemas.console.terminal import echo
 from schemas.errors import AlphaNotPublished, SettingsError, SnapshotCorrupt
 from schemas.kinds import ALPHA_ID
 from schemas.plurals import counted
-from schemas.settings.options import option, switch_option
+from schemas.settings.options import option
 
 if TYPE_CHECKING:
     from datasets.publication.retention import GcDecision, Policy
@@ -45,7 +45,7 @@ _PREFIX: Final = "alpha_id="
 @click.command("gc")
 @click.argument("alphas", nargs=-1, metavar="[ALPHA]…")
 @root_option
-@switch_option("single_writer")
+@option("single_writer")
 @click.option(
     "--keep",
     default=3,

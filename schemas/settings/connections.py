@@ -7,11 +7,11 @@ from typing import Final
 from schemas.settings.readers import integer, seconds
 from schemas.settings.setting import Group, Setting
 
-_HOUR: Final = 3600.0
+_HOUR: Final = 3600
 
 
-def _bytes(name: str, meaning: str, default: int, *, least: int = 256, most: int = 2**20) -> Setting:
-    return Setting(name, integer(least, most), meaning, default=default)
+def _bytes(name: str, meaning: str, default: int) -> Setting:
+    return Setting(name, integer(256, 2**20), meaning, default=default)
 
 
 def _seconds(name: str, meaning: str, default: float) -> Setting:

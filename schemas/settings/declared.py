@@ -146,7 +146,7 @@ GROUPS: Final = (
             ),
             Setting(
                 "max_wait_seconds",
-                seconds(0.05, 3600.0),
+                seconds(0.05, 3600),
                 "How long an answer waits for a compute thread before it is refused with 503 `overloaded`.",
                 default=10.0,
             ),

@@ -42,24 +42,7 @@ def flag(name: str, parameter: str | None = None) -> Callable[[Command], Command
     parameter
         Parameter of the command's function; by default the name of the setting.
     """
-    setting = SETTINGS[name]
-    if setting.kind is SWITCH:
-        return click.option(setting.flag, parameter or name, is_flag=True, default=None, help=setting.help)
-    return click.option(setting.flag, parameter or name, metavar=setting.kind.type.upper(), help=setting.help)
-
-
-def switch_option(name: str) -> Callable[[Command], Command]:
-    """Return a decorator that adds a switch to a command, from flag or variable."""
-    setting = SETTINGS[name]
-    return click.option(
-        setting.flag,
-        name,
-        cls=SettingOption,
-        is_flag=True,
-        default=setting.default,
-        envvar=setting.variable,
-        help=setting.help,
-    )
+    return _option(name, parameter, default=None)
 
 
 def option(
@@ -67,7 +50,7 @@ def option(
 ) -> Callable[[Command], Command]:
     """Return a decorator that adds the value of a setting to a command, from flag or variable.
 
-    An invalid value is a usage error that names the flag or variable.
+    A switch takes no value. An invalid value is a usage error that names the flag or variable.
 
     Parameters
     ----------
@@ -77,6 +60,8 @@ def option(
         Whether this command requires it, although others do not.
     """
     setting = SETTINGS[name]
+    if setting.kind is SWITCH:
+        return _option(name, parameter, cls=SettingOption, envvar=setting.variable, default=setting.default)
 
     def read(_: click.Context, __: click.Parameter, text: str | None) -> Any:
         if text is None:
@@ -86,13 +71,13 @@ def option(
         except ValueError as error:
             raise click.BadParameter(f"{text!r}: {error}") from error
 
-    return click.option(
-        setting.flag,
-        parameter or name,
-        cls=SettingOption,
-        envvar=setting.variable,
-        required=required or setting.required,
-        callback=read,
-        metavar=setting.kind.type.upper(),
-        help=setting.help,
+    needed = required or setting.required
+    return _option(
+        name, parameter, cls=SettingOption, envvar=setting.variable, required=needed, callback=read
     )
+
+
+def _option(name: str, parameter: str | None, **rest: Any) -> Callable[[Command], Command]:
+    setting = SETTINGS[name]
+    rest |= {"is_flag": True} if setting.kind is SWITCH else {"metavar": setting.kind.type.upper()}
+    return click.option(setting.flag, parameter or name, help=setting.help, **rest)

@@ -9,7 +9,6 @@ from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_WORD: Final = re.compile(r"[a-z][a-z0-9]{0,15}")
 _ON: Final = ("1", "true", "yes", "on")
 _OFF: Final = ("0", "false", "no", "off")
 MIN_PEPPER_CHARACTERS: Final = 16
@@ -31,45 +30,48 @@ class Kind(NamedTuple):
     read: Callable[[str], Any]
 
 
+def _fitting(kind: str, pattern: str, rule: str) -> Kind:
+    """Return the kind of a text that matches a pattern completely."""
+
+    def read(given: str) -> str:
+        if not re.fullmatch(pattern, given, re.DOTALL):
+            raise ValueError(rule)
+        return given
+
+    return Kind(kind, read)
+
+
 def text(kind: str = "text") -> Kind:
     """Return the kind of any text that is not blank."""
-    return Kind(kind, _text)
+    return _fitting(kind, r".*\S.*", "it is empty")
 
 
-def _text(given: str) -> str:
-    if not given.strip():
-        raise ValueError("it is empty")
-    return given
+def make_choice(*words: str) -> Kind:
+    """Return the kind of a choice."""
+    return _fitting("word", "|".join(words), f"it must be one of {', '.join(words)}")
+
+
+def _between(kind: str, number: Callable[[str], float], least: float, most: float, what: str) -> Kind:
+    def read(given: str) -> float:
+        try:
+            value = number(given)
+        except ValueError:
+            value = math.nan
+        if not least <= value <= most:
+            raise ValueError(f"it must be {what} between {least} and {most}")
+        return value
+
+    return Kind(kind, read)
 
 
 def integer(least: int, most: int) -> Kind:
     """Return the kind of an integer between two inclusive bounds."""
-
-    def read(given: str) -> int:
-        try:
-            value = int(given)
-        except ValueError:
-            value = least - 1
-        if not least <= value <= most:
-            raise ValueError(f"it must be a whole number between {least} and {most}")
-        return value
-
-    return Kind("integer", read)
+    return _between("integer", int, least, most, "a whole number")
 
 
 def seconds(least: float, most: float) -> Kind:
     """Return the kind of a duration in seconds between two inclusive bounds."""
-
-    def read(given: str) -> float:
-        try:
-            value = float(given)
-        except ValueError:
-            value = math.nan
-        if not least <= value <= most:
-            raise ValueError(f"it must be a number of seconds between {least:g} and {most:g}")
-        return value
-
-    return Kind("seconds", read)
+    return _between("seconds", float, least, most, "a number of seconds")
 
 
 def duration(given: str) -> timedelta:
@@ -80,34 +82,11 @@ def duration(given: str) -> timedelta:
     return timedelta(seconds=int(match[1]) * _UNITS[match[2]])
 
 
-def make_choice(*words: str) -> Kind:
-    """Return the kind of a choice."""
-
-    def read(given: str) -> str:
-        if given not in words:
-            raise ValueError(f"it must be one of {', '.join(words)}")
-        return given
-
-    return Kind("word", read)
-
-
 def _switch(given: str) -> bool:
     word = given.lower()
     if word not in (*_ON, *_OFF):
         raise ValueError(f"it must be one of {', '.join((*_ON, *_OFF))}")
     return word in _ON
-
-
-def _key_word(given: str) -> str:
-    if not _WORD.fullmatch(given):
-        raise ValueError("it must be 1 to 16 lower-case letters and digits, a letter first")
-    return given
-
-
-def _redis_url(given: str) -> str:
-    if given.partition("://")[0] not in {"redis", "rediss", "unix"}:
-        raise ValueError("it must start with redis://, rediss:// or unix://")
-    return given
 
 
 def _peppers(given: str) -> tuple[bytes, ...]:
@@ -119,18 +98,16 @@ def _peppers(given: str) -> tuple[bytes, ...]:
     return secrets
 
 
-def _textfile(given: str) -> str:
-    if not given.endswith(".prom"):
-        raise ValueError("its name must end in .prom")
-    return given
-
-
 DURATION: Final = Kind("duration", duration)
 SWITCH: Final = Kind("switch", _switch)
-KEY_WORD: Final = Kind("word", _key_word)
+KEY_WORD: Final = _fitting(
+    "word", "[a-z][a-z0-9]{0,15}", "it must be 1 to 16 lower-case letters and digits, a letter first"
+)
 """A word at the start of every key."""
-REDIS_URL: Final = Kind("URL", _redis_url)
+REDIS_URL: Final = _fitting(
+    "URL", "(redis|rediss|unix)://.*", "it must start with redis://, rediss:// or unix://"
+)
 PEPPERS: Final = Kind("texts", _peppers)
 """Secrets separated by commas; blank ones are ignored."""
-TEXTFILE: Final = Kind("path", _textfile)
+TEXTFILE: Final = _fitting("path", r".*\.prom", "its name must end in .prom")
 """A file for a node exporter's textfile collector."""
