@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 import httpx
@@ -34,12 +33,7 @@ class AsyncClient(AsyncClientMethods[F], BaseClient[httpx.AsyncClient], Generic[
     async def __aenter__(self) -> AsyncClient[F]:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:

@@ -6,7 +6,6 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import Any, Generic, TypeVar, Union
 
 import httpx
@@ -248,12 +247,7 @@ class Client(ClientMethods[F], BaseClient[httpx.Client], Generic[F]):
     def __enter__(self) -> Client[F]:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -15,11 +15,13 @@ from alpha_results_client.exchange import Plan, Work, exchange, make_target
 from alpha_results_client.moments import with_moments
 from alpha_results_client.settings import Settings
 from alpha_results_client.table import Table, make_frame
-from alpha_results_client.table_links import CollectionRequest, fetch_by_link, may_link, worth_a_link
+from alpha_results_client.table_links import CollectionRequest, fetch_by_link, may_link
 from alpha_results_client.values import Query
 
 PAGE = 5000
 """Rows per page, the maximum of the interface."""
+_PAGED = 2
+"""Maximum number of pages before a link is used."""
 _PACKAGE = Path(__file__).parent
 _ATTEMPTS = 3
 """Attempts to read a collection that changes between pages."""
@@ -99,7 +101,7 @@ def _pages(settings: Settings, request: CollectionRequest) -> Plan[Table[Any]]:
         if not has_more:
             frame = yield Work(partial(make_frame, rows, request.model, settings.frames))
             return Table(frame, with_moments(first, f"meta {endpoint}"))
-        if is_first and worth_a_link(total, PAGE) and may_link(settings, request):
+        if is_first and total > _PAGED * PAGE and may_link(settings, request):
             frame = yield from fetch_by_link(settings, request._replace(query=pinned), total)
             if frame is not None:
                 return Table(frame, with_moments(first, f"meta {endpoint}"), "link")

@@ -9,17 +9,11 @@ from typing import Any
 from alpha_results_client.declared import MOMENTS
 
 
-def parse_instant(text: str) -> dt.datetime:
-    """Parse ``2020-03-27T20:00:00Z``, with or without microseconds."""
-    return dt.datetime.fromisoformat(text.replace("Z", "+00:00"))
+def _read_instant(text: str) -> dt.datetime:
+    return dt.datetime.fromisoformat(text.replace("Z", "+00:00"))  # Python 3.9 reads no Z
 
 
-def parse_day(text: str) -> dt.date:
-    """Parse ``2020-03-27``."""
-    return dt.date.fromisoformat(text)
-
-
-_READERS = {"date": parse_day, "instant": parse_instant}
+_READERS = {"date": dt.date.fromisoformat, "instant": _read_instant}
 
 
 def read_moments(values: list[Any], kind: str) -> list[Any]:

@@ -30,8 +30,6 @@ DOWNLOAD = "catalog.alphas.tables.download"
 _FILTERS = {"from", "to", "symbol"}
 _OF_ONE_CALL = NO_SUCH_ALPHA | {"table_not_found"}
 """Error codes of a link that concern the alpha and the table of the call, but no other calls."""
-_PAGES = 2
-"""Maximum number of pages before a link is used."""
 
 
 class LinkFailed(AlphaResultsClientError):
@@ -57,11 +55,6 @@ class CollectionRequest(NamedTuple):
         """Whether the query asks for all rows of a table by name and day, which fill many pages in a real run."""
         filtered = any(self.query.get(name) is not None for name in _FILTERS)
         return "symbol" in ENDPOINTS[self.endpoint].query and not filtered
-
-
-def worth_a_link(total: int, page: int) -> bool:
-    """Whether the rows take enough pages for a link."""
-    return total > _PAGES * page
 
 
 def may_link(settings: Settings, request: CollectionRequest) -> bool:

@@ -27,27 +27,13 @@ def format_value(name: str, value: Value) -> str | None:
     """
     if value is None:
         return None
-    text = _format_scalar(name, value)
-    if text is not None:
-        return text
-    if isinstance(value, (bytes, Mapping)):
-        raise _refusal(name, value)
-    try:  # a column of a frame, too
-        entries = list(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise _refusal(name, value) from None
-    return ",".join(_format_entry(name, entry) for entry in entries)
+    is_list = hasattr(value, "__iter__") and not isinstance(value, (str, bytes, Mapping))
+    # A scalar of NumPy has an empty shape; any other iterable is a list, a column of a frame, too.
+    entries = value if is_list and getattr(value, "shape", None) != () else [value]
+    return ",".join(_format_scalar(name, entry) for entry in entries)  # type: ignore[union-attr]
 
 
-def _format_entry(name: str, value: Any) -> str:
-    text = _format_scalar(name, value)
-    if text is None:
-        raise _refusal(name, value)
-    return text
-
-
-def _format_scalar(name: str, value: Any) -> str | None:
-    """Format one value; None if it is not one."""
+def _format_scalar(name: str, value: Any) -> str:
     # NumPy need not be installed, so its scalars are recognised by what they have.
     numpy_kind = value.dtype.kind if getattr(value, "shape", None) == () else ""
     if isinstance(value, str):
@@ -60,7 +46,9 @@ def _format_scalar(name: str, value: Any) -> str | None:
         return str(int(value))
     if isinstance(value, (float, Decimal)) or numpy_kind == "f":
         return format(Decimal(str(value)), "f")  # the service reads weights without an exponent
-    return None
+    raise AlphaResultsClientError(
+        f"{name} must be a text, a number, a bool or a day, or a list of them; {type(value).__name__} is none of these"
+    )
 
 
 def _format_day(name: str, text: str) -> str:
@@ -69,9 +57,3 @@ def _format_day(name: str, text: str) -> str:
         return dt.date.fromisoformat(text[:10]).isoformat()
     except ValueError:
         raise AlphaResultsClientError(f"{name} must be a day such as 2024-01-31, not {text}") from None
-
-
-def _refusal(name: str, value: object) -> AlphaResultsClientError:
-    return AlphaResultsClientError(
-        f"{name} must be a text, a number, a bool or a day, or a list of them; {type(value).__name__} is none of these"
-    )
