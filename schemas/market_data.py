@@ -4,35 +4,26 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.table import Bound, Column, Table
-from schemas.units import Type, Unit
+from schemas.table import Bound, Table, day, number, text
+from schemas.units import Unit
 
 MARKET_DATA: Final = Table(
     name="market_data",
     meaning="One session of one benchmark.",
     columns=(
-        Column("date", Type.DATE, Unit.DATE, "Trading session."),
-        Column(
-            "symbol",
-            Type.STR,
-            Unit.NONE,
-            "Ticker; served in upper case.",
-            bound=Bound.TICKER,
-        ),
-        Column("close", Type.F64, Unit.PRICE, "Close, not adjusted.", bound=Bound.POSITIVE),
-        Column(
+        day("date", "Trading session."),
+        text("symbol", "Ticker; served in upper case.", bound=Bound.TICKER),
+        number("close", Unit.PRICE, "Close, not adjusted.", bound=Bound.POSITIVE),
+        number(
             "adj_close",
-            Type.F64,
             Unit.PRICE,
             "Close adjusted for splits and dividends; null if unknown.",
             nullable=True,
             optional=True,
             bound=Bound.POSITIVE,
         ),
-        Column(
+        text(
             "name",
-            Type.STR,
-            Unit.NONE,
             "Readable name, the same on every row of a symbol; null if unknown.",
             nullable=True,
             optional=True,
@@ -51,9 +42,8 @@ PRICES: Final = Table(
     key=MARKET_DATA.key,
     columns=(
         *(column for column in MARKET_DATA if column.name != "name"),
-        Column(
+        number(
             "open",
-            Type.F64,
             Unit.PRICE,
             "Open, on the basis of the close; null if unknown.",
             nullable=True,
@@ -79,11 +69,10 @@ FACTORS: Final = Table(
     name="factors",
     meaning="The return of one factor on one day.",
     columns=(
-        Column("date", Type.DATE, Unit.DATE, "Trading session."),
-        Column("factor", Type.STR, Unit.NONE, "Name of the factor, such as `SMB`.", bound=Bound.TICKER),
-        Column(
+        day("date", "Trading session."),
+        text("factor", "Name of the factor, such as `SMB`.", bound=Bound.TICKER),
+        number(
             "return",
-            Type.F64,
             Unit.RATIO,
             "Daily return of a self-financing portfolio, or in excess of the risk-free return; 0.01 is one per cent.",
         ),

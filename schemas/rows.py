@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from schemas.table import Column, Table, derived
+from schemas.table import Column, Table, count, day, flag, instant, number, text
 from schemas.tables import TABLES
-from schemas.units import Type, Unit
+from schemas.units import Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +50,10 @@ def _row_with(name: str, table: str, *columns: str, nulls: tuple[str, ...] = ())
     return RowModel(name, tuple(source[column] for column in columns), source, frozenset(nulls))
 
 
-def _text(name: str, meaning: str, *, nullable: bool = False) -> Column:
-    return derived(name, Type.STR, Unit.NONE, meaning, nullable=nullable)
-
-
 _LISTED: Final = (
-    _text("alpha_id", "Address of the alpha in every path."),
-    _text("name", "Readable title; the address if the run sealed none."),
-    _text("tldr", "The thesis in one line.", nullable=True),
+    text("alpha_id", "Address of the alpha in every path."),
+    text("name", "Readable title; the address if the run sealed none."),
+    text("tldr", "The thesis in one line.", nullable=True),
 )
 
 _ALL: Final = (
@@ -66,9 +62,9 @@ _ALL: Final = (
         "screened_alpha",
         (
             *_LISTED,
-            _text("snapshot", "Id of the served snapshot; pass it as `snapshot` to pin it."),
-            derived("published_at", Type.TIMESTAMP, Unit.INSTANT, "When that snapshot was first served."),
-            derived("complete", Type.BOOL, Unit.NONE, "Whether the run has every required kind."),
+            text("snapshot", "Id of the served snapshot; pass it as `snapshot` to pin it."),
+            instant("published_at", "When that snapshot was first served."),
+            flag("complete", "Whether the run has every required kind."),
         ),
     ),
     _row_without("rebalance", "rebalances"),
@@ -98,41 +94,37 @@ _ALL: Final = (
     RowModel(
         "benchmark_listed",
         (
-            _text("symbol", "Symbol for `/v1/benchmarks/{symbol}/daily`."),
-            _text("name", "Readable name."),
-            derived("simulated", Type.BOOL, Unit.NONE, "Whether its prices are simulated."),
-            derived("first_date", Type.DATE, Unit.DATE, "First session."),
-            derived("last_date", Type.DATE, Unit.DATE, "Last session."),
-            derived("sessions", Type.I64, Unit.COUNT, "Number of sessions."),
+            text("symbol", "Symbol for `/v1/benchmarks/{symbol}/daily`."),
+            text("name", "Readable name."),
+            flag("simulated", "Whether its prices are simulated."),
+            day("first_date", "First session."),
+            day("last_date", "Last session."),
+            count("sessions", "Number of sessions."),
         ),
     ),
     RowModel(
         "benchmark",
         (
-            Column("date", Type.DATE, Unit.DATE, "Session in the market data."),
-            derived(
+            day("date", "Session in the market data."),
+            number(
                 "close",
-                Type.F64,
                 Unit.PRICE,
                 "Close as stored, never adjusted. If `return_basis` is `adjusted_close`, the other figures of the row differ from changes of "
                 "this price over dividends and splits.",
             ),
-            derived(
+            number(
                 "period_return",
-                Type.F64,
                 Unit.RATIO,
                 "Change from the previous session of the price in `meta.summary.return_basis`; null on the first row of the window.",
                 nullable=True,
             ),
-            derived(
+            number(
                 "cumulative_return",
-                Type.F64,
                 Unit.RATIO,
                 "Product of one plus each period return, less one, so of the price in `return_basis`; 0 on the first row.",
             ),
-            derived(
+            number(
                 "drawdown_pct",
-                Type.F64,
                 Unit.PERCENTAGE_POINTS,
                 "Fall from the peak of the window, of the price in `return_basis`, as a percentage of that peak.",
             ),

@@ -167,9 +167,39 @@ class Table:
         return tuple(column for column in self.published_columns if column.name not in self.partition)
 
 
-def derived(name: str, type_: Type, unit: Unit, meaning: str, *needs: str, **rules: Any) -> Column:
-    """Declare a column that the pipeline computes from the sealed columns `needs`."""
-    return Column(name, type_, unit, meaning, origin=Origin.DERIVED, needs=needs, **rules)
+def text(name: str, meaning: str, **rules: Any) -> Column:
+    """Declare a column of texts."""
+    return Column(name, Type.STR, Unit.NONE, meaning, **rules)
+
+
+def flag(name: str, meaning: str, **rules: Any) -> Column:
+    """Declare a column of booleans."""
+    return Column(name, Type.BOOL, Unit.NONE, meaning, **rules)
+
+
+def day(name: str, meaning: str, **rules: Any) -> Column:
+    """Declare a column of calendar days."""
+    return Column(name, Type.DATE, Unit.DATE, meaning, **rules)
+
+
+def instant(name: str, meaning: str, **rules: Any) -> Column:
+    """Declare a column of moments in UTC."""
+    return Column(name, Type.TIMESTAMP, Unit.INSTANT, meaning, **rules)
+
+
+def count(name: str, meaning: str, **rules: Any) -> Column:
+    """Declare a column of numbers of rows, names, sessions or weeks."""
+    return Column(name, Type.I64, Unit.COUNT, meaning, **rules)
+
+
+def number(name: str, unit: Unit, meaning: str, **rules: Any) -> Column:
+    """Declare a column of doubles."""
+    return Column(name, Type.F64, unit, meaning, **rules)
+
+
+def derived(*needs: str) -> dict[str, Any]:
+    """Return the rules of a column that the pipeline computes from the sealed columns `needs`."""
+    return {"origin": Origin.DERIVED, "needs": needs}
 
 
 def raw_twin(column: Column, meaning: str, *needs: str, **changes: Any) -> Column:

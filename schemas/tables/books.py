@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.table import Table, derived
+from schemas.table import Table, count, day, derived, flag, text
 from schemas.tables.shared_columns import BOOK
-from schemas.units import Type, Unit
 
 BOOK_KINDS: Final = ("portfolio", "positions", "pnl", "trades")
 """The datasets that are partitioned by book, in the order they are listed."""
@@ -51,16 +50,11 @@ BOOKS: Final = Table(
     sealed=False,
     columns=(
         BOOK,
-        derived("kind", Type.STR, Unit.NONE, "The dataset summarised.", vocabulary=BOOK_KINDS),
-        derived("raw", Type.BOOL, Unit.NONE, "Whether the book is an unconditioned twin."),
-        derived(
-            "sessions",
-            Type.I64,
-            Unit.COUNT,
-            "Days with a row: trading sessions, or days with a fill for trades.",
-        ),
-        derived("rows", Type.I64, Unit.COUNT, "Rows of the dataset for the book."),
-        derived("from", Type.DATE, Unit.DATE, "First day with a row.", nullable=True),
-        derived("to", Type.DATE, Unit.DATE, "Last day with a row.", nullable=True),
+        text("kind", "The dataset summarised.", vocabulary=BOOK_KINDS, **derived()),
+        flag("raw", "Whether the book is an unconditioned twin.", **derived()),
+        count("sessions", "Days with a row: trading sessions, or days with a fill for trades.", **derived()),
+        count("rows", "Rows of the dataset for the book.", **derived()),
+        day("from", "First day with a row.", nullable=True, **derived()),
+        day("to", "Last day with a row.", nullable=True, **derived()),
     ),
 )

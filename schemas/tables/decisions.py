@@ -4,48 +4,44 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.table import Bound, Column, Origin, Table, derived, raw_twin
+from schemas.table import Bound, Column, Origin, Table, count, derived, flag, instant, number, raw_twin, text
 from schemas.tables.shared_columns import SYMBOL, WEEK
 from schemas.units import Type, Unit
 
 UNAVAILABILITY_REASONS: Final = ("halted", "suspended", "no_borrow", "illiquid", "data_gap")
 
-_SCORE = Column(
+_SCORE = number(
     "score",
-    Type.F64,
     Unit.SCORE,
     "Conditioned (smoothed) signal that ranks the names and drives the books; null without a valid score.",
     nullable=True,
 )
-_DIRECTION = derived(
+_DIRECTION = Column(
     "direction",
     Type.I64,
     Unit.NONE,
     "Sign of the score: 1, 0 or -1; 0 only if the score is exactly 0.",
-    "score",
     nullable=True,
     vocabulary=("1", "0", "-1"),
+    **derived("score"),
 )
-_CONFIDENCE = derived(
+_CONFIDENCE = number(
     "confidence",
-    Type.F64,
     Unit.SCORE,
     "Absolute score in the alpha's own units; not a probability.",
-    "score",
     nullable=True,
     bound=Bound.NOT_NEGATIVE,
+    **derived("score"),
 )
-_SCORE_Z = derived(
+_SCORE_Z = number(
     "score_z",
-    Type.F64,
     Unit.STDEV,
     "Score less the week's mean, over the week's population standard deviation; null if all scores are equal.",
-    "score",
     nullable=True,
+    **derived("score"),
 )
-_AVERAGE_RANK = Column(
+_AVERAGE_RANK = number(
     "average_rank",
-    Type.F64,
     Unit.RANK,
     "1 is the strongest of the cohort, ties averaged; the engine's own rank if it sealed one.",
     nullable=True,
@@ -53,29 +49,23 @@ _AVERAGE_RANK = Column(
     origin=Origin.EITHER,
     needs=("score",),
 )
-_LONG_SHORT_WEIGHT = Column(
+_LONG_SHORT_WEIGHT = number(
     "long_short_target_weight",
-    Type.F64,
     Unit.RATIO,
     "Target fraction of the dollar-neutral book's equity: positive long, negative short, 0 if not selected.",
 )
-_LONG_ONLY_WEIGHT = Column(
+_LONG_ONLY_WEIGHT = number(
     "long_only_target_weight",
-    Type.F64,
     Unit.RATIO,
     "Target fraction of the long-only book's equity; the held names of a traded week sum to 1.",
 )
-_FILL_AT = Column(
+_FILL_AT = instant(
     "fill_at",
-    Type.TIMESTAMP,
-    Unit.INSTANT,
     "When the implementing fill executed; null if pending, not traded or not tradeable.",
     nullable=True,
 )
-_DECISION_REASON = Column(
+_DECISION_REASON = text(
     "decision_reason",
-    Type.STR,
-    Unit.NONE,
     "Note of the decision layer, such as entered_selection; null for a routine hold.",
     nullable=True,
     optional=True,
@@ -92,9 +82,8 @@ DECISIONS: Final = Table(
         _DIRECTION,
         _CONFIDENCE,
         _SCORE,
-        Column(
+        number(
             "unsmoothed_score",
-            Type.F64,
             Unit.SCORE,
             "The signal before smoothing. Published only under the name raw_score.",
             nullable=True,
@@ -107,50 +96,31 @@ DECISIONS: Final = Table(
         ),
         _SCORE_Z,
         _AVERAGE_RANK,
-        derived(
+        count(
             "cohort_size",
-            Type.I64,
-            Unit.COUNT,
             "Names with a valid score in the week; may be below the number of rows.",
-            "score",
+            **derived("score"),
         ),
         _LONG_SHORT_WEIGHT,
         _LONG_ONLY_WEIGHT,
-        Column(
+        flag(
             "next_open_tradeable",
-            Type.BOOL,
-            Unit.NONE,
             "Whether the name can be traded at the next open; false forces both target weights to 0.",
         ),
         _FILL_AT,
-        Column(
-            "entry_at",
-            Type.TIMESTAMP,
-            Unit.INSTANT,
-            "Next open, at which the book acts on the decision.",
-            nullable=True,
-            optional=True,
+        instant(
+            "entry_at", "Next open, at which the book acts on the decision.", nullable=True, optional=True
         ),
-        Column(
-            "maturity_at",
-            Type.TIMESTAMP,
-            Unit.INSTANT,
-            "One rebalance period after `entry_at`.",
-            nullable=True,
-            optional=True,
-        ),
-        Column(
+        instant("maturity_at", "One rebalance period after `entry_at`.", nullable=True, optional=True),
+        number(
             "forward_return",
-            Type.F64,
             Unit.RATIO,
             "Return from the first open after this decision to the first open after the next one; null while unknown.",
             nullable=True,
             optional=True,
         ),
-        Column(
+        text(
             "unavailability_reason",
-            Type.STR,
-            Unit.NONE,
             "Why the name cannot be traded at the next open; null if it can.",
             nullable=True,
             vocabulary=UNAVAILABILITY_REASONS,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.table import Table, derived
+from schemas.table import Table, derived, number
 from schemas.tables import shared_columns as shared
-from schemas.units import Type, Unit
+from schemas.units import Unit
 
 EQUITY_CURVE: Final = Table(
     name="equity_curve",
@@ -20,29 +20,29 @@ EQUITY_CURVE: Final = Table(
         shared.TIMESTAMP,
         shared.STARTING_EQUITY,
         shared.ENDING_EQUITY,
-        derived(
+        number(
             "period_return",
-            Type.F64,
             Unit.RATIO,
             "Change of equity over the session relative to its start; null if that is missing or not above 0.",
             nullable=True,
+            **derived(),
         ),
-        derived(
+        number(
             "cumulative_return",
-            Type.F64,
             Unit.RATIO,
             "Product of one plus each period return from the first row of the window on, less one. Null from the first session that "
             "starts with equity not above 0.",
             nullable=True,
+            **derived(),
         ),
-        derived("peak_equity", Type.F64, Unit.EQUITY, "Largest starting or ending equity so far."),
-        derived("drawdown", Type.F64, Unit.EQUITY, "Peak equity less ending equity."),
-        derived(
+        number("peak_equity", Unit.EQUITY, "Largest starting or ending equity so far.", **derived()),
+        number("drawdown", Unit.EQUITY, "Peak equity less ending equity.", **derived()),
+        number(
             "drawdown_pct",
-            Type.F64,
             Unit.PERCENTAGE_POINTS,
             "Drawdown as a percentage of the peak.",
             nullable=True,
+            **derived(),
         ),
         shared.GROSS_EXPOSURE,
         shared.NET_EXPOSURE,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.table import Bound, Column, Table, derived
+from schemas.table import Bound, Table, derived, number
 from schemas.tables.shared_columns import BOOK, DATE, SYMBOL
-from schemas.units import Type, Unit
+from schemas.units import Unit
 
 ADJUSTMENTS: Final = ("quantity_adjustment", "cash_adjustment")
 """Columns of changes of a holding without a fill; sealed and published only if there are any."""
@@ -20,43 +20,36 @@ PNL: Final = Table(
         BOOK,
         DATE,
         SYMBOL,
-        Column("market_pnl", Type.F64, Unit.BASE_CURRENCY, "Quantity times the change of close."),
-        Column(
+        number("market_pnl", Unit.BASE_CURRENCY, "Quantity times the change of close."),
+        number(
             "execution_cost",
-            Type.F64,
             Unit.BASE_CURRENCY,
             "Cost of the day's fills, negative or 0.",
             bound=Bound.NOT_POSITIVE,
         ),
-        Column(
+        number(
             "borrow_cashflow",
-            Type.F64,
             Unit.BASE_CURRENCY,
             "Borrow cost of a short, negative; 0 for a long.",
             bound=Bound.NOT_POSITIVE,
         ),
-        Column(
+        number(
             ADJUSTMENTS[0],
-            Type.F64,
             Unit.SHARES,
             "Shares added (or, if negative, removed) that day without a fill: a split, a spin-off, a stock merger.",
             optional=True,
         ),
-        Column(
+        number(
             ADJUSTMENTS[1],
-            Type.F64,
             Unit.BASE_CURRENCY,
             "Cash that the holding paid (or, if negative, cost) that day without a fill, such as a dividend; part of market_pnl.",
             optional=True,
         ),
-        derived(
+        number(
             "net_pnl",
-            Type.F64,
             Unit.BASE_CURRENCY,
             "market_pnl + execution_cost + borrow_cashflow; the costs are already negative.",
-            "market_pnl",
-            "execution_cost",
-            "borrow_cashflow",
+            **derived("market_pnl", "execution_cost", "borrow_cashflow"),
         ),
     ),
 )

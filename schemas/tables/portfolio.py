@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.table import Bound, Column, Table, derived
+from schemas.table import Bound, Column, Table, derived, number
 from schemas.tables import shared_columns as shared
-from schemas.units import Type, Unit
+from schemas.units import Unit
 
 
-def _money(name: str, meaning: str, bound: Bound = Bound.ANY) -> Column:
-    return Column(name, Type.F64, Unit.EQUITY, meaning, bound=bound)
+def _money(name: str, meaning: str) -> Column:
+    return number(name, Unit.EQUITY, meaning)
 
 
 PORTFOLIO: Final = Table(
@@ -34,26 +34,25 @@ PORTFOLIO: Final = Table(
         _money("execution_cost", "Fees and modelled impact of the day's fills, negative or 0."),
         _money("borrow_cashflow", "Borrow cost of the short side accrued that day, negative or 0."),
         _money("cash_carry", "Interest credited on cash."),
-        Column(
+        number(
             "risk_free_return",
-            Type.F64,
             Unit.RATIO,
             "Rate of the session that cash earns; null if none was stated, so that no interest is credited.",
             nullable=True,
         ),
         _money("rounding_adjustment", "Residual that closes the identity of the ledger."),
-        derived(
+        number(
             "equity_basis",
-            Type.F64,
             Unit.BASE_CURRENCY,
             "Opening equity of the run; 1 for a normalised ledger. Divide a notional by it for a ratio.",
             bound=Bound.POSITIVE,
+            **derived(),
         ),
         _money("gross_notional", "Sum of absolute position values."),
         _money("net_notional", "Sum of signed position values."),
         shared.GROSS_EXPOSURE,
         shared.NET_EXPOSURE,
-        Column("largest_abs_weight", Type.F64, Unit.RATIO, "Largest absolute position weight of the day."),
+        number("largest_abs_weight", Unit.RATIO, "Largest absolute position weight of the day."),
         _money("turnover_notional", "Sum of absolute traded notional over the day's fills."),
         shared.TURNOVER,
     ),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.table import Bound, Column, Table
+from schemas.table import Bound, Table, number
 from schemas.tables.shared_columns import BOOK, DATE, SYMBOL
-from schemas.units import Type, Unit
+from schemas.units import Unit
 
 POSITIONS: Final = Table(
     name="positions",
@@ -17,21 +17,9 @@ POSITIONS: Final = Table(
         BOOK,
         DATE,
         SYMBOL,
-        Column(
-            "quantity",
-            Type.F64,
-            Unit.SHARES,
-            "Shares held: positive long, negative short.",
-            bound=Bound.NOT_ZERO,
-        ),
-        Column(
-            "mark_price",
-            Type.F64,
-            Unit.PRICE,
-            "Official close of the primary exchange.",
-            bound=Bound.POSITIVE,
-        ),
-        Column("signed_notional", Type.F64, Unit.BASE_CURRENCY, "Quantity times mark price."),
-        Column("weight", Type.F64, Unit.RATIO, "Signed notional over the same day's ending equity."),
+        number("quantity", Unit.SHARES, "Shares held: positive long, negative short.", bound=Bound.NOT_ZERO),
+        number("mark_price", Unit.PRICE, "Official close of the primary exchange.", bound=Bound.POSITIVE),
+        number("signed_notional", Unit.BASE_CURRENCY, "Quantity times mark price."),
+        number("weight", Unit.RATIO, "Signed notional over the same day's ending equity."),
     ),
 )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.table import Bound, Column, Table, derived
+from schemas.table import Bound, Table, count, derived, text
 from schemas.tables.shared_columns import WEEK
-from schemas.units import Type, Unit
 
 TRADED: Final = "traded"
 PENDING: Final = "pending"
@@ -17,19 +16,16 @@ REBALANCES: Final = Table(
     key=("date",),
     columns=(
         WEEK,
-        Column(
+        text(
             "week_status",
-            Type.STR,
-            Unit.NONE,
             "traded; pending until the next open; otherwise the engine's skip reason in snake_case.",
             bound=Bound.NAME,
         ),
-        derived(
+        count(
             "n_symbols",
-            Type.I64,
-            Unit.COUNT,
             "Names in the week's cross-section: its decision rows. Not published if the run sealed no decisions.",
             optional=True,
+            **derived(),
         ),
     ),
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.table import Bound, Column, Table, derived
-from schemas.units import Type, Unit
+from schemas.table import Bound, Table, derived, flag, number, text
+from schemas.units import Unit
 
 SCOPES: Final = ("overall", "yearly", "monthly")
 METRIC_UNITS: Final = (
@@ -29,49 +29,33 @@ SEALED_METRICS: Final = Table(
     sort=("scope", "period", "name"),
     sealed=False,
     columns=(
-        Column("name", Type.STR, Unit.NONE, "Sealed name of the figure.", bound=Bound.NAME),
-        Column("scope", Type.STR, Unit.NONE, "Span that it describes.", vocabulary=SCOPES),
-        Column(
-            "period", Type.STR, Unit.NONE, "The year (2020) or month (2020-03); null overall.", nullable=True
-        ),
-        Column(
-            "value",
-            Type.F64,
-            Unit.MIXED,
-            "The figure; null if the engine could not determine it.",
-            nullable=True,
-        ),
-        Column("unit", Type.STR, Unit.NONE, "Unit of the value.", vocabulary=METRIC_UNITS),
-        Column(
-            "source_kind",
-            Type.STR,
-            Unit.NONE,
-            "Whether it was counted or computed.",
-            vocabulary=SEALED_SOURCE_KINDS,
-        ),
-        Column("annualised", Type.BOOL, Unit.NONE, "Whether the value is scaled to a year."),
-        derived(
+        text("name", "Sealed name of the figure.", bound=Bound.NAME),
+        text("scope", "Span that it describes.", vocabulary=SCOPES),
+        text("period", "The year (2020) or month (2020-03); null overall.", nullable=True),
+        number("value", Unit.MIXED, "The figure; null if the engine could not determine it.", nullable=True),
+        text("unit", "Unit of the value.", vocabulary=METRIC_UNITS),
+        text("source_kind", "Whether it was counted or computed.", vocabulary=SEALED_SOURCE_KINDS),
+        flag("annualised", "Whether the value is scaled to a year."),
+        text(
             "reconciliation",
-            Type.STR,
-            Unit.NONE,
             "Whether a documented convention reproduces the value from the sealed tables; not_checked if the run sealed too few of "
             "them, and for names that are not served.",
             vocabulary=RECONCILIATIONS,
+            **derived(),
         ),
-        derived(
+        number(
             "recomputed_value",
-            Type.F64,
             Unit.MIXED,
             "The value under that convention, otherwise by the definition of docs/metrics.md; null if not checked, or not determined by "
             "the tables.",
             nullable=True,
+            **derived(),
         ),
-        derived(
+        text(
             "convention",
-            Type.STR,
-            Unit.NONE,
             "Convention that reproduces the value; null without one.",
             nullable=True,
+            **derived(),
         ),
     ),
 )

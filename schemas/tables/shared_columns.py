@@ -4,37 +4,33 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.table import Bound, Column
-from schemas.units import Type, Unit
+from schemas.table import Bound, day, instant, number, text
+from schemas.units import Unit
 
-BOOK: Final = Column(
+BOOK: Final = text(
     "book",
-    Type.STR,
-    Unit.NONE,
     "Name of the simulated portfolio: long_short, long_only, or an unconditioned twin; for trades also the trade-only variants ending "
     "in _adjustments and _settlements.",
     bound=Bound.BOOK,
 )
-DATE: Final = Column("date", Type.DATE, Unit.DATE, "Trading session of the row.")
-WEEK: Final = Column("date", Type.DATE, Unit.DATE, "Weekly decision date.")
-SYMBOL: Final = Column("symbol", Type.STR, Unit.NONE, "Ticker of the name.", bound=Bound.TICKER)
-TIMESTAMP: Final = Column("timestamp", Type.TIMESTAMP, Unit.INSTANT, "Close of the session.")
-STARTING_EQUITY: Final = Column(
+DATE: Final = day("date", "Trading session of the row.")
+WEEK: Final = day("date", "Weekly decision date.")
+SYMBOL: Final = text("symbol", "Ticker of the name.", bound=Bound.TICKER)
+TIMESTAMP: Final = instant("timestamp", "Close of the session.")
+STARTING_EQUITY: Final = number(
     "starting_equity",
-    Type.F64,
     Unit.EQUITY,
     "Equity at the open of the session: the previous ending equity, or `equity_basis` for the first session.",
 )
-ENDING_EQUITY: Final = Column("ending_equity", Type.F64, Unit.EQUITY, "Equity at the close of the session.")
-GROSS_EXPOSURE: Final = Column(
+ENDING_EQUITY: Final = number("ending_equity", Unit.EQUITY, "Equity at the close of the session.")
+GROSS_EXPOSURE: Final = number(
     "gross_exposure",
-    Type.F64,
     Unit.RATIO,
     "Sum of absolute position weights; about 2 if fully invested long and short.",
 )
-NET_EXPOSURE: Final = Column(
-    "net_exposure", Type.F64, Unit.RATIO, "Sum of signed position weights; about 0 if neutral."
+NET_EXPOSURE: Final = number(
+    "net_exposure", Unit.RATIO, "Sum of signed position weights; about 0 if neutral."
 )
-TURNOVER: Final = Column(
-    "turnover", Type.F64, Unit.RATIO, "One-sided traded fraction: half the sum of absolute weight changes."
+TURNOVER: Final = number(
+    "turnover", Unit.RATIO, "One-sided traded fraction: half the sum of absolute weight changes."
 )

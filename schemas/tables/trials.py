@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.table import Bound, Column, Table
+from schemas.table import Bound, Table, number, text
 from schemas.tables.shared_columns import DATE
-from schemas.units import Type, Unit
+from schemas.units import Unit
 
 TRIALS: Final = Table(
     name="trials",
@@ -14,13 +14,8 @@ TRIALS: Final = Table(
     key=("trial", "date"),
     optional=True,
     columns=(
-        Column("trial", Type.STR, Unit.NONE, "Name of the variant in the engine.", bound=Bound.NAME),
+        text("trial", "Name of the variant in the engine.", bound=Bound.NAME),
         DATE,
-        Column(
-            "period_return",
-            Type.F64,
-            Unit.RATIO,
-            "Return of the variant's long_short book over the session.",
-        ),
+        number("period_return", Unit.RATIO, "Return of the variant's long_short book over the session."),
     ),
 )

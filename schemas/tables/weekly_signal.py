@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.table import Column, Table, derived
+from schemas.table import Column, Table, count, derived, number, text
 from schemas.tables.shared_columns import WEEK
-from schemas.units import Type, Unit
+from schemas.units import Unit
 
 HORIZONS: Final = (1, 2, 4, 8)
 """Weeks over which forward returns are compounded for the term structure of the IC."""
@@ -20,11 +20,11 @@ _RAW = ("unsmoothed_score",)
 
 
 def _count(name: str, meaning: str, *needs: str) -> Column:
-    return derived(name, Type.I64, Unit.COUNT, meaning, *needs)
+    return count(name, meaning, **derived(*needs))
 
 
 def _correlation(name: str, meaning: str, *needs: str, formula: int = 1) -> Column:
-    return derived(name, Type.F64, Unit.CORRELATION, meaning, *needs, nullable=True, formula=formula)
+    return number(name, Unit.CORRELATION, meaning, nullable=True, formula=formula, **derived(*needs))
 
 
 WEEKLY_SIGNAL: Final = Table(
@@ -36,7 +36,7 @@ WEEKLY_SIGNAL: Final = Table(
     formula=2,
     columns=(
         WEEK,
-        Column("week_status", Type.STR, Unit.NONE, "As in the rebalance index."),
+        text("week_status", "As in the rebalance index."),
         _count("n_symbols", "Names in the week's cross-section."),
         _count("cohort_size", "Names with a valid score."),
         _count("n_return_obs", "Names with a score and a forward return."),
@@ -45,13 +45,12 @@ WEEKLY_SIGNAL: Final = Table(
             "Spearman correlation of score and forward return; null for fewer than two pairs or a constant.",
         ),
         _correlation("raw_ic", "Spearman correlation of the unconditioned signal and forward return.", *_RAW),
-        derived(
+        number(
             "decile_spread",
-            Type.F64,
             Unit.RATIO,
             "Mean forward return of the top decile by unconditioned signal less that of the bottom one.",
-            *_RAW,
             nullable=True,
+            **derived(*_RAW),
         ),
         _count("cohort_size_raw", "Names with a valid unconditioned signal.", *_RAW),
         _count("n_return_obs_raw", "Names with an unconditioned signal and a forward return.", *_RAW),
