@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import array, count, day, instant, integer, record, text
+from schemas.field import Field, array, count, day, instant, integer, record, text
 from schemas.tables import PUBLISHED_TABLES
 from schemas.units import Type, Unit
 
@@ -19,6 +19,15 @@ _CONTENT: Final = (
     integer("size_bytes", Unit.BYTES, "Size of the file."),
     text("sha256", "SHA-256 of the file in hexadecimal; also its entity tag.", pattern=SHA256),
 )
+
+
+def signed_url(what: str, seconds: int) -> tuple[Field, Field]:
+    """Declare the signed URL of a file, and its validity."""
+    return (
+        text("url", f"URL of the {what}; it needs no key until it expires.", pattern="^https?://"),
+        integer("expires_in", Unit.SECONDS, "Validity of the URL.", minimum=seconds, maximum=seconds),
+    )
+
 
 TABLE_FILE: Final = record(
     "table_file",
@@ -49,14 +58,7 @@ TABLE_DOWNLOAD: Final = record(
     "Signed URL of one table's file, made for this call.",
     _TABLE,
     _BOOK,
-    text("url", "URL of the file; it needs no key until it expires.", pattern="^https?://"),
-    integer(
-        "expires_in",
-        Unit.SECONDS,
-        "Validity of the URL.",
-        minimum=TABLE_LIFETIME,
-        maximum=TABLE_LIFETIME,
-    ),
+    *signed_url("file", TABLE_LIFETIME),
     instant("expires_at", "When the URL expires."),
     text("filename", "Suggested file name.", pattern=PARQUET),
     *_CONTENT,

@@ -6,6 +6,7 @@ from typing import Final
 
 from schemas.field import anything, array, count, day, flag, instant, integer, number, record, text
 from schemas.kinds import KINDS, REQUIRED_KINDS
+from schemas.objects.downloads import SHA256, signed_url
 from schemas.objects.keys import REGISTRY_VERSION
 from schemas.tables.sealed_metrics import RECONCILIATIONS, SCOPES
 from schemas.units import Unit
@@ -38,26 +39,17 @@ HEALTH: Final = record(
     model="Health",
 )
 
-_SHA256: Final = "^[0-9a-f]{64}$"
-
 SOURCE_DOWNLOAD: Final = record(
     "source_download",
     "Signed URL of the run's source archive, made for this call.",
-    text("url", "URL of the archive; it needs no key until it expires.", pattern="^https?://"),
-    integer(
-        "expires_in",
-        Unit.SECONDS,
-        "Validity of the URL.",
-        minimum=SOURCE_LIFETIME,
-        maximum=SOURCE_LIFETIME,
-    ),
+    *signed_url("archive", SOURCE_LIFETIME),
     text("filename", "`<alpha_id>.zip`.", pattern=r"\.zip$"),
     integer("size_bytes", Unit.BYTES, "Size of the archive; null if not recorded.", nullable=True),
     text(
         "sha256",
         "SHA-256 of the archive in hexadecimal; null if not recorded.",
         nullable=True,
-        pattern=_SHA256,
+        pattern=SHA256,
     ),
     model="SourceDownload",
 )
