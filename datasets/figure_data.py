@@ -59,23 +59,7 @@ _LEDGER: Final = ("date", "starting_equity", "ending_equity", "risk_free_return"
 
 
 def read_figures(snapshot: Snapshot) -> RunFigures:
-    """Read the inputs of a snapshot's figures with Polars, without a server.
-
-    Parameters
-    ----------
-    snapshot : Snapshot
-        A published snapshot.
-
-    Returns
-    -------
-    RunFigures
-        As :func:`read`.
-
-    Raises
-    ------
-    SnapshotCorrupt
-        When the manifest or a required file is missing or cannot be read.
-    """
+    """Read the inputs of a snapshot's figures; raises SnapshotCorrupt when a file is missing or cannot be read."""
     return read(snapshot.read, snapshot.manifest)
 
 

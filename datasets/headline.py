@@ -58,20 +58,7 @@ def make_headline(manifest: Manifest, read_file: Read) -> dict[str, Any]:
 
 
 def stored_headline(storage: Storage, manifest: Manifest) -> dict[str, Any]:
-    """Compute the headline figures of a stored snapshot, for its pointer.
-
-    Parameters
-    ----------
-    storage : Storage
-        Storage of the datasets root.
-    manifest : Manifest
-        Manifest of the snapshot.
-
-    Returns
-    -------
-    dict
-        As :func:`make_headline`.
-    """
+    """Compute the headline figures of a stored snapshot, as :func:`make_headline` does."""
     folder = snapshot_path(manifest.alpha_id, manifest.snapshot)
     sizes = {entry.path: entry.bytes for entry in manifest.files}
     return make_headline(manifest, lambda path: storage.read(f"{folder}/{path}", sizes[path]))

@@ -138,15 +138,7 @@ class Manifest:
 
     @classmethod
     def decode(cls, data: bytes, origin: str) -> Manifest:
-        """Decode a manifest.
-
-        Raises
-        ------
-        SnapshotCorrupt
-            When the bytes are not a manifest; `origin` names the file in the message.
-        OtherFormat
-            When the document has another format.
-        """
+        """Decode a manifest; `origin` names the file, errors are those of :func:`datasets.manifest.decode`."""
         return decode(data, cls, origin, "the manifest of a snapshot")
 
 

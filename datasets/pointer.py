@@ -175,15 +175,7 @@ class Pointer:
 
     @classmethod
     def decode(cls, data: bytes, origin: str) -> Pointer:
-        """Decode a pointer.
-
-        Raises
-        ------
-        SnapshotCorrupt
-            When the bytes are not a pointer; `origin` names the file in the message.
-        OtherFormat
-            When the document has another format.
-        """
+        """Decode a pointer; `origin` names the file, errors are those of :func:`datasets.manifest.decode`."""
         return decode(data, cls, origin, "a pointer")
 
 

@@ -379,18 +379,7 @@ class Snapshot:
 
 
 def in_window(window: Window) -> pl.Expr:
-    """Return a Polars condition that ``date`` is within a window.
-
-    Parameters
-    ----------
-    window : Window
-        Days, both ends included.
-
-    Returns
-    -------
-    polars.Expr
-        A boolean expression.
-    """
+    """Return a Polars condition that ``date`` is within a window, both ends included."""
     condition = pl.lit(True)
     if window.first is not None:
         condition &= pl.col("date") >= window.first

@@ -135,55 +135,21 @@ class Alpha(Snapshot):
     def costs(self, book: str = "long_short") -> dict[str, Any]:
         """Return the costs of trading and borrowing of a book, as `/v1/alphas/{alpha}/costs` returns them.
 
-        Parameters
-        ----------
-        book : str
-            Name of the book.
-
-        Returns
-        -------
-        dict
-            The ``data`` of the answer; a withheld figure is null, with its reason in ``withheld``.
-
-        Raises
-        ------
-        SnapshotCorrupt
-            When the published figures are missing or damaged.
+        Parameter, result and errors are those of :meth:`concentration`.
         """
         return self.research("costs", book)
 
     def risk(self, book: str = "long_short") -> dict[str, Any]:
         """Return drawdowns, tails and rolling figures of a book, as `/v1/alphas/{alpha}/risk` returns them.
 
-        Parameters
-        ----------
-        book : str
-            Name of the book.
-
-        Returns
-        -------
-        dict
-            The ``data`` of the answer; a withheld figure is null, with its reason in ``withheld``.
-
-        Raises
-        ------
-        SnapshotCorrupt
-            When the published figures are missing or damaged.
+        Parameter, result and errors are those of :meth:`concentration`.
         """
         return self.research("risk", book)
 
     def signal(self) -> dict[str, Any]:
         """Return the signal quality of the delivered score, as `/v1/alphas/{alpha}/signal` returns it.
 
-        Returns
-        -------
-        dict
-            The ``data`` of the answer; a withheld figure is null, with its reason in ``withheld``.
-
-        Raises
-        ------
-        SnapshotCorrupt
-            When the published figures are missing or damaged.
+        Result and errors are those of :meth:`concentration`.
         """
         return self.research("signal")
 
@@ -425,11 +391,5 @@ class Alpha(Snapshot):
         return pd.Series(rows[column].to_numpy(), index=index, name=column)
 
     def units(self) -> pl.DataFrame:
-        """Return the type, unit and meaning of every column of the snapshot.
-
-        Returns
-        -------
-        polars.DataFrame
-            Columns as in :func:`datasets.analysis.units.units`.
-        """
+        """Return the type, unit and meaning of every column of the snapshot, as :func:`datasets.analysis.units.units`."""
         return units(self)

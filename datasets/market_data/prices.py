@@ -58,18 +58,7 @@ def read_benchmarks(files: Mapping[str, bytes]) -> dict[str, Benchmark]:
 
 
 def is_configured(market_data: str | os.PathLike[str] | None) -> bool:
-    """Whether market data are configured.
-
-    Parameters
-    ----------
-    market_data : str, os.PathLike or None
-        As in :func:`read_symbols`.
-
-    Returns
-    -------
-    bool
-        True when an address is given or the setting is present.
-    """
+    """Whether an address of market data is given, or the setting is present."""
     return market_data is not None or _SETTING in os.environ
 
 

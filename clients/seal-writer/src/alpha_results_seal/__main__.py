@@ -12,6 +12,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -190,13 +191,7 @@ def verify_receipt(options: argparse.Namespace) -> dict[str, Any]:
     """Verify a receipt."""
     verified = verify(options.receipt, options.keys, options.seal)
     line = f"{verified.alpha_id}, sealed at {verified.sealed_at}, signed by {verified.team}; SHA-256 of seal.json {verified.seal_digest}"
-    return {
-        "team": verified.team,
-        "alpha_id": verified.alpha_id,
-        "sealed_at": verified.sealed_at,
-        "seal_digest": verified.seal_digest,
-        "lines": [line],
-    }
+    return {**asdict(verified), "lines": [line]}
 
 
 def _exit_code(error: SealError) -> int:
