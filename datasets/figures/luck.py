@@ -16,7 +16,6 @@ from datasets.figures.equity import period_returns, solvent_returns
 from datasets.figures.luck_evidence import Evidence, LuckQuery, TrialReturns
 from datasets.figures.overfitting import (
     EffectiveTrials,
-    Overfitting,
     TrialGroups,
     cluster_trials,
     effective_trials,
@@ -146,14 +145,14 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
     trials = _trials(evidence, query)
     withheld: dict[str, str] = {}
     tested = or_null(
-        trials if isinstance(trials, Unavailable) else _overfitting(trials.returns), "overfitting", withheld
+        trials if isinstance(trials, Unavailable) else overfitting(trials.returns), "overfitting", withheld
     )
     frequency = or_null(
         ledger if isinstance(ledger, Unavailable) else sessions_per_year(ledger.date),
         "sessions_per_year",
         withheld,
     )
-    groups = None if isinstance(trials, Unavailable) else _trial_groups(trials.returns)
+    groups = None if isinstance(trials, Unavailable) else cluster_trials(trials.returns)
     plain, excess = _measure_returns(ledger, trials, groups)
     daily, weekly = _daily_bands(ledger, seed), _weekly_bands(ic, seed)
     snooping = or_null(_data_snooping(ledger, trials, daily, seed), "data_snooping", withheld)
@@ -284,17 +283,11 @@ def _ic(evidence: Evidence, query: LuckQuery) -> Floats | Unavailable:
 
 def _trials(evidence: Evidence, query: LuckQuery) -> TrialReturns | Unavailable:
     trials = evidence.trials
-    return trials if isinstance(trials, Unavailable) else cut(trials, query.window.rows(trials.date))
-
-
-def _trial_groups(trials: Matrix) -> TrialGroups | None:
-    return None if trials.shape[1] > MAX_TESTED else cluster_trials(trials)
-
-
-def _overfitting(trials: Matrix) -> Overfitting | Unavailable:
-    if trials.shape[1] > MAX_TESTED:
+    if isinstance(trials, Unavailable):
+        return trials
+    if trials.returns.shape[1] > MAX_TESTED:
         return TOO_MANY_TRIALS
-    return overfitting(trials)
+    return cut(trials, query.window.rows(trials.date))
 
 
 def _data_snooping(
@@ -305,8 +298,6 @@ def _data_snooping(
         return trials
     if isinstance(ledger, Unavailable):
         return ledger
-    if trials.returns.shape[1] > MAX_TESTED:
-        return TOO_MANY_TRIALS
     if daily.mean_block is None:
         return next(reason for reason in daily.figures.values() if isinstance(reason, Unavailable))
     if np.isnan(ledger.risk_free).all():
