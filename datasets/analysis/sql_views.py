@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -42,7 +42,7 @@ def statements(root: Root) -> list[str]:
         present = {name for run in snapshots for name in run.columns(table.name)}
         columns = [column for column in table.published_columns if column.name in present]
         names = ["alpha_id", "snapshot", *(column.name for column in columns)]
-        source = f"read_parquet({_texts(files)}, hive_partitioning = true, hive_types_autocast = false, union_by_name = true)"
+        source = f"read_parquet([{', '.join(map(_text, files))}], hive_partitioning = true, hive_types_autocast = false, union_by_name = true)"
         select = f"SELECT {', '.join(map(_name, names))} FROM {source}"  # noqa: S608 - declared names, quoted paths
         statements.append(f"CREATE OR REPLACE VIEW {table.name} AS {select}")
         statements.append(f"COMMENT ON VIEW {table.name} IS {_text(table.meaning)}")
@@ -92,31 +92,15 @@ def write(root: Root, file: str) -> list[str]:
 
 def _listing(root: Root) -> str:
     rows = root.list()
-    columns = ", ".join(map(_name, rows.columns))
-    if rows.is_empty():
-        null_columns = ", ".join(f"NULL::VARCHAR AS {_name(name)}" for name in rows.columns)
-        return f"SELECT {null_columns} WHERE false"
-    values = ", ".join("(" + ", ".join(_value(value) for value in row) + ")" for row in rows.iter_rows())
-    typed = [
-        f"{_name(name)}::TIMESTAMPTZ AS {_name(name)}" if name.endswith("_at") else _name(name)
-        for name in rows.columns
-    ]
-    return f"SELECT {', '.join(typed)} FROM (VALUES {values}) AS listed({columns})"  # noqa: S608 - declared names, quoted texts
-
-
-def _value(value: object) -> str:
-    if value is None:
-        return "NULL"
-    return str(value).lower() if isinstance(value, bool) else _text(str(value))
+    types = {name: "TIMESTAMPTZ" if name.endswith("_at") else "VARCHAR" for name in rows.columns}
+    types["complete"] = "BOOLEAN"
+    listed, columns = _text(json.dumps(rows.to_dicts())), _text(json.dumps([types]))
+    return f"SELECT unnest(from_json({listed}, {columns}), recursive := true)"
 
 
 def _text(value: str) -> str:
     """Quote a text, because view definitions cannot have bound values."""
     return "'" + value.replace("'", "''") + "'"
-
-
-def _texts(values: Sequence[str]) -> str:
-    return "[" + ", ".join(map(_text, values)) + "]"
 
 
 def _name(value: str) -> str:
