@@ -40,17 +40,10 @@ LISTING_PARAMETERS: Final = (
         "Keep alphas whose written description has this tag, ignoring case.",
         minimum=1,
     ),
-    Parameter("started_from", ParameterKind.DATE, "First day (UTC) on which the run started, inclusive."),
-    Parameter("started_to", ParameterKind.DATE, "Last day (UTC) on which the run started, inclusive."),
-    Parameter(
-        "published_from",
-        ParameterKind.DATE,
-        "First day (UTC) on which the snapshot was first served, inclusive.",
-    ),
-    Parameter(
-        "published_to",
-        ParameterKind.DATE,
-        "Last day (UTC) on which the snapshot was first served, inclusive.",
+    *(
+        Parameter(f"{time}_{end}", ParameterKind.DATE, f"{which} day (UTC) on which {event}, inclusive.")
+        for time, event in (("started", "the run started"), ("published", "the snapshot was first served"))
+        for end, which in (("from", "First"), ("to", "Last"))
     ),
     *(
         Parameter(
