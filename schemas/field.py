@@ -189,9 +189,11 @@ def texts(name: str, meaning: str, **rules: Any) -> Field:
     return array(name, meaning, text("", "One entry."), **rules)
 
 
-def series(name: str, meaning: str, *members: Field, **rules: Any) -> Field:
-    """Declare an array of objects with the members given."""
-    return array(name, meaning, record("", "One entry.", *members), **rules)
+def series(
+    name: str, meaning: str, *members: Field, one: str = "One entry.", model: str = "", **rules: Any
+) -> Field:
+    """Declare an array of objects with the members given; `one` and `model` are meaning and model of an object."""
+    return array(name, meaning, record("", one, *members, model=model), **rules)
 
 
 def mapping(name: str, meaning: str, values: Field, **rules: Any) -> Field:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import anything, array, count, mapping, number, record, text
+from schemas.field import anything, count, mapping, number, record, series, text
 from schemas.metrics.checked import CHECKED
 from schemas.units import Unit
 
@@ -27,52 +27,49 @@ AUDIT: Final = record(
         CHECKED,
         model="AuditSummary",
     ),
-    array(
+    series(
         "entries",
         "One entry for each check, by status: `withheld`, `notice`, `not_checked`, `pass`; within a status notices first, then "
         "earlier seals, figures and rules.",
-        record(
-            "",
-            "One check and its outcome.",
-            text("kind", "What was checked.", vocabulary=ENTRY_KINDS),
-            text(
-                "id",
-                "Id of the notice or rule; sealed name of the figure, followed by a full stop and its year or month; or snapshot of the "
-                "earlier seal.",
-            ),
-            text(
-                "status",
-                "`pass`: the check passed. `notice`: it did not, and the data are served nevertheless. `not_checked`: it could not be "
-                "checked, for the reason given. `withheld`: the figure is not served.",
-                vocabulary=STATUSES,
-            ),
-            text("figure", "Name of the figure checked; null without one.", nullable=True),
-            number(
-                "value",
-                Unit.MIXED,
-                "The measured figure; for a sealed figure the sealed value, for a rule the share of rows it could compare; null without "
-                "one.",
-                nullable=True,
-            ),
-            number(
-                "threshold",
-                Unit.MIXED,
-                "The threshold of a notice, or the recomputed value of a sealed figure; null without one.",
-                nullable=True,
-            ),
-            text(
-                "unit",
-                "Unit of value and threshold; null without a value, and for a sealed figure, whose unit is in the metrics.",
-                nullable=True,
-            ),
-            text(
-                "reason",
-                "What was noticed and what it means, or why it was not checked or is withheld; null if it passed.",
-                nullable=True,
-            ),
-            mapping("details", "Details by name; empty without any.", anything("", "One detail.")),
-            model="AuditEntry",
+        text("kind", "What was checked.", vocabulary=ENTRY_KINDS),
+        text(
+            "id",
+            "Id of the notice or rule; sealed name of the figure, followed by a full stop and its year or month; or snapshot of the "
+            "earlier seal.",
         ),
+        text(
+            "status",
+            "`pass`: the check passed. `notice`: it did not, and the data are served nevertheless. `not_checked`: it could not be "
+            "checked, for the reason given. `withheld`: the figure is not served.",
+            vocabulary=STATUSES,
+        ),
+        text("figure", "Name of the figure checked; null without one.", nullable=True),
+        number(
+            "value",
+            Unit.MIXED,
+            "The measured figure; for a sealed figure the sealed value, for a rule the share of rows it could compare; null without "
+            "one.",
+            nullable=True,
+        ),
+        number(
+            "threshold",
+            Unit.MIXED,
+            "The threshold of a notice, or the recomputed value of a sealed figure; null without one.",
+            nullable=True,
+        ),
+        text(
+            "unit",
+            "Unit of value and threshold; null without a value, and for a sealed figure, whose unit is in the metrics.",
+            nullable=True,
+        ),
+        text(
+            "reason",
+            "What was noticed and what it means, or why it was not checked or is withheld; null if it passed.",
+            nullable=True,
+        ),
+        mapping("details", "Details by name; empty without any.", anything("", "One detail.")),
+        one="One check and its outcome.",
+        model="AuditEntry",
     ),
     model="Audit",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import Field, array, count, day, instant, integer, record, text
+from schemas.field import Field, count, day, instant, integer, record, series, text
 from schemas.tables import PUBLISHED_TABLES
 from schemas.units import Type, Unit
 
@@ -37,18 +37,15 @@ TABLE_FILE: Final = record(
     *_CONTENT,
     day("from", "First day with a row; null without rows.", nullable=True),
     day("to", "Last day with a row; null without rows.", nullable=True),
-    array(
+    series(
         "columns",
         "Columns of the file, in order.",
-        record(
-            "",
-            "One column.",
-            text("name", "Its name."),
-            text("type", "How it is stored.", vocabulary=tuple(x.value for x in Type)),
-            text("unit", "What it counts.", vocabulary=tuple(x.value for x in Unit)),
-            text("meaning", "What it says."),
-            model="TableColumn",
-        ),
+        text("name", "Its name."),
+        text("type", "How it is stored.", vocabulary=tuple(x.value for x in Type)),
+        text("unit", "What it counts.", vocabulary=tuple(x.value for x in Unit)),
+        text("meaning", "What it says."),
+        one="One column.",
+        model="TableColumn",
     ),
     model="TableFile",
 )

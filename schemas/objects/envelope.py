@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from schemas.error_codes import ERROR_CODES
-from schemas.field import Field, FieldType, array, count, day, flag, integer, record, text, texts
+from schemas.field import Field, FieldType, array, count, day, flag, integer, record, series, text, texts
 from schemas.kinds import KINDS
 from schemas.limits import LIMIT_WINDOWS
 from schemas.objects.operations import SOURCE_STATUSES
@@ -65,16 +65,13 @@ def _details(*fields: Field, nullable: bool = False) -> Field:
 
 ERROR_DETAILS: Final[dict[str, Field]] = {
     "bad_request": _details(
-        array(
+        series(
             "parameters",
             "Every invalid parameter.",
-            record(
-                "",
-                "One parameter.",
-                text("name", "The parameter."),
-                text("constraint", "The rule it breaks."),
-                text("nearest", "Most similar parameter of the endpoint, for an unknown one.", optional=True),
-            ),
+            text("name", "The parameter."),
+            text("constraint", "The rule it breaks."),
+            text("nearest", "Most similar parameter of the endpoint, for an unknown one.", optional=True),
+            one="One parameter.",
             minimum=1,
         ),
         _AVAILABLE.called(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from schemas.field import Field, array, count, day, fraction, mapping, number, record, text, withheld
+from schemas.field import Field, array, count, day, fraction, mapping, number, record, series, text, withheld
 from schemas.objects.summaries import RETURN_BASES, WINDOW_DAYS
 from schemas.units import Unit
 
@@ -100,18 +100,15 @@ _MODEL: Final = record(
         _profit("unmeasured", "Profit of the sessions on which a factor has no return."),
         **_NULL,
     ),
-    array(
+    series(
         "rolling",
         "The same regression over the last `rolling_sessions` measured sessions, at every fifth session and the last one.",
-        record(
-            "",
-            "One window; coefficients are null if its factors are constant or collinear.",
-            day("date", "Its last session."),
-            number("alpha_annualised", Unit.RATIO, "Intercept x 252.", **_NULL),
-            mapping("betas", "Factor to its coefficient.", number("", Unit.RATIO, "Coefficient.", **_NULL)),
-            fraction("r_squared", "Share explained.", **_NULL),
-            model="RollingExposure",
-        ),
+        day("date", "Its last session."),
+        number("alpha_annualised", Unit.RATIO, "Intercept x 252.", **_NULL),
+        mapping("betas", "Factor to its coefficient.", number("", Unit.RATIO, "Coefficient.", **_NULL)),
+        fraction("r_squared", "Share explained.", **_NULL),
+        one="One window; coefficients are null if its factors are constant or collinear.",
+        model="RollingExposure",
         **_NULL,
     ),
     withheld("Null member to the reason."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import array, count, flag, instant, number, record, text, texts, withheld
+from schemas.field import count, flag, instant, number, record, series, text, texts, withheld
 from schemas.metrics.headline import IN_METRICS
 from schemas.metrics.statistic import Checked
 from schemas.parameters import CURSOR
@@ -76,39 +76,36 @@ SNAPSHOT_COMPARISON: Final = record(
     "Changes between two snapshots of an alpha, as far as the key may read them.",
     text("from_snapshot", "Id of the earlier snapshot."),
     text("to_snapshot", "Id of the later snapshot."),
-    array(
+    series(
         "figures",
         "Every figure of the run's metrics; empty if the key may not read them.",
-        record(
-            "",
-            "One figure.",
-            text("figure", "Its name.", vocabulary=tuple(x.name for x in IN_METRICS)),
-            text(
-                "book",
-                "Book that it measures; null for a figure of the signal.",
-                nullable=True,
-                vocabulary=CONDITIONED_BOOKS[:1],
-            ),
-            text("unit", "Unit of the values; of the later one if they differ."),
-            number("before", Unit.MIXED, "Value in the earlier snapshot; null if withheld.", nullable=True),
-            number("after", Unit.MIXED, "Value in the later snapshot; null if withheld.", nullable=True),
-            *(
-                text(
-                    f"{which}_checked",
-                    f"Provenance of `{which}`, as `checked` in the metrics.",
-                    nullable=True,
-                    vocabulary=tuple(x.value for x in Checked),
-                )
-                for which in ("before", "after")
-            ),
-            number(
-                "change",
-                Unit.MIXED,
-                "`after` less `before`; null if either is null or only stated, or if their units differ.",
-                nullable=True,
-            ),
-            model="FigureChange",
+        text("figure", "Its name.", vocabulary=tuple(x.name for x in IN_METRICS)),
+        text(
+            "book",
+            "Book that it measures; null for a figure of the signal.",
+            nullable=True,
+            vocabulary=CONDITIONED_BOOKS[:1],
         ),
+        text("unit", "Unit of the values; of the later one if they differ."),
+        number("before", Unit.MIXED, "Value in the earlier snapshot; null if withheld.", nullable=True),
+        number("after", Unit.MIXED, "Value in the later snapshot; null if withheld.", nullable=True),
+        *(
+            text(
+                f"{which}_checked",
+                f"Provenance of `{which}`, as `checked` in the metrics.",
+                nullable=True,
+                vocabulary=tuple(x.value for x in Checked),
+            )
+            for which in ("before", "after")
+        ),
+        number(
+            "change",
+            Unit.MIXED,
+            "`after` less `before`; null if either is null or only stated, or if their units differ.",
+            nullable=True,
+        ),
+        one="One figure.",
+        model="FigureChange",
     ),
     record(
         "weeks",
@@ -119,25 +116,22 @@ SNAPSHOT_COMPARISON: Final = record(
     record(
         "names", "Weekly cross-sections by ticker; null for the reason in `withheld`.", *_SPANS, nullable=True
     ),
-    array(
+    series(
         "datasets",
         "Every published table, or its file of one book, that the key may read.",
-        record(
-            "",
-            "One table or file.",
-            text("dataset", "The table.", vocabulary=tuple(PUBLISHED_TABLES)),
-            text("book", "Book; null if the table is not stored by book.", nullable=True),
-            text("change", "Kind of change.", vocabulary=("added", "removed", "changed", "unchanged")),
-            count(
-                "rows_before",
-                "Rows in the earlier snapshot; null if absent.",
-                nullable=True,
-            ),
-            count("rows_after", "Rows in the later snapshot; null if absent.", nullable=True),
-            texts("columns_added", "Columns only in the later snapshot."),
-            texts("columns_removed", "Columns only in the earlier snapshot."),
-            model="DatasetChange",
+        text("dataset", "The table.", vocabulary=tuple(PUBLISHED_TABLES)),
+        text("book", "Book; null if the table is not stored by book.", nullable=True),
+        text("change", "Kind of change.", vocabulary=("added", "removed", "changed", "unchanged")),
+        count(
+            "rows_before",
+            "Rows in the earlier snapshot; null if absent.",
+            nullable=True,
         ),
+        count("rows_after", "Rows in the later snapshot; null if absent.", nullable=True),
+        texts("columns_added", "Columns only in the later snapshot."),
+        texts("columns_removed", "Columns only in the earlier snapshot."),
+        one="One table or file.",
+        model="DatasetChange",
     ),
     withheld("Null member to the reason; empty if there are none."),
     model="SnapshotComparison",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from schemas.field import Field, array, count, fraction, mapping, number, record, text, withheld
+from schemas.field import Field, count, fraction, mapping, number, record, series, text, withheld
 from schemas.metrics.families.family import KURTOSIS, SHARPE, SKEWNESS
 from schemas.objects.bootstrap import SAMPLES, SEED, band, mean_block
 from schemas.objects.summaries import WINDOW_DAYS
@@ -216,18 +216,15 @@ CATALOGUE_LUCK: Final = record(
     "How many of the alphas that the key may read may be luck, by their long_short books over their runs.",
     count("alphas", "Alphas whose run the key may read."),
     count("tested", "Alphas with a `t_stat`, which are tested."),
-    array(
+    series(
         "discoveries",
         "Number of alphas whose mean return differs from 0, by level of false discoveries.",
-        record(
-            "",
-            "One level.",
-            fraction("level", "Expected share of false discoveries; for Bonferroni the probability of any."),
-            count("benjamini_hochberg", "Alphas with a `q_value` up to it."),
-            count("benjamini_yekutieli", "Alphas with a `q_value_by` up to it."),
-            count("bonferroni", "Alphas whose p-value x `tested` is up to it."),
-            model="Discoveries",
-        ),
+        fraction("level", "Expected share of false discoveries; for Bonferroni the probability of any."),
+        count("benjamini_hochberg", "Alphas with a `q_value` up to it."),
+        count("benjamini_yekutieli", "Alphas with a `q_value_by` up to it."),
+        count("bonferroni", "Alphas whose p-value x `tested` is up to it."),
+        one="One level.",
+        model="Discoveries",
     ),
     number(
         "effective_number",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from schemas.field import Field, array, count, day, fraction, number, record, text, withheld
+from schemas.field import Field, count, day, fraction, number, record, series, text, withheld
 from schemas.objects.bootstrap import SAMPLES, SEED, band, mean_block
 from schemas.objects.summaries import WINDOW_DAYS
 from schemas.units import Unit
@@ -48,42 +48,36 @@ REGIMES: Final = record(
     count("observations", "Sessions of the window."),
     *WINDOW_DAYS,
     text("benchmark", "Symbol of the benchmark that defines the market; null without one.", **_NULL),
-    array(
+    series(
         "groups",
         "Groupings of the sessions.",
-        record(
-            "",
-            "One grouping.",
-            text(
-                "name",
-                "By time, by the sign of the benchmark's return, or into terciles by the volatility of its 63 returns before the session.",
-                vocabulary=GROUPS,
-            ),
-            array(
-                "regimes",
-                "`first` and `second`; `down` and `up`; `low`, `middle` and `high`.",
-                record(
-                    "",
-                    "One regime; figures are null for fewer than 20 sessions.",
-                    text("name", "Its name."),
-                    count("sessions", "Sessions in it."),
-                    number("mean_return", Unit.RATIO, "Mean daily return x 252.", **_NULL),
-                    number("volatility", Unit.RATIO, "Sample deviation x sqrt(252).", minimum=0, **_NULL),
-                    number("sharpe", Unit.RATIO, "Mean over sample deviation x sqrt(252).", **_NULL),
-                    _band(),
-                    model="Regime",
-                ),
-            ),
-            record(
-                "difference",
-                "Last regime less the first.",
-                number("sharpe", Unit.RATIO, "Difference of the Sharpe ratios."),
-                _band(),
-                model="RegimeDifference",
-                **_NULL,
-            ),
-            model="RegimeGroup",
+        text(
+            "name",
+            "By time, by the sign of the benchmark's return, or into terciles by the volatility of its 63 returns before the session.",
+            vocabulary=GROUPS,
         ),
+        series(
+            "regimes",
+            "`first` and `second`; `down` and `up`; `low`, `middle` and `high`.",
+            text("name", "Its name."),
+            count("sessions", "Sessions in it."),
+            number("mean_return", Unit.RATIO, "Mean daily return x 252.", **_NULL),
+            number("volatility", Unit.RATIO, "Sample deviation x sqrt(252).", minimum=0, **_NULL),
+            number("sharpe", Unit.RATIO, "Mean over sample deviation x sqrt(252).", **_NULL),
+            _band(),
+            one="One regime; figures are null for fewer than 20 sessions.",
+            model="Regime",
+        ),
+        record(
+            "difference",
+            "Last regime less the first.",
+            number("sharpe", Unit.RATIO, "Difference of the Sharpe ratios."),
+            _band(),
+            model="RegimeDifference",
+            **_NULL,
+        ),
+        one="One grouping.",
+        model="RegimeGroup",
     ),
     record(
         "breaks",
