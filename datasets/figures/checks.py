@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from schemas.metrics.checked import FORWARD_RETURN_RULE
 
@@ -63,54 +63,6 @@ class CheckSummary:
             "forward_returns_proven": self.forward_returns_proven[0 if raw else 1],
             "notices": self.notices + limited,
         }
-
-    def document(self) -> dict[str, Any]:
-        """Encode the summary for the pointer.
-
-        Returns
-        -------
-        dict
-            JSON-ready; decoded by :meth:`from_document`.
-        """
-        return {
-            "figures": [self.reproduced, self.stated, self.contradicted],
-            "forward_returns_proven": self.forward_returns_proven,
-            "notices": self.notices,
-            **({"limited": self.limited} if self.limited else {}),
-        }
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """Decode a summary from a pointer.
-
-        Parameters
-        ----------
-        document : Mapping[str, Any]
-            Result of :meth:`document`.
-
-        Returns
-        -------
-        Self
-            The summary.
-
-        Raises
-        ------
-        KeyError, TypeError, ValueError
-            When the document has another format.
-        """
-        reproduced, stated, contradicted = map(int, document["figures"])
-        proven, without_raw = (
-            None if share is None else float(share) for share in document["forward_returns_proven"]
-        )
-        limited = tuple((bool(raw), tuple(map(str, names))) for raw, names in document.get("limited", ()))
-        return cls(
-            reproduced,
-            stated,
-            contradicted,
-            (proven, without_raw),
-            int(document["notices"]),
-            limited,
-        )
 
 
 def forward_returns_proven(checks: Sequence[Mapping[str, Any]]) -> tuple[float | None, float | None]:

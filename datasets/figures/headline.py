@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 
 from datasets.figures.blocks import rank_ic, tenure
@@ -87,7 +89,7 @@ def headline_of(run: RunFigures, description: Any, cost_bp: Figure) -> dict[str,
     return {
         **_record(figures),
         **({} if tags is None else {"tags": tags}),
-        **({} if run.checked is None else {"checked": run.checked.document()}),
+        **({} if run.checked is None else {"checked": asdict(run.checked)}),
     }
 
 
@@ -333,6 +335,6 @@ def checked_in(recorded: Recorded) -> CheckSummary | None:
     """
     checked = recorded.get("checked") if has_headline(recorded) else None
     try:
-        return None if checked is None else CheckSummary.from_document(checked)
-    except (KeyError, TypeError, ValueError, AttributeError):
+        return None if checked is None else msgspec.convert(checked, CheckSummary)
+    except msgspec.ValidationError:
         return None

@@ -13,8 +13,8 @@ from schemas.metrics.core import ALIASES, CORE, RANK_IC_CONDITIONED
 from schemas.metrics.screened import JUDGED, SCREENED
 from schemas.metrics.statistic import MONEY_UNIT, Statistic
 
-HEADLINE_VERSION: Final = 4
-"""Bump when the computation of a figure changes: the screen withholds values recorded by earlier versions until a rebuild."""
+HEADLINE_VERSION: Final = 5
+"""Bump when the computation or the record of a figure changes: the screen withholds values recorded by earlier versions until a rebuild."""
 
 
 @dataclass(frozen=True, slots=True)

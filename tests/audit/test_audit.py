@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ from hypothesis import strategies as st
 
 import datasets
 from datasets.figures.checks import CheckSummary
+from datasets.figures.headline import checked_in
 from datasets.provenance.audit import verdict
 from pipeline.rules.registry import RULES
 from schemas.metrics.checked import FORWARD_RETURN_RULE
+from schemas.metrics.headline import HEADLINE_VERSION
 from schemas.notices.catalogue import TOO_FEW_OTHERS
 from schemas.objects.audit import ENTRY_KINDS, STATUSES
 from tests.audit.conftest import AUDITED, CHECKS, HIDDEN, HISTORY, NOTICES, OTHER, WARNED
@@ -217,7 +220,8 @@ def test_a_pointers_check_summary_round_trips_and_counts_what_a_reader_sees(
     readable: set[str],
 ) -> None:
     summary = CheckSummary(*counts, proven, notices, limited)
-    assert CheckSummary.from_document(json.loads(json.dumps(summary.document()))) == summary
+    recorded = {"version": HEADLINE_VERSION, "checked": json.loads(json.dumps(asdict(summary)))}
+    assert checked_in(recorded) == summary
     seen = summary.for_reader(raw=raw, may_read=readable.__contains__)["notices"]
     expected = notices
     for needs_raw, names in limited:
