@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
 import json
 import os
@@ -29,11 +30,20 @@ class LazyCommand(NamedTuple):
     summary: str
 
 
-@contextlib.contextmanager
-def _until_output_closes() -> Iterator[None]:
-    """End the program quietly once the reader of its output has gone, with the code of a program that SIGPIPE ended.
+_NOT_WRITTEN: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
-    SIGPIPE itself stays ignored: it would also end the program when a store closes a connection.
+
+def _is_of_output(error: Exception) -> bool:
+    """Return whether the output could not be written; errors of files have a name, and are translated by `datasets.disk`."""
+    return isinstance(error, OSError) and error.errno in _NOT_WRITTEN and error.filename is None
+
+
+@contextlib.contextmanager
+def _while_output_works() -> Iterator[None]:
+    """End the program once its output cannot be written.
+
+    If the reader has gone, it ends quietly, with the code of a program that SIGPIPE ended. SIGPIPE itself stays ignored: it would
+    also end the program when a store closes a connection. If the disk of the output is full, it ends with one line.
     """
     try:
         yield
@@ -43,6 +53,13 @@ def _until_output_closes() -> Iterator[None]:
         for stream in (sys.stdout, sys.stderr):
             os.dup2(nowhere, stream.fileno())
         raise Exit(ExitCode.OUTPUT_CLOSED) from None
+    except OSError as error:
+        if not _is_of_output(error):
+            raise
+        with contextlib.suppress(OSError):  # standard error may be on the same disk
+            why = f"{error.strerror}; make room on its disk, or send it elsewhere, and run the command again"
+            echo(f"error: the output cannot be written: {why}", err=True)
+        raise Exit(ExitCode.STORE_AWAY) from None
 
 
 class CommandGroup(click.Group):
@@ -89,13 +106,13 @@ class CommandGroup(click.Group):
         with formatter.section("Exit codes of every command"):
             formatter.write_dl(exit_code_lines())
 
-    @_until_output_closes()
+    @_while_output_works()
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Record whether output is JSON, before the command parses its options."""
         ctx.meta["as_json"] = "--json" in args
         return super().parse_args(ctx, args)
 
-    @_until_output_closes()
+    @_while_output_works()
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, and exit with the code of its error.
 
@@ -121,7 +138,10 @@ class CommandGroup(click.Group):
             raise
         except (click.ClickException, click.Abort, Exit, BrokenPipeError):
             raise
-        except Exception:  # noqa: BLE001 - a bug: Python's own exit code 1 says that a seal breaks a rule
+        except Exception as error:
+            if _is_of_output(error):
+                raise
+            # A bug: Python's own exit code 1 says that a seal breaks a rule.
             echo(traceback.format_exc(), err=True, nl=False)
             ctx.exit(ExitCode.PROGRAM_FAILED)
 

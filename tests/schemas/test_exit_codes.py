@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
@@ -104,6 +105,26 @@ def test_a_command_whose_reader_has_gone_ends_quietly(arguments: str) -> None:
             check=False,
         )
     assert (done.returncode, done.stderr) == (ExitCode.OUTPUT_CLOSED, b"")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["pipeline --help", "pipeline rules", "pipeline rules --json", "datasets units", "pipeline build --json"],
+)
+def test_a_command_whose_output_goes_to_a_full_disk_says_so(arguments: str) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", *arguments.split()],
+            cwd=REPOSITORY,
+            env=environment(),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == ExitCode.STORE_AWAY
+    assert done.stderr.startswith("error: the output cannot be written: No space left on device; make room")
+    assert done.stderr.count("\n") == 1
 
 
 def commands(group: click.Command, above: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
