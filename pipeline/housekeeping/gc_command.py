@@ -26,10 +26,11 @@ from pipeline.housekeeping.command_line import (
 )
 from schemas.console.screen import Screen, make_table
 from schemas.console.terminal import echo
-from schemas.errors import AlphaNotPublished, SettingsError, SnapshotCorrupt
+from schemas.errors import SettingsError, SnapshotCorrupt
 from schemas.kinds import ALPHA_ID
 from schemas.plurals import counted
 from schemas.settings.options import option
+from schemas.settings.readers import duration_text
 
 if TYPE_CHECKING:
     from datasets.publication.retention import GcDecision, Policy
@@ -77,6 +78,7 @@ def gc(
     Exit code: 0; 4 when a pointer or a lease cannot be read (no snapshot of that alpha is removed); 5 when the store is
     unavailable or another gc is running; 9 when ALPHA is not in the root.
     """
+    from datasets.publication.pointers import not_published
     from datasets.publication.retention import Policy
 
     policy = Policy(keep, _DAY if grace is None else grace)
@@ -88,7 +90,7 @@ def gc(
     alphas = tuple(dict.fromkeys(alphas))
     known = sorted({*published_alphas(storage), *_with_files(storage)})
     if absent := [alpha for alpha in alphas if alpha not in known]:
-        raise AlphaNotPublished(f"{storage.address} holds no alpha {absent[0]!r}; `list` shows those it has")
+        raise not_published(storage, absent[0], known)
     if dry_run:
         decisions, broken = _run(storage, alphas or known, policy, None)
     else:
@@ -167,7 +169,7 @@ def _explained(reason: str, policy: Policy) -> str:
     from datasets.publication.retention import GRACE, LEASE, NO_POINTER
 
     return {
-        GRACE: f"{reason}: --grace is {policy.grace}",
+        GRACE: f"{reason}: --grace is {duration_text(policy.grace)}",
         LEASE: f"{reason}: a running server may still read them; its lease ends when it stops, or 15 minutes after a crash",
         NO_POINTER: f"{reason}: their alpha has no pointer, and its first build may be running",
     }.get(reason, reason)

@@ -67,7 +67,7 @@ def verify_command(
     ) as progress:
         verdicts = [
             verify(storage, alpha, quick=quick)
-            for alpha in progress.track(alphas or there, description="verifying")
+            for alpha in progress.track(tuple(dict.fromkeys(alphas)) or there, description="verifying")
         ]
     if as_json:
         print_json({"alphas": [asdict(verdict) for verdict in verdicts]})

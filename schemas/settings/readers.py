@@ -82,6 +82,13 @@ def duration(given: str) -> timedelta:
     return timedelta(seconds=int(match[1]) * _UNITS[match[2]])
 
 
+def duration_text(length: timedelta) -> str:
+    """Write a duration as :func:`duration` reads it, in the largest unit that divides it."""
+    seconds = int(length.total_seconds())
+    unit = next(unit for unit in "dhms" if seconds % _UNITS[unit] == 0)
+    return f"{seconds // _UNITS[unit]}{unit}"
+
+
 def _switch(given: str) -> bool:
     word = given.lower()
     if word not in (*_ON, *_OFF):

@@ -53,13 +53,13 @@ def test_gc_of_a_missing_alpha_is_refused(history: History) -> None:
     for words in (["Test_nobody"], [ALPHA, "Test_nobody"], ["Test_nobody", "--dry-run"]):
         done = run_pipeline("gc", history.root, *words)
         assert done.exit_code == 9
-        assert "holds no alpha 'Test_nobody'" in done.output
+        assert f"publishes no alpha 'Test_nobody'; it publishes {ALPHA}" in done.output
     done = run_pipeline("gc", history.root, "Test_nobody", "--json")
     assert "Test_nobody" in json.loads(done.output)["message"]
 
 
 def test_a_misspelt_alpha_is_refused_with_the_nearest_name(history: History) -> None:
-    for command in ("show", "verify"):
+    for command in ("show", "verify", "gc"):
         done = run_pipeline(command, history.root, ALPHA[:-1])
         assert done.exit_code == 9
         assert f"did you mean {ALPHA}?" in done.output
@@ -68,7 +68,7 @@ def test_a_misspelt_alpha_is_refused_with_the_nearest_name(history: History) -> 
 def test_gc_gives_the_reason_for_each_kept_snapshot(history: History) -> None:
     reported = run_pipeline("gc", history.root, "--keep", "1", "--grace", "12h").output
     assert "kept: 1 (served)" in reported
-    assert "(within the grace period: --grace is 12:00:00)" in reported
+    assert "(within the grace period: --grace is 12h)" in reported
     reported = run_pipeline("gc", history.root, ALPHA, "--keep", "2").output
     assert "stays: served" in reported
     assert "stays: one of the 2 kept" in reported
