@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.:-]*)://")
 _ALIASES: Final = {"s3a": "s3"}
+_SLASH_MISSING: Final = re.compile(r"(s3a?|file):/(?!/)(.*)", re.DOTALL | re.IGNORECASE)
+"""A URL with one slash, which would be a folder named after its scheme."""
 
 
 def open_storage(
@@ -61,6 +63,9 @@ def require_supported(address: str) -> ModuleType:
     """
     if not address:  # from an unset shell variable; it would mean the current folder
         raise SettingsError("an address is empty; give a folder or the URL of a supported store")
+    if written := _SLASH_MISSING.fullmatch(address):
+        shown = without_secrets(f"{written[1]}://{'/' * (written[1].lower() == 'file')}{written[2]}")
+        raise SettingsError(f"{without_secrets(address)!r} has one slash after its scheme: write {shown}")
     match = _SCHEME.match(address)
     scheme = "file" if match is None else match[1].lower()
     supported = sorted(module.name for module in pkgutil.iter_modules(backends.__path__))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -187,6 +188,31 @@ def test_a_store_that_is_not_supported_is_refused_in_one_line_without_its_passwo
 def test_an_invalid_path_is_refused_in_one_line() -> None:
     with pytest.raises(SettingsError, match="is not an address of a file system"):
         open_storage("a\0b")
+
+
+@pytest.mark.parametrize(
+    ("address", "fix"),
+    [
+        ("s3:/bucket/root", "write s3://bucket/root"),
+        ("file:/srv/root", "write file:///srv/root"),
+        ("~nobody_of_that_name/root", "write ./~nobody_of_that_name/root"),
+    ],
+)
+def test_a_mistyped_address_is_not_taken_for_a_folder_to_create(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, fix: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SettingsError, match=re.escape(fix)):
+        open_storage(address)
+
+
+def test_a_folder_whose_name_begins_with_a_tilde_is_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "~scratch").mkdir()
+    open_storage("~scratch").put("x", b"1")
+    assert (tmp_path / "~scratch" / "x").read_bytes() == b"1"
 
 
 def test_links_that_lead_to_each_other_are_refused_in_one_line(tmp_path: Path) -> None:

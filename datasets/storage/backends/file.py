@@ -51,7 +51,11 @@ class LocalStorage(Storage):
 
     def __init__(self, address: str, **_: Any) -> None:
         self.address = address
-        self.folder = Path(os.path.expanduser(address.removeprefix(_PREFIX))).resolve()  # noqa: PTH111 - Path.expanduser raises for an unknown user
+        path = os.path.expanduser(address.removeprefix(_PREFIX))  # noqa: PTH111 - Path.expanduser refuses a folder named so
+        if path.startswith("~") and not Path(path).exists():
+            name = path.partition("/")[0]
+            raise ValueError(f"there is no user {name}; write ./{path} for a folder of that name")
+        self.folder = Path(path).resolve()
         self.base = str(self.folder).rstrip("/")
         self.identity = hashlib.sha256(f" {self.address}".encode()).hexdigest()[:16]
 
