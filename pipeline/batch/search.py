@@ -59,6 +59,8 @@ class Search:
         """Digests of seals that this command has published."""
         self._forced: frozenset[str] = frozenset()
         """Those that were published before the last scan; `force` publishes each only once."""
+        self._served: dict[str, str] = {}
+        """Alpha -> snapshot that this command has served since the last scan."""
 
     def scan(self) -> list[DiscoveredSeal]:
         """Find the finished seals, and read the served catalogue.
@@ -73,6 +75,7 @@ class Search:
         self._seen = self._seals.scan()
         self._catalogue.refresh()
         self._forced = frozenset(self._published)
+        self._served.clear()
         if self._archives is not None:
             self._read_archive_states()
         self._refusals.refresh(self._seen)
@@ -85,7 +88,7 @@ class Search:
         without counting as a failure.
         """
         plan = WorkPlan([], [])
-        candidates: list[tuple[DiscoveredSeal, str | None, str]] = []
+        candidates: list[tuple[DiscoveredSeal, str | None, str | None]] = []
         for seal in self._seen:
             if seal.address in failed:
                 continue
@@ -97,7 +100,8 @@ class Search:
                 reason = _skip_reason(seal, pointer)
             refusal = self._refusals.known(seal) if reason is None else None
             if refusal is None:
-                candidates.append((seal, reason, pointer.snapshot if pointer else ""))
+                served = self._served.get(seal.alpha_id or "", pointer.snapshot if pointer else None)
+                candidates.append((seal, reason, served))
             else:
                 plan.skipped.append((seal, refusal))
         latest = _latest(seal for seal, *_ in candidates)
@@ -119,6 +123,8 @@ class Search:
         """Remember a published seal, and store or remove a refusal as :meth:`Refusals.record` does."""
         if result.outcome in SUCCESSES:
             self._published.add(seal.digest)
+            if seal.alpha_id is not None and result.snapshot is not None:
+                self._served[seal.alpha_id] = result.snapshot
         self._refusals.record(seal, result, files)
 
     def _is_undelivered(self, seal: DiscoveredSeal) -> bool:

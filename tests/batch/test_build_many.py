@@ -154,6 +154,8 @@ def test_a_folder_is_built_like_the_command_builds_it(tmp_path: Path, seal: Seal
         return {name: value for name, value in line.items() if name not in {"at", "seconds"}}
 
     assert list(map(known, lines)) == list(map(known, of_the_command))
+    by_outcome = {str(line["outcome"]): line for line in lines}
+    assert by_outcome["superseded"]["snapshot"] == by_outcome["built"]["snapshot"]
     assert {each.outcome for each in build_from(tmp_path / "seals", tmp_path / "root")} == {
         "superseded", "unchanged", "still refused",
     }  # fmt: skip

@@ -17,7 +17,7 @@ from pipeline.__main__ import cli
 from pipeline.batch import process
 from pipeline.batch.batch import Batch
 from pipeline.batch.discover import Seals
-from pipeline.batch.search import Search
+from pipeline.batch.search import Search, WorkPlan
 from pipeline.snapshot_builder import build_seal
 from tests.support.pipeline_command import build
 from tests.support.seals import rewrite
@@ -83,12 +83,16 @@ def test_a_served_seal_starts_no_process(tmp_path: Path, seal: Seal, monkeypatch
     assert set(result.outcomes().values()) == {"unchanged"}
 
 
-def _chosen(tmp_path: Path, **options: Any) -> dict[str, str]:
+def _plan(tmp_path: Path, **options: Any) -> WorkPlan:
     searched = str(tmp_path / "seals")
     batch = Batch(root=tmp_path / "root", searched=searched, **options)
     search = Search(batch, searched, open_storage(tmp_path / "root"))
     search.scan()
-    plan = search.choose()
+    return search.choose()
+
+
+def _chosen(tmp_path: Path, **options: Any) -> dict[str, str]:
+    plan = _plan(tmp_path, **options)
     due = {Path(one.address).parent.name: "due" for one in plan.due}
     return due | {Path(result.seal).parent.name: result.outcome for _, result in plan.skipped}
 
@@ -97,6 +101,7 @@ def test_only_the_latest_seal_of_an_alpha_is_built(tmp_path: Path, seal: Seal) -
     for number, day in enumerate(("02", "01", "03")):
         seal("Test_a", f"v{day}", seed=number + 1, sealed_at=f"2026-01-{day}T00:00:00Z")
     assert _chosen(tmp_path) == {"v01": "superseded", "v02": "superseded", "v03": "due"}
+    assert {result.snapshot for _, result in _plan(tmp_path).skipped} == {None}, "none is served"
     build_seal(str(tmp_path / "seals/v03/Test_a"), tmp_path / "root")
     assert _chosen(tmp_path) == {"v01": "superseded", "v02": "superseded", "v03": "unchanged"}
     assert _chosen(tmp_path, force=True) == {"v01": "superseded", "v02": "superseded", "v03": "due"}
