@@ -223,7 +223,7 @@ def table_columns(kind: str, rows: int, problems: Sequence[CastProblem]) -> Find
     examples: tuple[Mapping[str, Any], ...] = tuple(
         {"column": problem.column, "found": problem.stored, "expected": problem.expected}
         | ({"rows": problem.rows, "values": list(problem.examples)} if problem.rows else {})
-        | ({"fix": short_value(problem.fix)} if problem.fix else {})
+        | ({"fix": problem.fix} if problem.fix else {})
         for problem in limited(problems)
     )
     broken = max(problem.rows or rows for problem in problems)
@@ -273,7 +273,7 @@ def _mistyped(problem: CastProblem) -> str:
         fault = f"{problem.column} is absent"
     else:
         fault = f"{problem.column} is {problem.stored}, not {problem.expected}"
-    return f"{fault}: {short_value(problem.fix)}" if problem.fix else fault
+    return f"{fault}: {problem.fix}" if problem.fix else fault
 
 
 def _differences(fact: FileFact) -> Iterator[tuple[str, Any]]:

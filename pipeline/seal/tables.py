@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from pipeline.seal.casting import POLARS_TYPES, CastProblem, beyond_calendar, cast_losslessly
 from pipeline.seal.dtype_messages import EXPECTED, nearest, stored_as
+from pipeline.seal.shape import short_value
 from schemas.kinds import EXPANSION, FREE_BYTES, MAX_ROWS
 from schemas.table import Column, Table
 
@@ -136,7 +137,7 @@ def _absent(column: Column, extra: tuple[str, ...]) -> list[CastProblem]:
     if column.optional:
         return []
     misspelt = nearest(column.name, extra)
-    fix = "" if misspelt is None else f"is {misspelt} a misspelling of it?"
+    fix = "" if misspelt is None else f"is {short_value(misspelt)} a misspelling of it?"
     return [CastProblem(column.name, EXPECTED[column.type], "absent", fix=fix)]
 
 

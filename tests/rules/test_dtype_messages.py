@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +90,19 @@ def test_a_missing_column_is_reported_with_the_most_similar_undeclared_one(tmp_p
     seal = rewrite(make_seal(tmp_path), "positions", lambda x: x.rename({"mark_price": "MarkPrices"}))
     (actual,) = (x for x in checked(seal).violations if x.rule == "table.columns")
     assert actual.message == "mark_price is absent: is MarkPrices a misspelling of it?"
+
+
+def test_the_fix_of_a_file_that_is_no_table_is_printed_whole(tmp_path: Path) -> None:
+    seal = make_seal(tmp_path)
+    (seal / "pnl.parquet").write_bytes(b"not a table")
+    manifest = json.loads((seal / "seal.json").read_bytes())
+    digest = hashlib.sha256(b"not a table").hexdigest()
+    manifest["kinds"]["pnl"] |= {"sha256": digest, "bytes": len(b"not a table")}
+    (seal / "seal.json").write_text(json.dumps(manifest))
+    (actual,) = (x for x in checked(seal).violations if x.rule == "table.columns")
+    fix = "write it again; it may be cut off, compressed by another program or of another format"
+    assert actual.examples[0]["fix"] == fix
+    assert actual.message.endswith(fix)
 
 
 def test_a_dissimilar_column_is_reported_without_a_suggestion(tmp_path: Path) -> None:
