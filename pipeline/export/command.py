@@ -74,6 +74,12 @@ def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
     from datasets.disk import writing
     from datasets.publication.leases import remove_lease, write_lease
 
+    try:
+        Path.cwd()
+    except FileNotFoundError as error:
+        raise SettingsError(
+            "the working folder was removed, and pyiceberg looks there for its settings; change to another folder"
+        ) from error
     with extra("export", "export"):
         from pipeline.export.iceberg import CATALOGUE, reserve, write_catalogue
 

@@ -263,3 +263,15 @@ def test_a_missing_extra_is_named_before_writing(
     assert result.exit_code == 2
     assert "export needs the extra `export`" in result.stderr
     assert (sorted(root.rglob("*")), list(tmp_path.iterdir())) == (before, [])
+
+
+def test_an_export_from_a_removed_working_folder_is_refused_in_one_line(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "removed").mkdir()
+    monkeypatch.chdir(tmp_path / "removed")
+    (tmp_path / "removed").rmdir()
+    result = export(root, tmp_path / "new")
+    assert (result.exit_code, len(result.output.splitlines())) == (2, 1), result.output
+    assert "the working folder was removed" in result.output
+    assert not (tmp_path / "new").exists()
