@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import logging
+import math
 import time
+from decimal import Decimal
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -185,7 +188,18 @@ def test_values_of_numpy_and_pandas_count_as_those_of_python(service: Service) -
 
 
 @pytest.mark.parametrize(
-    "value", [pd.NaT, np.datetime64("NaT"), np.datetime64("2024-01"), pd.NA, b"2024-01-31", object()]
+    "value",
+    [
+        pd.NaT,
+        np.datetime64("NaT"),
+        np.datetime64("2024-01"),
+        pd.NA,
+        b"2024-01-31",
+        object(),
+        math.nan,
+        np.float32("nan"),
+        Decimal("NaN"),
+    ],
 )
 def test_a_value_without_an_exact_meaning_is_refused_by_the_name_of_its_argument(value: Any) -> None:
     with Client(BASE, KEY, frames="rows") as client:
@@ -195,6 +209,18 @@ def test_a_value_without_an_exact_meaning_is_refused_by_the_name_of_its_argument
                 call(start=value)
         with pytest.raises(AlphaResultsClientError, match=r"^symbols must be "):
             run.scores(symbols=["SIM001", value])
+
+
+def test_an_alpha_that_is_no_text_is_refused_at_once() -> None:
+    number: Any = 3
+    with Client(BASE, KEY) as client, pytest.raises(TypeError, match="by its address, a text, not by 3"):
+        client[number]
+
+
+def test_a_cache_that_is_no_folder_is_refused_by_its_path(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(AlphaResultsClientError, match=r"^cache must be a folder .*/file cannot: File exists"):
+        Client(BASE, KEY, cache=tmp_path / "file")
 
 
 def test_a_missing_argument_is_reported_with_its_method(service: Service) -> None:

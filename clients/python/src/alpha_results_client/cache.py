@@ -11,6 +11,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from alpha_results_client.errors import AlphaResultsClientError
+
 DEFAULT_BYTES = 1 << 30
 _SUFFIX = ".answer"
 _DRAFT = f"{_SUFFIX}.draft"
@@ -41,7 +43,12 @@ class DiskCache:
 
     def __init__(self, folder: str | os.PathLike[str], limit: int = DEFAULT_BYTES) -> None:
         self._folder = Path(folder).expanduser()
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise AlphaResultsClientError(
+                f"cache must be a folder that can be written; {self._folder} cannot: {error.strerror}"
+            ) from error
         self._limit = limit
 
     def __repr__(self) -> str:

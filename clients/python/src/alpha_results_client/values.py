@@ -45,7 +45,12 @@ def _format_scalar(name: str, value: Any) -> str:
     if isinstance(value, Integral):
         return str(int(value))
     if isinstance(value, (float, Decimal)) or numpy_kind == "f":
-        return format(Decimal(str(value)), "f")  # the service reads weights without an exponent
+        number = Decimal(str(value))
+        if number.is_nan():  # sent as text, a gap in a column of tickers would be the ticker "NaN"
+            raise AlphaResultsClientError(
+                f"{name} must be without NaN, a missing value: drop it, or leave {name} out"
+            )
+        return format(number, "f")  # the service reads weights without an exponent
     raise AlphaResultsClientError(
         f"{name} must be a text, a number, a bool or a day, or a list of them; {type(value).__name__} is none of these"
     )
