@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from datasets.analysis.alpha import Alpha
     from datasets.analysis.root import Root
     from datasets.analysis.root import open_root as open  # noqa: A004 - `datasets.open(root)` is what an analyst types
+    from datasets.figures.series import Window
     from datasets.snapshot import Snapshot
 
-__all__ = ["Alpha", "Root", "Snapshot", "open"]
+__all__ = ["Alpha", "Root", "Snapshot", "Window", "open"]
 
 
 def __getattr__(name: str) -> Any:
@@ -24,9 +25,10 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from datasets.analysis.alpha import Alpha  # noqa: PLC0415 - as above
     from datasets.analysis.root import Root, open_root  # noqa: PLC0415 - as above
+    from datasets.figures.series import Window  # noqa: PLC0415 - as above
     from datasets.snapshot import Snapshot  # noqa: PLC0415 - as above
 
-    globals().update(Alpha=Alpha, Root=Root, Snapshot=Snapshot, open=open_root)
+    globals().update(Alpha=Alpha, Root=Root, Snapshot=Snapshot, Window=Window, open=open_root)
     return globals()[name]
 
 

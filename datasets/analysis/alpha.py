@@ -40,6 +40,11 @@ _AUDIT: Final = {
 class Alpha(Snapshot):
     """A snapshot with methods for analysis."""
 
+    def require_book(self, book: str) -> None:
+        """Raise KindNotPublished for a book that the run lacks; without any book, figures are withheld with that reason."""
+        if self.books("portfolio"):
+            self.entry("portfolio", book)
+
     def metrics(
         self,
         *,
@@ -127,9 +132,12 @@ class Alpha(Snapshot):
 
         Raises
         ------
+        KindNotPublished
+            When the run has other books, but not this one.
         SnapshotCorrupt
             When the published figures are missing or damaged.
         """
+        self.require_book(book)
         return self.research("concentration", book)
 
     def costs(self, book: str = "long_short") -> dict[str, Any]:
@@ -137,6 +145,7 @@ class Alpha(Snapshot):
 
         Parameter, result and errors are those of :meth:`concentration`.
         """
+        self.require_book(book)
         return self.research("costs", book)
 
     def risk(self, book: str = "long_short") -> dict[str, Any]:
@@ -144,6 +153,7 @@ class Alpha(Snapshot):
 
         Parameter, result and errors are those of :meth:`concentration`.
         """
+        self.require_book(book)
         return self.research("risk", book)
 
     def signal(self) -> dict[str, Any]:
@@ -244,6 +254,8 @@ class Alpha(Snapshot):
         ------
         SettingsError
             When a file breaks a rule or lacks a symbol, or `rolling` is too small or no whole number.
+        KindNotPublished
+            When the run has other books, but not this one.
         SnapshotCorrupt
             When the ledger is missing or damaged.
         """
@@ -253,6 +265,7 @@ class Alpha(Snapshot):
 
         if not isinstance(rolling, int | np.integer) or rolling < MIN_ROLLING:
             raise SettingsError(f"rolling={rolling!r}: give a whole number, at least {MIN_ROLLING} sessions")
+        self.require_book(book)
         withheld = {}
         series: Sequence[Benchmark] = ()
         if is_configured(market_data):
@@ -298,6 +311,8 @@ class Alpha(Snapshot):
         ------
         SettingsError
             When the market data lack the symbol, or a file breaks a rule.
+        KindNotPublished
+            When the run has other books, but not this one.
         SnapshotCorrupt
             When a file is missing or damaged.
         """
@@ -305,6 +320,7 @@ class Alpha(Snapshot):
         from datasets.figures.bootstrap import make_seed  # noqa: PLC0415 - as above
         from datasets.figures.regimes import measure  # noqa: PLC0415 - as above
 
+        self.require_book(book)
         market: Benchmark | str = "no market data were given"
         if is_configured(market_data):
             (market,) = read_symbols(market_data, (benchmark,))
@@ -335,6 +351,8 @@ class Alpha(Snapshot):
 
         Raises
         ------
+        KindNotPublished
+            When the run has other books, but not this one.
         SnapshotCorrupt
             When a file is missing or damaged.
         """
@@ -343,6 +361,7 @@ class Alpha(Snapshot):
         from datasets.figures.luck_trials import known_trials, with_deflated_sharpe  # noqa: PLC0415 - as above
         from datasets.figures.unavailable import MISSING_KIND, Unavailable  # noqa: PLC0415 - as above
 
+        self.require_book(book)
         figures = read_luck(self, LuckQuery(book, EVERYTHING, window))
         unknown_trials = Unavailable(
             MISSING_KIND,

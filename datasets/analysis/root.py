@@ -112,11 +112,17 @@ class Root:
         ------
         AlphaNotPublished
             When an alpha is not published.
+        KindNotPublished
+            When the alphas have other books, but not this one.
         SettingsError
-            When `by` is unknown.
+            When `by` is unknown, or `alphas` is not a list.
         """
-        names = list(dict.fromkeys(alphas))
-        matrix = correlate(read_returns, [self[name] for name in names], ComparisonQuery(by, book, window))
+        names = others_in(_listed("alphas", alphas), "")
+        runs = [self[name] for name in names]
+        if not any(book in run.books("portfolio") for run in runs) and by != "scores":
+            for run in runs:
+                run.require_book(book)
+        matrix = correlate(read_returns, runs, ComparisonQuery(by, book, window))
         rows = [(name, *row) for name, row in zip(names, matrix.values, strict=True)]
         schema = {"alpha_id": pl.String, **dict.fromkeys(names, pl.Float64)}
         return pl.DataFrame(rows, schema=schema, orient="row")
@@ -154,14 +160,17 @@ class Root:
 
         Raises
         ------
-        AlphaNotPublished, SettingsError
-            As in :meth:`correlations`; SettingsError also when `order` is unknown.
+        AlphaNotPublished, KindNotPublished, SettingsError
+            As in :meth:`correlations`; SettingsError also when `order` is unknown, or `limit` below 1.
         """
-        listed = self if among is None else among
+        if limit < 1:
+            raise SettingsError(f"limit={limit}: give a number of rows, at least 1")
+        listed = self if among is None else _listed("among", among)
+        run = self[alpha]
+        if by != "scores":
+            run.require_book(book)
         others = [self[name] for name in others_in(listed, alpha)]
-        ranked = neighbours(
-            read_returns, self[alpha], others, ComparisonQuery(by, book, window), order
-        ).ranked
+        ranked = neighbours(read_returns, run, others, ComparisonQuery(by, book, window), order).ranked
         names = {other.alpha_id: other.pointer.name for other in others}
         figure = "overlap" if by == "holdings" else "correlation"
         return pl.DataFrame(
@@ -198,10 +207,12 @@ class Root:
         ------
         AlphaNotPublished
             When an alpha is not published.
+        KindNotPublished
+            When `alpha` has other books, but not this one.
         SettingsError
-            When `weights` has another name, another number of weights than of alphas, or weights that break the rule.
+            When `others` is not a list, or `weights` has another name, another number of weights than of alphas, or weights that break the rule.
         """
-        names = others_in(others, alpha)
+        names = others_in(_listed("others", others), alpha)
         if isinstance(weights, str):
             if weights not in NAMED_WEIGHTS:
                 raise SettingsError(
@@ -211,10 +222,18 @@ class Root:
             raise SettingsError(f"weights: give {len(names) + 1} numbers, that of {alpha} first")
         elif not all(math.isfinite(x) and x >= 0 for x in weights) or (names and not any(weights[1:])):
             raise SettingsError("weights: give numbers, none below 0, and those of the others not all 0")
-        runs = [self[name] for name in names]
+        run, runs = self[alpha], [self[name] for name in names]
+        run.require_book(book)
         return measure_contribution(
-            read_returns, self[alpha], runs, weights, ComparisonQuery("returns", book, window)
+            read_returns, run, runs, weights, ComparisonQuery("returns", book, window)
         )
+
+
+def _listed(name: str, alphas: Sequence[str]) -> Sequence[str]:
+    """Refuse a single id in place of a list, whose letters would be looked up."""
+    if isinstance(alphas, str):
+        raise SettingsError(f"{name}={alphas!r}: give a list of alphas, such as [{alphas!r}]")
+    return alphas
 
 
 def is_root(storage: Storage) -> bool:

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,42 @@ def test_returns_compound_to_the_books_equity(root: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")  # the library's own, under a newer pandas
+def test_a_book_that_a_run_lacks_is_an_error_and_no_empty_result(root: Path) -> None:
+    opened = datasets.open(root)
+    run = opened[ONE]
+    calls: list[Callable[[str], object]] = [
+        run.concentration, run.costs, run.risk, run.returns,
+        lambda book: run.luck(book=book), lambda book: run.regimes(book=book),
+        lambda book: run.exposures(book=book),
+        lambda book: opened.correlations([ONE, OTHER], book=book),
+        lambda book: opened.neighbours(ONE, by="holdings", book=book),
+        lambda book: opened.contribution(ONE, [OTHER], book=book),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(KindNotPublished, match="book longshort; .* name one of long_short, long_only"):
+            call("longshort")
+    # One of them has it.
+    assert opened.correlations([OTHER, ONE], book="raw_long_short")[ONE].to_list() == [None, 1.0]
+
+
+def test_one_alpha_in_place_of_a_list_is_an_error(root: Path) -> None:
+    opened = datasets.open(root)
+    for call in (
+        opened.correlations,
+        lambda text: opened.neighbours(ONE, among=text),
+        lambda text: opened.contribution(ONE, text),
+    ):
+        with pytest.raises(SettingsError, match=f"give a list of alphas, such as .'{OTHER}'"):
+            call(OTHER)
+    with pytest.raises(SettingsError, match="at least 1"):
+        opened.neighbours(ONE, limit=0)
+
+
+def test_a_window_needs_no_module_below_the_package(root: Path) -> None:
+    first = dt.date(2022, 1, 1)
+    assert datasets.open(root)[ONE].luck(window=datasets.Window(first=first))["first_date"] >= "2022-01-01"
+
+
 def test_a_factor_is_accepted_by_alphalens(root: Path) -> None:
     run = datasets.open(root)[ONE]
     factor = run.factor()
