@@ -26,6 +26,11 @@ from tests.support.waiting import eventually
 
 DOCUMENT = REPOSITORY / "docs" / "operations.md"
 NAME = "alphas.example.org"
+LINK = f"""
+    call() {{ curl -s --fail --cacert /etc/ssl/alpha-results/fullchain.pem -H "Authorization: Bearer $KEY" "$@"; }}
+    link=$(call https://{NAME}/v1/alphas/sim_lowvol/tables/decisions/download | sed 's/.*"url":"\\([^"]*\\)".*/\\1/')
+    call -o decisions.parquet "https://{NAME}/${{link#*{NAME}/}}"
+"""
 _ABSENT = ("apt-get", "useradd", "systemctl", "uv", "pip")
 """Commands that are not run, because their results are already present."""
 
@@ -54,6 +59,7 @@ class Machine:
         (folder / "etc/nginx/sites-enabled").mkdir(parents=True)
         (folder / "etc/systemd/system").mkdir(parents=True)
         (folder / "opt").mkdir()
+        (folder / "var/log/nginx").mkdir(parents=True)
 
     def _stub(self, name: str, script: str) -> None:
         path = self.stubs / name
@@ -62,7 +68,7 @@ class Machine:
 
     def here(self, text: str) -> str:
         """Return commands or a file with this folder's paths and ports."""
-        text = re.sub(r"(?<![\w.:/])/(opt|srv|etc|var/lib|var/cache)/", f"{self.folder}/\\1/", text)
+        text = re.sub(r"(?<![\w.:/])/(opt|srv|etc|var/lib|var/cache|var/log)/", f"{self.folder}/\\1/", text)
         text = text.replace("…/checkout", str(REPOSITORY))
         for port, other in ((8000, self.api), (9108, self.metrics), (443, self.tls), (80, self.plain)):
             text = re.sub(rf"(?<=127\.0\.0\.1:){port}\b|(?<=METRICS_PORT=){port}\b", str(other), text)
@@ -156,9 +162,12 @@ def test_the_printed_steps_serve_an_alpha_behind_tls(tmp_path: Path) -> None:
         machine.run(f"cd /opt/alpha-results\n{tls}")
         stack.enter_context(nginx(machine))
         answer = machine.run(
-            f"cd /opt/alpha-results\n{key}".replace("curl -s", "curl -s --retry 60 --retry-all-errors")
+            f"cd /opt/alpha-results\n{key}{LINK}".replace("curl -s", "curl -s --retry 60 --retry-all-errors")
         )
         assert '"alpha_id":"sim_lowvol"' in answer
+        log = (tmp_path / "var/log/nginx/alpha-results.log").read_text()
+        assert '"GET /files/sim_lowvol/' in log
+        assert "signature" not in log
         settings, _, _ = key.partition("\n")
         listing = "runuser -u alpha-results -- .venv/bin/python -m serve keys list --json"
         script = f"cd /opt/alpha-results\n{settings}\n{listing}"
