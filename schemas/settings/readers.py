@@ -96,6 +96,18 @@ def _switch(given: str) -> bool:
     return word in _ON
 
 
+def _redis_url(given: str) -> str:
+    if given.partition("://")[0] not in {"redis", "rediss", "unix"}:
+        raise ValueError("it must start with redis://, rediss:// or unix://")
+    if not given.startswith("unix://"):
+        behind = re.sub(r"^rediss?://[^/?#]*", "", given)
+        if "@" in behind:  # a part of the password would be taken for the host, and shown
+            raise ValueError("it has an `@` behind the host: percent-encode `/`, `#`, `?` and `@` in the password")
+        if not re.fullmatch(r"(/[0-9]*)?(\?.*)?", behind):
+            raise ValueError("its database must be a number: write redis://HOST:PORT/DATABASE")
+    return given
+
+
 def _peppers(given: str) -> tuple[bytes, ...]:
     secrets = tuple(part.strip().encode() for part in given.split(",") if part.strip())
     if any(len(pepper) < MIN_PEPPER_CHARACTERS for pepper in secrets):
@@ -111,9 +123,7 @@ KEY_WORD: Final = _fitting(
     "word", "[a-z][a-z0-9]{0,15}", "it must be 1 to 16 lower-case letters and digits, a letter first"
 )
 """A word at the start of every key."""
-REDIS_URL: Final = _fitting(
-    "URL", "(redis|rediss|unix)://.*", "it must start with redis://, rediss:// or unix://"
-)
+REDIS_URL: Final = Kind("URL", _redis_url)
 PEPPERS: Final = Kind("texts", _peppers)
 """Secrets separated by commas; blank ones are ignored."""
 TEXTFILE: Final = _fitting("path", r".*\.prom", "its name must end in .prom")

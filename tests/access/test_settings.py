@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -82,11 +83,23 @@ def test_a_path_below_an_unknown_home_directory_stays_as_it_is() -> None:
         ({"ALPHA_RESULTS_TRUSTED_HOPS": "99"}, "between 0 and 16"),
         ({"ALPHA_RESULTS_WORKERS": "0"}, "between 1 and 256"),
         ({"ALPHA_RESULTS_REDIS": "localhost:6379"}, "redis://"),
+        ({"ALPHA_RESULTS_REDIS": "redis://cache:6379/counts"}, "its database must be a number"),
     ],
 )
 def test_an_invalid_value_is_refused_with_the_fix(env: dict[str, str], fix: str) -> None:
     with pytest.raises(SettingsError, match=fix):
         AccessSettings.from_environment(env, ROOT)
+
+
+@pytest.mark.parametrize("password", ["ab/cd", "12#34", "12?34", "1/2@3"])
+def test_a_password_that_was_not_percent_encoded_is_never_shown(password: str) -> None:
+    for variable, address in (
+        ("ALPHA_RESULTS_ACCESS", f"postgresql://u:{password}@db.example:5432/access"),
+        ("ALPHA_RESULTS_REDIS", f"redis://:{password}@cache.example:6379/0"),
+    ):
+        with pytest.raises(SettingsError, match="percent-encode") as refused:
+            AccessSettings.from_environment({variable: address}, ROOT)
+        assert not [part for part in re.split(r"\W", password) if part in str(refused.value)]
 
 
 def test_a_remote_root_needs_an_explicit_store() -> None:
