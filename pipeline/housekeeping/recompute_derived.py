@@ -3,81 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import polars as pl
 
-from pipeline.maths.weekly_signal import measured_decisions
-from pipeline.reconciliation.seal_figures import figures_from, with_reconciliation
 from pipeline.rules.tolerance import differ
-from pipeline.seal.records import METRICS
-from pipeline.snapshot_builder import ledgers
-from pipeline.snapshot_builder.weekly import published_decisions, published_rebalances, weekly_tables
+from pipeline.snapshot_builder.write import SnapshotWriter
 from schemas.plurals import counted
 
-Rebuilt = tuple[str, str | None, pl.DataFrame]
-"""Dataset, book and rows."""
 
+class Recorder(SnapshotWriter):
+    """Keeps in memory what a build would write.
 
-def recompute_derived(
-    sealed: Mapping[str, pl.DataFrame], equity_basis: float, smoothing: Mapping[str, Any] | None
-) -> Iterator[Rebuilt]:
-    """Rebuild every dataset from its sealed tables.
-
-    Parameters
+    Attributes
     ----------
-    sealed, equity_basis, smoothing
-        As published in the snapshot.
-
-    Yields
-    ------
-    tuple
-        Dataset, book and the rows it must have. Sealed ranks are kept, as in a build.
+    tables
+        Dataset and book -> rows.
+    documents
+        Path -> bytes.
     """
-    weeks = None
-    for dataset, book, rows in _weekly(sealed, smoothing):
-        weeks = rows if dataset == "weekly_signal" else weeks
-        yield dataset, book, rows
-    yield from _by_book(sealed, equity_basis)
-    records = sealed.get(METRICS.name)
-    if records is not None:
-        figures = figures_from(records, weeks, sealed.get("portfolio"), equity_basis)
-        yield METRICS.name, None, with_reconciliation(records, figures)
 
+    def __init__(self) -> None:
+        self.columns = {}
+        self.tables: dict[tuple[str, str | None], pl.DataFrame] = {}
+        self.documents: dict[str, bytes] = {}
 
-def _weekly(sealed: Mapping[str, pl.DataFrame], smoothing: Mapping[str, Any] | None) -> Iterator[Rebuilt]:
-    decisions = None
-    if "decisions" in sealed:
-        decisions = published_decisions(sealed["decisions"])
-        yield "decisions", None, decisions
-    if "rebalances" in sealed:
-        yield "rebalances", None, published_rebalances(sealed["rebalances"], decisions)
-        if decisions is not None:
-            known = measured_decisions(decisions, smoothing)
-            for name, rows in weekly_tables(sealed["rebalances"], known).items():
-                yield name, None, rows
+    def table(self, dataset: str, rows: pl.DataFrame, book: str | None = None) -> None:
+        """Keep a table."""
+        self.tables[dataset, book] = rows
 
-
-def _by_book(sealed: Mapping[str, pl.DataFrame], equity_basis: float) -> Iterator[Rebuilt]:
-    by_kind = {
-        kind: ledgers.published_by_name(kind, sealed[kind])
-        for kind in ("positions", "pnl", "trades")
-        if kind in sealed
-    }
-    if "portfolio" in sealed:
-        by_kind["portfolio"] = ledgers.published_portfolio(sealed["portfolio"], equity_basis)
-        yield from _parts("equity_curve", ledgers.published_equity_curves(by_kind["portfolio"]))
-    for kind, parts in by_kind.items():
-        yield from _parts(kind, parts)
-    if by_kind:
-        spans = {kind: ledgers.spans(parts, kind) for kind, parts in by_kind.items()}
-        yield "books", None, ledgers.published_books(spans)
-
-
-def _parts(dataset: str, parts: ledgers.Books) -> Iterator[Rebuilt]:
-    for book, rows in parts.items():
-        yield dataset, book, rows
+    def document(self, relative: str, _: str, data: bytes) -> None:
+        """Keep a document."""
+        self.documents[relative] = data
 
 
 def differences(published: pl.DataFrame, recomputed: pl.DataFrame, equity_basis: float) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -15,7 +15,6 @@ from datasets.layout import (
     FIGURES,
     MANIFEST,
     PROBE,
-    figures_path,
     pointer_path,
     sealed_weeks_path,
     snapshot_path,
@@ -24,21 +23,21 @@ from datasets.layout import (
 from datasets.manifest import FileEntry, Manifest
 from datasets.pointer import Pointer
 from datasets.provenance.integrity import Fault, check_files, check_manifest
+from datasets.provenance.sealed_weeks import SealedWeek
 from datasets.publication.past import earlier_seals
 from datasets.publication.pointers import served
 from datasets.storage import Storage
-from pipeline.housekeeping.recheck_sealed import recheck, sealed_tables
-from pipeline.housekeeping.recompute_derived import differences, recompute_derived, same_figures
-from pipeline.maths.weekly_digests import FillDigests, digest_decisions, seal_weeks
+from pipeline.housekeeping.recheck_sealed import RestoredRun, recheck, sealed_tables
+from pipeline.housekeeping.recompute_derived import Recorder, differences, same_figures
 from pipeline.seal.casting import POLARS_TYPES
 from pipeline.seal.declared_differences import DeclaredDifferences
-from pipeline.snapshot_builder import research
+from pipeline.snapshot_builder.build_result import Stages
+from pipeline.snapshot_builder.contents import write_datasets
 from pipeline.snapshot_builder.write import find_span
 from schemas.errors import SnapshotCorrupt
 from schemas.plurals import counted
 from schemas.table import Table
 from schemas.tables import PUBLISHED_TABLES
-from schemas.tables.books import book_order
 from schemas.version import schema_version
 
 
@@ -140,29 +139,42 @@ class _Verification:
         faults += [Fault(self._location(x.kind), x.rule, x.message) for x in broken]
         if faults:
             return
-        for dataset, book, rows in recompute_derived(sealed, basis, self._manifest.smoothing):
+        if self._manifest.files:  # the empty snapshot of a withdrawn alpha has none
+            faults += self._derived(sealed)
+
+    def _derived(self, sealed: Mapping[str, pl.DataFrame]) -> Iterator[Fault]:
+        """Compare tables, weekly digests and figures with those that a build derives from the sealed tables."""
+        manifest, recorder = self._manifest, Recorder()
+        run = RestoredRun(
+            manifest.alpha_id,
+            manifest.equity_basis,
+            manifest.smoothing,
+            manifest.kinds,
+            sealed,
+            self._description,
+        )
+        written = write_datasets(run, recorder, Stages())
+        for (dataset, book), rows in recorder.tables.items():
             path = f"{self._folder}/{table_path(dataset, book)}"
             published = self._frames.get((dataset, book))
             if published is None:
-                faults.append(Fault(path, "missing", "is in no manifest, although the run determines it"))
+                yield Fault(path, "missing", "is in no manifest, although the run determines it")
                 continue
-            faults += [
-                Fault(path, "derived", difference) for difference in differences(published, rows, basis)
-            ]
-        faults += self._digests()
-        if self._manifest.files:  # the empty snapshot of a withdrawn alpha has none
-            faults += self._research()
-
-    def _research(self) -> Iterator[Fault]:
-        """Compare the research figures with those recomputed from the published rows."""
-        recomputed = {
-            figures_path(family): document
-            for family, document in research.figures_from_frames(
-                self._frames, self._manifest.kinds, self._manifest.alpha_id, self._description
-            ).items()
+            for difference in differences(published, rows, manifest.equity_basis):
+                yield Fault(path, "derived", difference)
+        if manifest.weekly_digests and _digests(written.weeks) != manifest.weekly_digests:
+            path, message = (
+                f"{self._folder}/{MANIFEST}",
+                "weekly digests that differ from those of the published rows",
+            )
+            yield Fault(path, "derived", f"has {message}")
+        figures = {
+            path: orjson.loads(data)
+            for path, data in recorder.documents.items()
+            if path.startswith(f"{FIGURES}/")
         }
-        for path in sorted(recomputed.keys() | self._figures.keys()):
-            if not same_figures(self._figures.get(path), recomputed.get(path)):
+        for path in sorted(figures.keys() | self._figures.keys()):
+            if not same_figures(self._figures.get(path), figures.get(path)):
                 yield Fault(
                     f"{self._folder}/{path}", "derived", "has figures that differ from recomputed ones"
                 )
@@ -178,27 +190,10 @@ class _Verification:
             return [Fault(path, "history", str(error))]
         for entry in entries:
             if entry.seal_digest == self._manifest.seal_digest:
-                weeks = {week: sealed_week.digests._asdict() for week, sealed_week in entry.weeks.items()}
-                if weeks == self._manifest.weekly_digests:
+                if _digests(entry.weeks) == self._manifest.weekly_digests:
                     return []
                 return [Fault(path, "history", "contradicts the manifest on the weeks of the served seal")]
         return [Fault(path, "history", "has no entry for the served seal")]
-
-    def _digests(self) -> list[Fault]:
-        """Check that the weekly digests match the published rows."""
-        frames, digests = self._frames, self._manifest.weekly_digests
-        rebalances = frames.get(("rebalances", None))
-        if not digests or rebalances is None:
-            return []
-        fills = FillDigests() if "trades" in self._manifest.kinds else None
-        for book in sorted((book for kind, book in frames if kind == "trades" and book), key=book_order):
-            assert fills is not None
-            fills.add(book, frames["trades", book])
-        weeks = seal_weeks(rebalances, digest_decisions(frames.get(("decisions", None))), fills, None)
-        if {week: sealed_week.digests._asdict() for week, sealed_week in weeks.items()} == digests:
-            return []
-        path = f"{self._folder}/{MANIFEST}"
-        return [Fault(path, "derived", "has weekly digests that differ from those of the published rows")]
 
     def _add_file(self, entry: FileEntry, data: bytes) -> None:
         self._verdict.files += 1
@@ -245,6 +240,10 @@ class _Verification:
         return (
             f"{self._folder}/{kind}/" if table and table.partition else f"{self._folder}/{table_path(kind)}"
         )
+
+
+def _digests(weeks: Mapping[str, SealedWeek]) -> dict[str, dict[str, str | None]]:
+    return {week: sealed_week.digests._asdict() for week, sealed_week in weeks.items()}
 
 
 def _check_table(

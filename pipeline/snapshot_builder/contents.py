@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
+from typing import Any, Protocol
 
 import orjson
 import polars as pl
 
 from datasets.figures.series import Floats, measured
 from datasets.figures.unavailable import Unavailable
-from datasets.layout import DESCRIPTION, PROBE, figures_path
-from datasets.manifest import FileEntry, encode
+from datasets.layout import DESCRIPTION, figures_path
+from datasets.manifest import encode
 from datasets.provenance.sealed_weeks import SealedWeek, WeekDigests
-from datasets.publication.publish import Publication
 from pipeline.maths.ordering import ordered
 from pipeline.maths.weekly_digests import FillDigests, digest_decisions, seal_weeks
 from pipeline.maths.weekly_signal import measured_decisions
 from pipeline.reconciliation.figures import Figure
 from pipeline.reconciliation.seal_figures import figures_from, with_reconciliation
-from pipeline.rules.report import Report
 from pipeline.seal import Seal
 from pipeline.snapshot_builder import in_parts, ledgers, research
 from pipeline.snapshot_builder.build_result import Stages
@@ -29,21 +28,45 @@ from pipeline.snapshot_builder.write import SnapshotWriter
 from schemas.tables import TABLES
 
 
+class Run(Protocol):
+    """A sealed run: a seal, or the tables of one restored from a snapshot; its methods are those of a seal."""
+
+    alpha_id: str
+    equity_basis: float
+    smoothing: Mapping[str, Any] | None
+
+    @property
+    def kinds(self) -> Collection[str]:
+        """Kinds that the run sealed."""
+
+    def has(self, kind: str) -> bool:
+        """Return whether the run sealed this kind."""
+
+    def table(self, kind: str) -> pl.DataFrame:
+        """Return a table with its sealed columns."""
+
+    def metrics(self) -> pl.DataFrame | None:
+        """Return the run's own figures."""
+
+    def description(self) -> dict[str, Any] | None:
+        """Return the description."""
+
+    def drop(self, kind: str) -> None:
+        """Drop a table that is no longer needed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Files and columns of a snapshot, with its reconciled figures and weeks."""
+    """Reconciled figures and weeks of a run."""
 
-    files: list[FileEntry]
-    columns: dict[str, tuple[str, ...]]
     figures: tuple[Figure, ...]
     weeks: dict[str, SealedWeek]
     weekly: pl.DataFrame | None
     delayed: Floats | None
 
 
-def write_datasets(seal: Seal, report: Report, publication: Publication, stages: Stages) -> Written:
+def write_datasets(seal: Run, writer: SnapshotWriter, stages: Stages) -> Written:
     """Write every dataset that the seal permits; free tables as soon as possible."""
-    writer = SnapshotWriter(publication)
     weekly: dict[str, pl.DataFrame] = {}
     weeks = None
     digests = digest_decisions(None)
@@ -91,14 +114,14 @@ def write_datasets(seal: Seal, report: Report, publication: Publication, stages:
             **research.signal_figures(delivered),
             **research.luck_figures(_evidence(ledger, weeks, trials), seal.alpha_id, seal.description()),
         }
-    _write_documents(seal, report, figures_by_family, writer)
+    _write_documents(seal, figures_by_family, writer)
     sealed_weeks = _sealed_weeks(seal, digests, fills, weeks)
     delayed = None if isinstance(delivered, Unavailable) else measured(delivered.ic_by_delay[1])
-    return Written(writer.files, writer.columns, figures, sealed_weeks, weeks, delayed)
+    return Written(figures, sealed_weeks, weeks, delayed)
 
 
 def _sealed_weeks(
-    seal: Seal, digests: dict[date, WeekDigests], fills: FillDigests, weekly: pl.DataFrame | None
+    seal: Run, digests: dict[date, WeekDigests], fills: FillDigests, weekly: pl.DataFrame | None
 ) -> dict[str, SealedWeek]:
     """Return the digests and IC of every week, for later seals; empty without a rebalance index."""
     if not seal.has("rebalances"):
@@ -106,10 +129,9 @@ def _sealed_weeks(
     return seal_weeks(seal.table("rebalances"), digests, fills if seal.has("trades") else None, weekly)
 
 
-def _write_decisions(seal: Seal, writer: SnapshotWriter) -> pl.DataFrame:
+def _write_decisions(seal: Run, writer: SnapshotWriter) -> pl.DataFrame:
     """Write the cross-sections; return them, or their columns for the weekly figures."""
-    layout = in_parts.find_layout(seal, "decisions") if seal.in_parts else None
-    if layout is not None:
+    if isinstance(seal, Seal) and seal.in_parts and (layout := in_parts.find_layout(seal, "decisions")):
         return in_parts.write_decisions(seal, writer, layout)
     decisions = published_decisions(ordered(seal.table("decisions"), ("date", "symbol")))
     seal.drop("decisions")
@@ -118,11 +140,10 @@ def _write_decisions(seal: Seal, writer: SnapshotWriter) -> pl.DataFrame:
 
 
 def _write_books(
-    seal: Seal, writer: SnapshotWriter, kind: str, on_rows: Callable[[str, pl.DataFrame], None]
+    seal: Run, writer: SnapshotWriter, kind: str, on_rows: Callable[[str, pl.DataFrame], None]
 ) -> ledgers.Spans:
     """Write a table by book and return the span of each; call `on_rows` with the published rows of each book."""
-    layout = in_parts.find_layout(seal, kind) if seal.in_parts else None
-    if layout is not None:
+    if isinstance(seal, Seal) and seal.in_parts and (layout := in_parts.find_layout(seal, kind)):
         return in_parts.write_books(seal, writer, kind, layout, on_rows)
     rows = ledgers.published_by_name(kind, seal.table(kind))
     seal.drop(kind)
@@ -132,7 +153,7 @@ def _write_books(
     return ledgers.spans(rows, kind)
 
 
-def _write_trials(seal: Seal, writer: SnapshotWriter, stages: Stages) -> pl.DataFrame | None:
+def _write_trials(seal: Run, writer: SnapshotWriter, stages: Stages) -> pl.DataFrame | None:
     """Write the returns of the trials and return them; None if the run sealed none."""
     if not seal.has("trials"):
         return None
@@ -152,19 +173,20 @@ def _evidence(
     return research.Tables(rows | {(name, None): x for name, x in tables.items() if x is not None})
 
 
-def _write_metrics(seal: Seal, writer: SnapshotWriter, weeks: pl.DataFrame | None) -> tuple[Figure, ...]:
+def _write_metrics(seal: Run, writer: SnapshotWriter, weeks: pl.DataFrame | None) -> tuple[Figure, ...]:
     """Write the run's own figures beside the recomputed ones."""
     records = seal.metrics()
     if records is None:
         return ()
     ordered_records = records.sort("scope", "period", "name", nulls_last=True)
-    figures = figures_from(ordered_records, weeks, seal.optional_table("portfolio"), seal.equity_basis)
+    portfolio = seal.table("portfolio") if seal.has("portfolio") else None
+    figures = figures_from(ordered_records, weeks, portfolio, seal.equity_basis)
     writer.table("sealed_metrics", with_reconciliation(ordered_records, figures))
     return figures
 
 
 def _write_documents(
-    seal: Seal, report: Report, figures_by_family: Mapping[str, research.Document], writer: SnapshotWriter
+    seal: Run, figures_by_family: Mapping[str, research.Document], writer: SnapshotWriter
 ) -> None:
     description = seal.description()
     if description is not None:
@@ -172,5 +194,3 @@ def _write_documents(
     for family, document in figures_by_family.items():
         path = figures_path(family)
         writer.document(path, path, orjson.dumps(document))
-    if report.evidence is not None:
-        writer.document(PROBE, "probe", report.evidence.probe.encode())

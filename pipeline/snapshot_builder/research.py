@@ -77,42 +77,6 @@ def empty_sides(portfolio: Books) -> BySide:
     return BySide({book: dates_of(rows) for book, rows in portfolio.items()})
 
 
-def figures_from_frames(
-    frames: Mapping[tuple[str, str | None], pl.DataFrame],
-    kinds: Collection[str],
-    alpha_id: str,
-    description: Mapping[str, Any] | None,
-) -> dict[str, Document]:
-    """Compute the figures of a run from its published tables.
-
-    Parameters
-    ----------
-    frames
-        Dataset and book -> rows.
-    kinds
-        As in :func:`book_figures`.
-    alpha_id, description
-        As in :func:`luck_figures`.
-    """
-
-    def books(kind: str) -> Books:
-        return {book: rows for (dataset, book), rows in frames.items() if dataset == kind and book}
-
-    portfolio = books("portfolio")
-    sides = empty_sides(portfolio)
-    for kind, on_rows in (("positions", sides.positions), ("pnl", sides.pnl)):
-        for book, rows in books(kind).items():
-            on_rows(book, rows)
-    weekly, decisions, deciles = (
-        frames.get((name, None)) for name in ("weekly_signal", "decisions", "weekly_deciles")
-    )
-    return {
-        **book_figures(portfolio, sides, kinds),
-        **signal_figures(measure_signal(weekly, decisions, deciles)),
-        **luck_figures(Tables(frames), alpha_id, description),
-    }
-
-
 def luck_figures(tables: Tables, alpha_id: str, description: Mapping[str, Any] | None) -> dict[str, Document]:
     """Compute the luck figures of the complete run, for the books of :data:`datasets.figures.luck.SEALED_BOOKS`.
 

@@ -9,6 +9,7 @@ from datetime import datetime
 
 import polars as pl
 
+from datasets.layout import PROBE
 from datasets.manifest import Manifest
 from datasets.pointer import Pointer, make_pointer
 from datasets.provenance.integrity import check_manifest
@@ -31,6 +32,7 @@ from pipeline.seal import Seal
 from pipeline.seal.signature import read_keys
 from pipeline.snapshot_builder.build_result import BuildResult, Stages
 from pipeline.snapshot_builder.contents import Written, write_datasets
+from pipeline.snapshot_builder.write import SnapshotWriter
 from schemas.errors import OtherFormat, SealRefused
 from schemas.kinds import KINDS, REQUIRED_KINDS
 from schemas.notices import NOTICE, NOTICES
@@ -114,14 +116,17 @@ def build_seal(
         report = check(seal, figures=False, keys=keys, prices=prices)
     _require_sound(seal, report.violations, report.warnings if strict else ())
     with Publication(storage, seal.alpha_id, earlier) as publication:
-        written = write_datasets(seal, report, publication, stages)
+        writer = SnapshotWriter(publication)
+        written = write_datasets(seal, writer, stages)
+        if report.evidence is not None:
+            writer.document(PROBE, "probe", report.evidence.probe.encode())
         warning = metrics_reproduced(written.figures)
         if warning is not None:
             report = replace(report, warnings=(*report.warnings, warning))
         _require_sound(seal, (), report.warnings if strict else ())
         with stages("notices"):
             notices = _notices(seal, storage, report, written)
-        manifest = _manifest(seal, written, report, notices)
+        manifest = _manifest(seal, writer, written, report, notices)
         with stages("publish"):
             manifest = with_history(
                 storage, manifest, written.weeks, lambda history: history_notices(history).to_dict()
@@ -134,8 +139,8 @@ def build_seal(
         seal.alpha_id,
         published.snapshot,
         published.changed,
-        len(written.files) + 1,
-        sum(entry.bytes for entry in written.files),
+        len(writer.files) + 1,
+        sum(entry.bytes for entry in writer.files),
         tuple(warning.to_dict() for warning in report.warnings),
         tuple(dict(notice) for notice in manifest.notices if notice["outcome"] == NOTICE),
         stages.seconds,
@@ -185,7 +190,9 @@ def _notices(seal: Seal, storage: Storage, report: Report, written: Written) -> 
     return in_declared_order((*own, *catalogue_notices(storage, seal.alpha_id, report.evidence.probe)))
 
 
-def _manifest(seal: Seal, written: Written, report: Report, notices: tuple[NoticeOutcome, ...]) -> Manifest:
+def _manifest(
+    seal: Seal, writer: SnapshotWriter, written: Written, report: Report, notices: tuple[NoticeOutcome, ...]
+) -> Manifest:
     return Manifest(
         schema_version=schema_version(),
         alpha_id=seal.alpha_id,
@@ -200,8 +207,8 @@ def _manifest(seal: Seal, written: Written, report: Report, notices: tuple[Notic
         sealed_by=report.sealed_by,
         kinds=tuple(kind for kind in KINDS if seal.has(kind)),
         missing=tuple(kind for kind in REQUIRED_KINDS if not seal.has(kind)),
-        columns=written.columns,
-        files=tuple(written.files),
+        columns=writer.columns,
+        files=tuple(writer.files),
         warnings=tuple(warning.to_dict() for warning in report.warnings),
         rules=tuple(RULES),
         built_with={"polars": pl.__version__},

@@ -32,112 +32,8 @@ _DISK_ERROR: Final = re.compile(r"\(os error (\d+)\)")
 """Number of a disk error in a message of Polars."""
 
 
-def write_table(
-    publication: Publication, dataset: str, rows: pl.DataFrame, book: str | None = None
-) -> FileEntry:
-    """Write one published file and describe it.
-
-    Parameters
-    ----------
-    publication
-        Publication of the file. If the earlier snapshot has a file with the same bytes, it is linked instead of written.
-    dataset, book
-        Dataset and book of the rows.
-    rows
-        Stored columns in declared order, rows in the order of the table.
-
-    Returns
-    -------
-    FileEntry
-        Entry with size, digest and span; the same rows always give the same bytes.
-    """
-    buffer = io.BytesIO()
-    schema = stored_schema(PUBLISHED_TABLES[dataset], rows.columns)
-    rows.write_parquet(
-        buffer,
-        compression=COMPRESSION,
-        row_group_size=_row_group_rows(rows.height),
-        statistics=True,
-        arrow_schema=schema,
-    )
-    entry = write_document(publication, table_path(dataset, book), dataset, buffer.getbuffer())
-    first, last = find_span(rows)
-    return replace(entry, book=book, rows=rows.height, first=first, last=last)
-
-
-def write_parts(
-    publication: Publication,
-    dataset: str,
-    n_rows: int,
-    parts: Iterator[pl.DataFrame],
-    book: str | None = None,
-) -> FileEntry:
-    """Write one published file from parts; its bytes do not depend on the parts.
-
-    Parameters
-    ----------
-    publication, dataset, book
-        As in :func:`write_table`.
-    n_rows
-        Rows of all parts.
-    parts
-        One or more parts with the same columns.
-
-    Returns
-    -------
-    FileEntry
-        As in :func:`write_table`.
-    """
-    relative = table_path(dataset, book)
-    target = publication.folder / relative
-    first = next(parts)
-    days: list[str] = []
-    rows = 0
-
-    def source(*_: object) -> Iterator[pl.DataFrame]:
-        nonlocal rows
-        for part in itertools.chain([first], parts):
-            rows += part.height
-            days.extend(day for day in find_span(part) if day is not None)
-            yield part
-
-    with writing(target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            register_io_source(source, schema=first.schema).sink_parquet(
-                target,
-                compression=COMPRESSION,
-                row_group_size=_row_group_rows(n_rows),
-                statistics=True,
-                arrow_schema=stored_schema(PUBLISHED_TABLES[dataset], first.columns),
-            )
-        except pl.exceptions.ComputeError as error:
-            if (disk_error := _DISK_ERROR.search(str(error))) is None:
-                raise
-            # Polars reports a full disk as a damaged file.
-            raise OSError(int(disk_error[1]), str(error)) from error
-        with target.open("rb") as stream:
-            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
-    span = (min(days), max(days)) if days else (None, None)
-    return FileEntry(relative, dataset, book, rows, target.stat().st_size, sha256, *span)
-
-
 def _row_group_rows(n_rows: int) -> int:
     return max(ROW_GROUP_ROWS, math.ceil(n_rows / _ROW_GROUPS))
-
-
-def write_document(
-    publication: Publication, relative: str, dataset: str, data: bytes | memoryview
-) -> FileEntry:
-    """Write a file from memory and describe it; its entry has no rows."""
-    # Digested in memory: reading the file back would double the I/O of the build.
-    sha256 = hashlib.sha256(data).hexdigest()
-    if not publication.linked(relative, sha256):
-        target = publication.folder / relative
-        with writing(target):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(data)
-    return FileEntry(relative, dataset, None, 0, memoryview(data).nbytes, sha256)
 
 
 def find_span(rows: pl.DataFrame) -> tuple[str | None, str | None]:
@@ -165,33 +61,93 @@ class SnapshotWriter:
         self.files: list[FileEntry] = []
         self.columns: dict[str, tuple[str, ...]] = {}
 
-    def table(self, dataset: str, rows: pl.DataFrame) -> None:
-        """Write a dataset of one file."""
-        self._declare(dataset, rows.columns)
-        self.files.append(write_table(self._publication, dataset, rows))
+    def table(self, dataset: str, rows: pl.DataFrame, book: str | None = None) -> None:
+        """Write a file; the same rows always give the same bytes.
+
+        Parameters
+        ----------
+        dataset, book
+            Dataset and book of the rows.
+        rows
+            Stored columns in declared order, rows in the order of the table.
+        """
+        self._declare(dataset, rows.columns, book)
+        buffer = io.BytesIO()
+        rows.write_parquet(
+            buffer,
+            compression=COMPRESSION,
+            row_group_size=_row_group_rows(rows.height),
+            statistics=True,
+            arrow_schema=stored_schema(PUBLISHED_TABLES[dataset], rows.columns),
+        )
+        entry = self._written(table_path(dataset, book), dataset, buffer.getbuffer())
+        first, last = find_span(rows)
+        self.files.append(replace(entry, book=book, rows=rows.height, first=first, last=last))
 
     def by_book(self, dataset: str, parts: Books) -> None:
         """Write a dataset of one file per book."""
-        present = next(iter(parts.values())).columns if parts else ()
-        self._declare(dataset, ["book", *present])
-        self.files += (write_table(self._publication, dataset, rows, book) for book, rows in parts.items())
+        self._declare(dataset, ("book",))
+        for book, rows in parts.items():
+            self.table(dataset, rows, book)
 
-    def parts(self, dataset: str, n_rows: int, rows: Iterable[pl.DataFrame], book: str | None = None) -> None:
-        """Write a file of `n_rows` rows from parts, which are derived one after another as they are written."""
+    def parts(
+        self, dataset: str, n_rows: int, parts: Iterator[pl.DataFrame], book: str | None = None
+    ) -> None:
+        """Write a file of `n_rows` rows from one or more parts, which are derived one after another as they are written.
 
-        def declared() -> Iterator[pl.DataFrame]:
-            for part in rows:
-                self._declare(dataset, part.columns if book is None else ["book", *part.columns])
+        Its bytes do not depend on the parts.
+        """
+        relative = table_path(dataset, book)
+        target = self._publication.folder / relative
+        first = next(parts)
+        self._declare(dataset, first.columns, book)
+        days: list[str] = []
+        rows = 0
+
+        def source(*_: object) -> Iterator[pl.DataFrame]:
+            nonlocal rows
+            for part in itertools.chain([first], parts):
+                rows += part.height
+                days.extend(day for day in find_span(part) if day is not None)
                 yield part
 
-        self.files.append(write_parts(self._publication, dataset, n_rows, declared(), book))
+        with writing(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                register_io_source(source, schema=first.schema).sink_parquet(
+                    target,
+                    compression=COMPRESSION,
+                    row_group_size=_row_group_rows(n_rows),
+                    statistics=True,
+                    arrow_schema=stored_schema(PUBLISHED_TABLES[dataset], first.columns),
+                )
+            except pl.exceptions.ComputeError as error:
+                if (disk_error := _DISK_ERROR.search(str(error))) is None:
+                    raise
+                # Polars reports a full disk as a damaged file.
+                raise OSError(int(disk_error[1]), str(error)) from error
+            with target.open("rb") as stream:
+                sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+        span = (min(days), max(days)) if days else (None, None)
+        self.files.append(FileEntry(relative, dataset, book, rows, target.stat().st_size, sha256, *span))
 
     def document(self, relative: str, dataset: str, data: bytes) -> None:
         """Write a JSON document."""
-        self.files.append(write_document(self._publication, relative, dataset, data))
+        self.files.append(self._written(relative, dataset, data))
 
-    def _declare(self, dataset: str, present: Iterable[str]) -> None:
-        names = set(present)
+    def _written(self, relative: str, dataset: str, data: bytes | memoryview) -> FileEntry:
+        """Write a file from memory, or link the same bytes of the earlier snapshot; return its entry without rows."""
+        # Digested in memory: reading the file back would double the I/O of the build.
+        sha256 = hashlib.sha256(data).hexdigest()
+        if not self._publication.linked(relative, sha256):
+            target = self._publication.folder / relative
+            with writing(target):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(data)
+        return FileEntry(relative, dataset, None, 0, memoryview(data).nbytes, sha256)
+
+    def _declare(self, dataset: str, present: Iterable[str], book: str | None = None) -> None:
+        names = {*present} if book is None else {*present, "book"}
         self.columns[dataset] = tuple(
             column.name for column in PUBLISHED_TABLES[dataset].published_columns if column.name in names
         )
