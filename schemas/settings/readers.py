@@ -102,7 +102,9 @@ def _redis_url(given: str) -> str:
     if not given.startswith("unix://"):
         behind = re.sub(r"^rediss?://[^/?#]*", "", given)
         if "@" in behind:  # a part of the password would be taken for the host, and shown
-            raise ValueError("it has an `@` behind the host: percent-encode `/`, `#`, `?` and `@` in the password")
+            raise ValueError(
+                "it has an `@` behind the host: percent-encode `/`, `#`, `?` and `@` in the password"
+            )
         if not re.fullmatch(r"(/[0-9]*)?(\?.*)?", behind):
             raise ValueError("its database must be a number: write redis://HOST:PORT/DATABASE")
     return given
