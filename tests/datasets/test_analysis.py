@@ -122,7 +122,7 @@ def test_a_book_that_a_run_lacks_is_an_error_and_no_empty_result(root: Path) -> 
         lambda book: opened.contribution(ONE, [OTHER], book=book),
     ]  # fmt: skip
     for call in calls:
-        with pytest.raises(KindNotPublished, match="book longshort; .* name one of long_short, long_only"):
+        with pytest.raises(KindNotPublished, match=r"book longshort; .* name one of long_short, long_only"):
             call("longshort")
     # One of them has it.
     assert opened.correlations([OTHER, ONE], book="raw_long_short")[ONE].to_list() == [None, 1.0]
