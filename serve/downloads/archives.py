@@ -17,6 +17,7 @@ from schemas.errors import ApiError, SettingsError
 from schemas.objects.operations import SOURCE_LIFETIME
 from serve.downloads.links import (
     WAIT_SECONDS,
+    CredentialsMissing,
     SigningFailed,
     checked_url,
     open_signer,
@@ -172,11 +173,11 @@ class SourceArchives:
             if size is None or (state.size_bytes is not None and size != state.size_bytes):
                 raise _missing(state)
             url = signer.sign(key, state.filename, "application/zip", SOURCE_LIFETIME)
+        except CredentialsMissing as error:
+            _log.error("archive_store_without_credentials", kind=str(error))
+            raise _not_configured() from None
         except SigningFailed as error:
-            if error.without_credentials:
-                _log.error("archive_store_without_credentials", kind=error.kind)
-                raise _not_configured() from None
-            raise self._unavailable("archive_store_failed", snapshot, kind=error.kind) from None
+            raise self._unavailable("archive_store_failed", snapshot, kind=str(error)) from None
         self._failed = float("-inf")
         return {"url": url, **_offered(state)}
 

@@ -154,20 +154,11 @@ def base_url(public_url: str | None, headers: Mapping[bytes, bytes], *, behind_p
 
 
 class SigningFailed(Exception):
-    """The store did not answer, or links to it cannot be signed.
+    """The store did not answer, or links to it cannot be signed; names the failure without its message, which may hold an address."""
 
-    Parameters
-    ----------
-    kind
-        The failure without its message, which may hold the address requested.
-    without_credentials
-        Whether the store's credentials are missing.
-    """
 
-    def __init__(self, kind: str, *, without_credentials: bool = False) -> None:
-        super().__init__(kind)
-        self.kind = kind
-        self.without_credentials = without_credentials
+class CredentialsMissing(SigningFailed):
+    """The credentials of the store are missing."""
 
 
 class ObjectSigner:
@@ -198,13 +189,13 @@ class ObjectSigner:
             with _failures():
                 head = self._clients[0].head_object(Bucket=self._bucket, Key=f"{self._prefix}{key}")
         except SigningFailed as error:
-            if error.kind not in {"404", "NoSuchKey", "NoSuchBucket"}:
+            if str(error) not in {"404", "NoSuchKey", "NoSuchBucket"}:
                 raise
             return None
         return int(head["ContentLength"])
 
     def sign(self, key: str, filename: str, media_type: str, seconds: int) -> str:
-        """Sign a link to an object, without a call to the store. Raises SigningFailed without credentials."""
+        """Sign a link to an object, without a call to the store. Raises CredentialsMissing."""
         with _failures():
             url: str = self._clients[1].generate_presigned_url(
                 "get_object",
@@ -258,7 +249,7 @@ def _failures() -> Iterator[None]:
     try:
         yield
     except (exceptions.NoCredentialsError, exceptions.PartialCredentialsError) as error:
-        raise SigningFailed(type(error).__name__, without_credentials=True) from error
+        raise CredentialsMissing(type(error).__name__) from error
     except exceptions.ClientError as error:
         raise SigningFailed(str(error.response.get("Error", {}).get("Code", "unknown"))) from error
     except (exceptions.BotoCoreError, OSError) as error:

@@ -16,6 +16,7 @@ from datasets.snapshot import Snapshot
 from schemas.endpoints import readable_tables
 from schemas.errors import ApiError
 from schemas.objects.downloads import TABLE_LIFETIME
+from schemas.parameters import BOOK
 from schemas.tables import PUBLISHED_TABLES
 from serve.downloads.files import FileFacts, TableFile, list_files, list_row, read_facts, select_file
 from serve.downloads.links import (
@@ -37,8 +38,6 @@ from serve.pages.books import holds_book
 from serve.state import ServerState
 
 _log = structlog.get_logger("serve.downloads")
-
-_DEFAULT_BOOK: Final = "long_short"
 
 
 def tables(service: ServerState, request: Request) -> Page:
@@ -87,7 +86,7 @@ def _requested(service: ServerState, request: Request) -> tuple[TableFile, FileF
     """
     snapshot, table, book = request.snapshot, request.values["table"], request.values["book"]
     if PUBLISHED_TABLES[table].partition:
-        book = _DEFAULT_BOOK if book is None else book
+        book = BOOK.default if book is None else book
     elif book is not None:
         raise bad_request("book", f"not accepted here: {table} is not stored by book", available=[])
     is_readable = table in readable_tables(request.caller.callable_ids)
