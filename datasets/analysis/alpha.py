@@ -20,7 +20,7 @@ from schemas.errors import KindNotPublished, SettingsError
 from schemas.market_data import USUAL_BENCHMARK
 from schemas.metrics.statistic import SOURCES
 from schemas.parameters import MIN_ROLLING
-from schemas.settings import SETTINGS
+from schemas.settings import SETTINGS, given
 from schemas.tables.sealed_metrics import SCOPES
 from schemas.warning_codes import CODES, by_member
 
@@ -272,7 +272,7 @@ class Alpha(Snapshot):
             series = read_symbols(market_data, (benchmarks,) if isinstance(benchmarks, str) else benchmarks)
         else:
             withheld["benchmarks"] = "no market data were given"
-        address = os.environ.get(SETTINGS["factors"].variable) if factors is None else os.fspath(factors)
+        address = given(SETTINGS["factors"], os.environ, factors)
         if address is None:
             table, withheld["factors"] = None, "no file of factors was given"
         else:

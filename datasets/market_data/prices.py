@@ -13,12 +13,12 @@ from datasets.figures.price import Benchmark
 from datasets.market_data.operator_files import read_all, read_columns, refused
 from schemas.errors import SettingsError
 from schemas.market_data import DEFAULT_NAMES, MARKET_DATA, SIMULATED_KEY, SIMULATED_SYMBOLS, USUAL_BENCHMARK
-from schemas.settings import SETTINGS
+from schemas.settings import SETTINGS, given
 
 _YES: Final = frozenset({"1", "true", "yes"})
 _FILE: Final = "_file"
 _SIMULATED: Final = "_simulated"
-_SETTING: Final = SETTINGS["market_data"].variable
+_SETTING: Final = SETTINGS["market_data"]
 
 
 def read_benchmarks(files: Mapping[str, bytes]) -> dict[str, Benchmark]:
@@ -58,8 +58,8 @@ def read_benchmarks(files: Mapping[str, bytes]) -> dict[str, Benchmark]:
 
 
 def is_configured(market_data: str | os.PathLike[str] | None) -> bool:
-    """Whether an address of market data is given, or the setting is present."""
-    return market_data is not None or _SETTING in os.environ
+    """Whether an address of market data is given, or the setting."""
+    return given(_SETTING, os.environ, market_data) is not None
 
 
 def read_symbols(
@@ -86,9 +86,11 @@ def read_symbols(
     StorageUnavailable
         When the store does not answer.
     """
-    place = os.environ.get(_SETTING) if market_data is None else os.fspath(market_data)
-    if not place:
-        raise SettingsError(f"no market data: give a Parquet file or a folder of them, or set {_SETTING}")
+    place = given(_SETTING, os.environ, market_data)
+    if place is None:
+        raise SettingsError(
+            f"no market data: give a Parquet file or a folder of them, or set {_SETTING.variable}"
+        )
     benchmarks = read_benchmarks(read_all(place))
     return [_pick(benchmarks, symbol, place) for symbol in symbols]
 

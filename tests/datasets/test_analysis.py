@@ -219,6 +219,15 @@ def test_a_missing_benchmark_is_named(root: Path, tmp_path: Path, monkeypatch: p
         run.benchmark(tmp_path / "bad.parquet")
 
 
+def test_an_empty_variable_is_no_market_data(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MARKET_DATA", "FACTORS"):
+        monkeypatch.setenv(f"ALPHA_RESULTS_{name}", "")
+    assert datasets.open(root)[ONE].exposures()["withheld"] == {
+        "benchmarks": "no market data were given",
+        "factors": "no file of factors was given",
+    }
+
+
 def test_units_list_the_columns_of_a_run(root: Path) -> None:
     units = datasets.open(root)[OTHER].units()
     names = set(units.select("table", "column").iter_rows())
