@@ -65,6 +65,9 @@ def report(
         raise SettingsError(
             f"--out {out} is the name of the PDF file that --pdf writes beside the HTML file; give a name that ends in .html"
         )
+    for target in (out, out.with_suffix(".pdf")) if pdf else (out,):
+        if target.exists() and not target.is_file():  # a draft would take the place of /dev/stdout itself
+            raise SettingsError(f"--out: {target} is no file and would be replaced; give the name of a file")
     browser = find_browser() if pdf else None
     if not 1 <= len(set(alphas)) == len(alphas) <= MAX_ALPHAS:
         raise SettingsError(f"give one to {MAX_ALPHAS} alphas, each once")

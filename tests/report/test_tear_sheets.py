@@ -390,6 +390,14 @@ def test_invalid_arguments_are_reported_in_one_line_and_no_sheet_is_written(
     assert says in json.loads(output.stdout)["message"]
 
 
+def test_a_pipe_or_device_is_not_replaced_by_a_sheet(root: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "sheet.html")
+    done = report("--datasets", root, "--out", "sheet.html", FULL, folder=tmp_path)
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+    assert "sheet.html is no file and would be replaced" in done.stderr
+    assert (tmp_path / "sheet.html").is_fifo()
+
+
 def test_without_a_browser_no_file_is_written(root: Path, tmp_path: Path) -> None:
     empty = tmp_path / "path"
     empty.mkdir()
