@@ -22,7 +22,7 @@ from examples.reference_engine.record import RunRecord
 from examples.reference_engine.strategy import decide
 from examples.reference_engine.texts import description, source_files
 from examples.reference_engine.weekly_tables import decisions_table, rebalances_table
-from examples.reference_engine.write import json_bytes, write_seal
+from examples.reference_engine.write import UNFINISHED, finish_seal, json_bytes, write_seal
 from schemas.errors import SettingsError
 from schemas.market_data import SIMULATED_KEY
 
@@ -146,16 +146,22 @@ def simulate(
     _require_free(out, replace_unchanged=replace_unchanged)
     draft.mkdir(parents=True)
     for spec in alphas:
-        write_seal(draft / spec.alpha_id, run_alpha(market, spec))
+        # Finished in `out`: a batch that searches it would build a seal that is about to be moved.
+        write_seal(draft / spec.alpha_id, run_alpha(market, spec), finish=False)
     _write_benchmark(draft / MARKET, market)
-    receipt = {"parameters": _parameters(seed, names, weeks, alphas), "files": _digests(draft)}
+    digests = {path.replace(UNFINISHED, "seal.json"): digest for path, digest in _digests(draft).items()}
+    receipt = {"parameters": _parameters(seed, names, weeks, alphas), "files": digests}
     (draft / _RECEIPT).write_bytes(json_bytes(receipt))
     for replaced in set(out.iterdir()) - {draft}:
         shutil.rmtree(replaced) if replaced.is_dir() else replaced.unlink()
-    for path in sorted(draft.iterdir(), key=lambda path: path.name == _RECEIPT):
+    for path in set(draft.iterdir()) - {draft / _RECEIPT}:
         path.rename(out / path.name)
+    seals = [out / spec.alpha_id for spec in alphas]
+    for seal in seals:
+        finish_seal(seal)
+    (draft / _RECEIPT).rename(out / _RECEIPT)
     draft.rmdir()
-    return [out / spec.alpha_id for spec in alphas]
+    return seals
 
 
 def already_simulated(

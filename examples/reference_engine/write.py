@@ -6,15 +6,17 @@ import hashlib
 import json
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import polars as pl
 
 from examples.reference_engine.record import RunRecord
 from schemas.errors import SettingsError
 
+UNFINISHED: Final = "seal.json.unfinished"
 
-def write_seal(folder: Path, record: RunRecord) -> Path:
+
+def write_seal(folder: Path, record: RunRecord, *, finish: bool = True) -> Path:
     """Write a run as a seal.
 
     The same record gives the same bytes. An interrupted call leaves a folder without `seal.json`, which is not a seal.
@@ -25,6 +27,8 @@ def write_seal(folder: Path, record: RunRecord) -> Path:
         Folder of the seal; created if missing, and refused unless it is empty.
     record
         The finished run.
+    finish
+        Whether the folder becomes a seal that a batch may find; otherwise :func:`finish_seal` does that.
 
     Returns
     -------
@@ -48,10 +52,15 @@ def write_seal(folder: Path, record: RunRecord) -> Path:
         kinds["description"] = _write_json(folder, "description", record.description)
     if record.source is not None:
         kinds["source"] = _write_source(folder, record.source)
-    unfinished = folder / "seal.json.unfinished"
-    unfinished.write_bytes(json_bytes({**record.manifest, "kinds": kinds}))
-    unfinished.replace(folder / "seal.json")
+    (folder / UNFINISHED).write_bytes(json_bytes({**record.manifest, "kinds": kinds}))
+    if finish:
+        finish_seal(folder)
     return folder
+
+
+def finish_seal(folder: Path) -> None:
+    """Give the manifest of a seal its name, in one step."""
+    (folder / UNFINISHED).replace(folder / "seal.json")
 
 
 def json_bytes(document: Any) -> bytes:

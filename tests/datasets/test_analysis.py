@@ -130,11 +130,12 @@ def test_a_book_that_a_run_lacks_is_an_error_and_no_empty_result(root: Path) -> 
 
 def test_one_alpha_in_place_of_a_list_is_an_error(root: Path) -> None:
     opened = datasets.open(root)
-    for call in (
+    calls: list[Callable[[str], object]] = [
         opened.correlations,
         lambda text: opened.neighbours(ONE, among=text),
         lambda text: opened.contribution(ONE, text),
-    ):
+    ]
+    for call in calls:
         with pytest.raises(SettingsError, match=f"give a list of alphas, such as .'{OTHER}'"):
             call(OTHER)
     with pytest.raises(SettingsError, match="at least 1"):

@@ -103,6 +103,12 @@ def test_cron_mails_only_failures_that_need_attention(seals: Path, tmp_path: Pat
     assert (away.returncode, away.stdout, away.stderr) == (0, "", ""), "the next run does the rest"
     lines = [json.loads(line) for line in (tmp_path / "build.jsonl").read_text().splitlines()]
     assert [line["exit_code"] for line in lines if "exit_code" in line] == [1, 8, 5]
+    ended = tmp_path / "path" / "alpha-results"  # by the shutdown of the machine, before it handles signals
+    ended.parent.mkdir()
+    ended.write_text("#!/bin/sh\nkill -TERM $$\n")
+    ended.chmod(0o755)
+    shutdown = publish(PATH=f"{ended.parent}{os.pathsep}{os.environ['PATH']}")
+    assert (shutdown.returncode, shutdown.stdout) == (0, "")
     with (tmp_path / "lock").open("w") as lock:
         import fcntl  # noqa: PLC0415 - only here
 

@@ -228,6 +228,7 @@ def test_an_interrupted_simulation_is_rewritten(out: Path, tmp_path: Path) -> No
     killed = subprocess.run([sys.executable, "-c", call], cwd=tmp_path, env=environment, check=False)
     assert killed.returncode == 9
     assert already_simulated(tmp_path / "x", **SIZE) is None
+    assert not list((tmp_path / "x").rglob("seal.json")), "a batch would build its drafts"
     assert simulate(tmp_path / "x", **SIZE)
     assert contents(tmp_path / "x") == contents(out)
 
