@@ -40,6 +40,10 @@ class SizedLRUCache(Generic[V]):
         """Return the number of entries."""
         return len(self._values)
 
+    def __contains__(self, key: tuple[SnapshotKey, Hashable]) -> bool:
+        """Whether there is an entry, which is neither counted nor marked as used."""
+        return key in self._values
+
     def get(self, owner: SnapshotKey, name: Hashable) -> V | None:
         """Return an entry and mark it as used; None on a miss."""
         key = (owner, name)

@@ -280,9 +280,9 @@ class EndpointHandler:
         source = getattr(service, function.source)
         snapshot = request.snapshot if self._takes_snapshot else None
         owner = request.listing if snapshot is None else snapshot
-        page = source.page(query, owner, at_once=True)
-        if page is None:
-            page = await service.compute(partial(source.page, query, owner, at_once=False))
+        page = source.page(query, owner)
+        if not isinstance(page, PageResult):
+            page = await service.compute(page)
         meta = {} if function.meta is None else function.meta(request, query, page)
         content = page_body(query, page, snapshot, meta)
         large = coding != IDENTITY and len(content) > IMMEDIATE_BYTES

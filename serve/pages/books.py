@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import polars as pl
 
@@ -12,7 +12,7 @@ from schemas.errors import ApiError
 from schemas.rows import ROWS
 from schemas.tables.books import BOOK_KINDS, book_order, is_raw_book
 from serve.pages.duckdb import frame_rows
-from serve.pages.query import NO_ROWS, PageQuery, PageResult
+from serve.pages.query import NO_ROWS, PageQuery, PageResult, PageWork
 
 
 def visible_books(snapshot: Snapshot, *, raw: bool) -> tuple[str, ...]:
@@ -75,15 +75,14 @@ def _unknown_book(message: str, available: Sequence[str]) -> ApiError:
 class BookPages:
     """Pages of the list of books, read each time: it is short, and finished pages are cached."""
 
-    def page(self, query: PageQuery, snapshot: Snapshot, *, at_once: bool) -> PageResult | None:
-        """Read the list; with `at_once`, answer only for a run without books, because any other needs the file."""
-        if at_once and not snapshot.opened:
-            return None
+    def page(self, query: PageQuery, snapshot: Snapshot) -> PageWork:
+        """Return the work that reads the list."""
+        return partial(self._read, query, snapshot)
+
+    def _read(self, query: PageQuery, snapshot: Snapshot) -> PageResult:
         books = visible_books(snapshot, raw=query.raw) if snapshot.has("books") else ()
         if not books:
             return PageResult(NO_ROWS, missing=BOOK_KINDS)
-        if at_once:
-            return None
         present = snapshot.columns(query.table)
         names = [x.name for x in ROWS[query.row].columns if x.name in present]
         rows = snapshot.read(query.table, names).filter(pl.col("book").is_in(books))

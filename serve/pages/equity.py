@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Final
 
 import polars as pl
@@ -16,7 +17,7 @@ from schemas.tables import TABLES
 from serve.cache import SizedLRUCache
 from serve.pages.books import holds_book
 from serve.pages.duckdb import frame_rows, writable
-from serve.pages.query import NO_ROWS, PageQuery, PageResult
+from serve.pages.query import NO_ROWS, PageQuery, PageResult, PageWork
 
 _ROW: Final = tuple(column.name for column in ROWS["equity"].columns)
 LEDGER_COLUMNS: Final = tuple(name for name in _ROW if name in TABLES["portfolio"])
@@ -98,29 +99,25 @@ class CurvePages:
     def __init__(self, cache: SizedLRUCache[Ledger]) -> None:
         self._cache = cache
 
-    def page(self, query: PageQuery, snapshot: Snapshot, *, at_once: bool) -> PageResult | None:
-        """Measure a window and return a page of it. Raises ApiError ``unknown_book``.
+    def page(self, query: PageQuery, snapshot: Snapshot) -> PageResult | PageWork:
+        """Measure a window and return a page of it, or the work if the ledger is not in memory or the window is long.
 
-        With `at_once`, answer only for a ledger in memory and a short window; return None otherwise.
+        Raises ApiError ``unknown_book``, as the work does.
         """
-        if at_once and not snapshot.opened:
-            return None
+        ledger = self._cache.get(snapshot.key, query.book)
+        work = partial(self._measure, query, snapshot, ledger)
+        if ledger is None or not snapshot.opened:
+            return work
+        window = Window(query.first, query.last).rows(ledger.dates)
+        return work if window.stop - window.start > _MAX_SESSIONS else work()
+
+    def _measure(self, query: PageQuery, snapshot: Snapshot, ledger: Ledger | None) -> PageResult:
         book = query.book or ""
         if not holds_book(snapshot, query.table, book, raw=query.raw):
             summary = {"book": book, **asdict(EquitySummary())}
             return PageResult(NO_ROWS, missing=(query.table,), summary=summary)
-
-        def read() -> Ledger:
-            return make_ledger(snapshot.read("portfolio", LEDGER_COLUMNS, book))
-
-        ledger = (
-            self._cache.get(snapshot.key, book)
-            if at_once
-            else self._cache.get_or_load(snapshot.key, book, read, lambda ledger: ledger.bytes)
-        )
         if ledger is None:
-            return None
+            ledger = make_ledger(snapshot.read("portfolio", LEDGER_COLUMNS, book))
+            self._cache.put(snapshot.key, query.book, ledger, ledger.bytes)
         window = Window(query.first, query.last).rows(ledger.dates)
-        if at_once and window.stop - window.start > _MAX_SESSIONS:
-            return None
         return curve(ledger, book, window, offset=query.offset, limit=query.limit)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from schemas.listing_parameters import LISTED_ORDERS
 from schemas.metrics.headline import HEADLINE, JUDGED_NAMES
 from schemas.metrics.statistic import SOURCES
 from serve.cache import SnapshotKey
-from serve.pages.query import PageResult, Rows
+from serve.pages.query import PageResult, PageWork, Rows
 
 _ENDPOINT_OF: Final = {source.kind: source.endpoint for source in SOURCES}
 RUN_CLOSED: Final = "the key may not read this run"
@@ -200,15 +201,16 @@ class AlphasQuery(NamedTuple):
 class AlphaPages:
     """Answers queries of the list of alphas."""
 
-    def page(self, query: AlphasQuery, listing: Listing, *, at_once: bool) -> PageResult | None:
-        """Answer a query, latest started first unless it sorts; with `at_once`, return None if it would take too long."""
+    def page(self, query: AlphasQuery, listing: Listing) -> PageResult | PageWork:
+        """Answer a query, latest started first unless it sorts; return the work if it takes too long."""
+        wanted, work = query.figures, partial(self._select, query, listing)
+        unjudged = (
+            wanted is not None and wanted.judges and not listing.columns.is_judged(wanted.runs, wanted.closed)
+        )
+        return work if unjudged or len(listing.pointers) > _MAX_ALPHAS else work()
+
+    def _select(self, query: AlphasQuery, listing: Listing) -> PageResult:
         pointers, wanted = listing.pointers, query.figures
-        judged = wanted if wanted is not None and wanted.judges else None
-        if at_once and (
-            len(pointers) > _MAX_ALPHAS
-            or (judged is not None and not listing.columns.is_judged(judged.runs, judged.closed))
-        ):
-            return None
         chosen = np.ones(len(pointers), dtype=np.bool_)
         if query.search is not None:
             chosen[:] = False

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias
 
 import orjson
 
@@ -150,3 +150,7 @@ class PageResult(NamedTuple):
     unknown: tuple[UnknownSymbol, ...] = ()
     week: Week | None = None
     summary: Mapping[str, Any] | None = None
+
+
+PageWork: TypeAlias = Callable[[], PageResult]
+"""What is left to do for a page: it reads files or takes long, and so runs on a thread."""

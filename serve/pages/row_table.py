@@ -63,6 +63,8 @@ _KEY: Final = "#"
 _NAMES: Final = b"names"
 """Metadata key of a batch; its value is symbol -> start and end of its rows in ``by_symbol``, in symbol order."""
 _NAME_BYTES: Final = 128
+_MAX_SCANNED: Final = 500_000
+"""Maximum number of rows scanned for a page; it is cut on the event loop, where more would keep other requests waiting."""
 _USE_SECONDS: Final = 60.0
 """Minimum seconds between updates of a file's access time, which orders evictions."""
 _TYPES: Final = {"day": np.int32, "symbol": np.int32, "by_symbol": np.int32}
@@ -122,13 +124,8 @@ class RowTable:
         """Return the start and end of each symbol's rows in ``by_symbol``."""
         return [self._names[name] for name in symbols if name in self._names]
 
-    def cut(self, query: PageQuery, max_scanned: int | None = None) -> Rows | None:
-        """Return the page that answers a query.
-
-        Parameters
-        ----------
-        max_scanned
-            Maximum number of rows to scan; None is returned if the query needs more.
+    def cut(self, query: PageQuery) -> Rows | None:
+        """Return the page that answers a query; None if that would scan too many rows.
 
         Raises
         ------
@@ -143,7 +140,7 @@ class RowTable:
             text = self._data[self._offsets[first] : self._offsets[last]]
             return Rows(text[:-1], last - first, end - start)
         spans = [(start, end)] if query.symbols is None else self._spans(query.symbols)
-        if max_scanned is not None and sum(last - first for first, last in spans) > max_scanned:
+        if sum(last - first for first, last in spans) > _MAX_SCANNED:
             return None
         rows = self._select(query, start, end)
         page = np.ascontiguousarray(rows[query.offset : query.offset + query.limit], np.int32)

@@ -31,7 +31,7 @@ from serve.pages.query import (
     NO_ROWS,
     PageQuery,
     PageResult,
-    Rows,
+    PageWork,
     TableView,
     UnknownSymbol,
     Week,
@@ -42,8 +42,6 @@ from serve.pages.symbols import RunSymbols
 
 _log = structlog.get_logger("serve.cache")
 
-_MAX_SCANNED: Final = 500_000
-"""Maximum number of rows scanned on the event loop; more would keep other requests waiting."""
 _WEEK: Final = ("date", "week_status", "n_symbols")
 _WEEK_BYTES: Final = 170
 """Approximate memory of a week, in bytes."""
@@ -121,13 +119,42 @@ class TablePages:
         self._weeks = weeks
         self._symbols = symbols
 
-    def page(self, query: PageQuery, snapshot: Snapshot, *, at_once: bool) -> PageResult | None:
-        """Cut a page from a table, or run its SQL.
+    def page(self, query: PageQuery, snapshot: Snapshot) -> PageResult | PageWork:
+        """Cut a page from a table in memory, or return the work that reads it from its file.
 
-        Parameters
-        ----------
-        at_once
-            Whether to answer from memory only; returns None if that is impossible or would take too long.
+        Raises
+        ------
+        ApiError
+            ``rebalance_not_found``; the work also raises ``unknown_book``.
+        """
+        book = query.book if TABLES[query.table].partition else None
+        view = TableView(query.table, book, query.row, query.raw)
+        table = self._tables.get(query.snapshot, view)
+        weeks = self._weeks.get(query.snapshot, None) if query.row == DECISION else None
+        page = None
+        if table is not None and (weeks is not None or query.row != DECISION):
+            page = self._cut(query, snapshot, table, weeks)
+        return partial(self._read, query, snapshot, view, weeks) if page is None else page
+
+    def _cut(
+        self, query: PageQuery, snapshot: Snapshot, table: RowTable, weeks: RebalanceIndex | None
+    ) -> PageResult | None:
+        """Cut a page from a table; None if that would take too long, the symbols are not in memory, or the table is damaged."""
+        week = None if weeks is None else weeks.week(query.first)
+        unknown = self._unknown(query, snapshot, at_once=True)
+        if unknown is None:
+            return None
+        try:
+            rows = table.cut(query)
+        except RowsDamaged as error:
+            self._tables.discard(snapshot, table, error)
+            return None
+        return None if rows is None else PageResult(rows, unknown=unknown, week=week)
+
+    def _read(
+        self, query: PageQuery, snapshot: Snapshot, view: TableView, weeks: RebalanceIndex | None
+    ) -> PageResult:
+        """Read a page from its file, and count the cost towards building the table.
 
         Raises
         ------
@@ -136,67 +163,31 @@ class TablePages:
         SnapshotCorrupt, StorageUnavailable
             When a file is missing or cannot be read.
         """
-        book = query.book if TABLES[query.table].partition else None
-        view = TableView(query.table, book, query.row, query.raw)
-        table = self._tables.get(query.snapshot, view)
-        if at_once and table is None:
-            return None
         week = None
         if query.row == DECISION:
-            index = (
-                self._weeks.get(query.snapshot, None)
-                if at_once
-                else self._weeks.get_or_load(
-                    query.snapshot, None, partial(_read_weeks, snapshot), lambda x: _WEEK_BYTES * len(x.dates)
-                )
-            )
-            if index is None:
-                return None
-            if not index.dates:
+            if weeks is None:
+                weeks = _read_weeks(snapshot)
+                self._weeks.put(query.snapshot, None, weeks, _WEEK_BYTES * len(weeks.dates))
+            if not weeks.dates:
                 return PageResult(NO_ROWS, missing=("rebalances",))
-            week = index.week(query.first)
+            week = weeks.week(query.first)
             if week.symbols is None:
                 return PageResult(NO_ROWS, missing=("decisions",), week=week)
-        file = None if table is not None else _published(view, snapshot)
-        if table is None and file is None:
-            return PageResult(NO_ROWS, missing=(query.table,), week=week)
-        unknown: tuple[UnknownSymbol, ...] | None = ()
-        if query.symbols is not None:
-            unknown = self._symbols.unknown(snapshot, query.symbols, raw=query.raw, at_once=at_once)
-        if unknown is None:
-            return None
-        limit = _MAX_SCANNED if at_once else None
-        rows = None if table is None else self._cut(query, snapshot, table, limit)
-        if rows is None and not at_once:
-            rows = self._read(query, snapshot, view, file, None if week is None else week.symbols)
-        return None if rows is None else PageResult(rows, unknown=unknown, week=week)
-
-    def _cut(
-        self, query: PageQuery, snapshot: Snapshot, table: RowTable, max_scanned: int | None
-    ) -> Rows | None:
-        """Cut a page from a table; None if it would scan more than `max_scanned` rows, or the table is damaged."""
-        try:
-            return table.cut(query, max_scanned)
-        except RowsDamaged as error:
-            self._tables.discard(snapshot, table, error)
-            return None
-
-    def _read(
-        self,
-        query: PageQuery,
-        snapshot: Snapshot,
-        view: TableView,
-        file: PublishedFile | None,
-        week_rows: int | None,
-    ) -> Rows:
-        """Read a page from its file, and count the cost towards building the table."""
-        file = file or _published(view, snapshot)
+        file = _published(view, snapshot)
         if file is None:
-            return NO_ROWS
+            return PageResult(NO_ROWS, missing=(query.table,), week=week)
+        unknown = self._unknown(query, snapshot, at_once=False) or ()
         started = time.perf_counter()
-        rows = self._engine.page(compile_page(query, file, week_rows))
+        rows = self._engine.page(compile_page(query, file, None if week is None else week.symbols))
         self._tables.record_miss(snapshot, view, file.rows, time.perf_counter() - started)
-        return rows
+        return PageResult(rows, unknown=unknown, week=week)
+
+    def _unknown(
+        self, query: PageQuery, snapshot: Snapshot, *, at_once: bool
+    ) -> tuple[UnknownSymbol, ...] | None:
+        if query.symbols is None:
+            return ()
+        return self._symbols.unknown(snapshot, query.symbols, raw=query.raw, at_once=at_once)
 
 
 def _read_weeks(snapshot: Snapshot) -> RebalanceIndex:
@@ -309,7 +300,8 @@ class RowTables:
     def _open_and_cache(self, snapshot: Snapshot, view: TableView, threshold: float) -> None:
         owner, retry_at = snapshot.key, 0.0
         try:
-            if self._is_read(owner):  # it may have been replaced meanwhile
+            # It may have been replaced or opened meanwhile.
+            if self._is_read(owner) and (owner, view) not in self._cache:
                 # Direct answers given since it was scheduled count too.
                 build = self._cost_s.get((owner, view), 0.0) >= threshold
                 table = self._open_or_build(snapshot, view, build=build)

@@ -14,7 +14,7 @@ Journeys = dict[str, tuple[list[str], int]]
 BOUNDS = {
     "finished body": (9, 20),
     "cut from rows": (13, 32),
-    "from Parquet": (17, 53),
+    "from Parquet": (17, 51),
     "metrics, cold": (26, 131),
     "screen": (15, 37),
     "luck of the catalogue": (17, 46),

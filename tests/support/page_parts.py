@@ -79,14 +79,13 @@ class Parts:
 
     def load(self, query: PageQuery) -> PageResult:
         """Answer a query from any source, with its rows joined."""
-        page = self._source(query).page(query, self.snapshot, at_once=False)
-        assert page is not None
-        return joined(page)
+        page = self._source(query).page(query, self.snapshot)
+        return joined(page if isinstance(page, PageResult) else page())
 
     def cached(self, query: PageQuery) -> PageResult | None:
         """Answer a query from memory alone."""
-        result = self._source(query).page(query, self.snapshot, at_once=True)
-        return None if result is None else joined(result)
+        result = self._source(query).page(query, self.snapshot)
+        return joined(result) if isinstance(result, PageResult) else None
 
     def _source(self, query: PageQuery) -> TablePages | CurvePages | BookPages:
         return self._others.get(query.row, self._tables)
