@@ -44,6 +44,8 @@ class ClusterExecutor:
     def __init__(self, address: str, jobs: int | None, patience: float, cancellation: Cancellation) -> None:
         with extra("cluster", "--cluster, here and on the workers,"):
             import distributed  # noqa: PLC0415 - an optional dependency
+        # After a failed connection, closing would wait for the scheduler again and print a traceback.
+        without_finalizer: Any = type("Client", (distributed.Client,), {"__del__": lambda _: None})
         self._dask: Any = distributed
         self._address = address
         self._patience = patience
@@ -54,9 +56,10 @@ class ClusterExecutor:
         self.lost: AlphaResultsError | None = None
         """Error that ended the batch; None while it runs."""
         try:
-            self._client: Any = self._dask.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+            self._client: Any = without_finalizer(address, timeout=CONNECT_SECONDS, set_as_default=False)
             self.jobs = jobs or max(1, sum(self._client.nthreads().values()))
-        except (OSError, TimeoutError, ValueError) as error:
+        except (OSError, TimeoutError, ValueError, MemoryError) as error:
+            # MemoryError: text of another protocol is read as the length of a message.
             raise StorageUnavailable(f"--cluster: no Dask scheduler answers at {address}") from error
 
     def build(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
 import signal
 import socket
 import subprocess
+import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,7 +21,7 @@ from pipeline.release import release
 from tests.support.dask import Dask
 from tests.support.other_release import other_release
 from tests.support.pipeline_command import build, report
-from tests.support.processes import REPOSITORY, children
+from tests.support.processes import REPOSITORY, children, environment
 from tests.support.waiting import caught, eventually
 
 Seal = Callable[..., Path]
@@ -63,6 +66,37 @@ def test_a_missing_scheduler_is_reported_in_one_line(
     result = build(tmp_path / "root", "--from", str(tmp_path / "seals"), "--cluster", "tcp://127.0.0.1:9")
     assert result.exit_code == 5
     assert "no Dask scheduler answers" in result.output
+
+
+def test_a_server_of_another_protocol_is_no_scheduler_and_is_reported_in_one_line(
+    tmp_path: Path, seal: Seal
+) -> None:
+    def answer(listening: socket.socket) -> None:
+        with contextlib.suppress(OSError):  # closed at the end
+            while True:
+                with listening.accept()[0] as connection:
+                    connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    seal("Test_a")
+    with socket.create_server(("127.0.0.1", 0)) as dashboard:
+        threading.Thread(target=answer, args=(dashboard,), daemon=True).start()
+        address = f"tcp://127.0.0.1:{dashboard.getsockname()[1]}"
+        words = (
+            "--datasets",
+            str(tmp_path / "root"),
+            "--from",
+            str(tmp_path / "seals"),
+            "--cluster",
+            address,
+        )
+        done = subprocess.run(
+            [sys.executable, "-m", "pipeline", "build", *words],
+            cwd=REPOSITORY, env=environment(), capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (
+        5,
+        f"error: --cluster: no Dask scheduler answers at {address}\n",
+    )
 
 
 OPERATIONS = REPOSITORY / "docs" / "operations.md"
