@@ -23,13 +23,13 @@ class Cells:
     ----------
     session, symbol : Codes, shape (n_cells,)
         Row and column of each cell in which any of the tables has a row, ascending.
-    places : Mapping[str, tuple of Codes]
+    places : Mapping[str, tuple of Codes and Symbols]
         Table -> its rows on the grid, and the cell of each.
     """
 
     session: Codes
     symbol: Codes
-    places: Mapping[str, tuple[Codes, Codes]]
+    places: Mapping[str, tuple[Codes, Symbols]]
 
     @classmethod
     def of(cls, tables: Mapping[str, tuple[Codes, Symbols]], chosen: Flags) -> Cells:
@@ -49,18 +49,18 @@ class Cells:
         """
         placed = np.append(chosen, False)  # the last one stands for no session
         rows = {name: np.flatnonzero(placed[session]) for name, (session, _) in tables.items()}
-        session, symbol = (
-            np.concatenate([columns[place][rows[name]].astype(np.int64) for name, columns in tables.items()])
-            for place in (0, 1)
-        )
-        # The dense rank of its place is the number of the cell.
-        key = pl.Series(session * (symbol.max(initial=0) + 1) + symbol)
-        cell = key.rank("dense").cast(pl.Int64).to_numpy() - 1
-        occupied = np.empty((2, cell.max(initial=-1) + 1), np.int64)
-        occupied[:, cell] = session, symbol
-        ends = np.cumsum([own.size for own in rows.values()])
-        places = zip(rows.values(), np.split(cell, ends[:-1]), strict=True)
-        return cls(occupied[0], occupied[1], dict(zip(rows, places, strict=True)))
+        width = 1 + max((int(symbol.max(initial=0)) for _, symbol in tables.values()), default=0)
+        keys = [
+            session[rows[name]] * width + symbol[rows[name]] for name, (session, symbol) in tables.items()
+        ]
+        # The dense rank of a place, counted from 1, is the number of its cell.
+        key = np.concatenate(keys)
+        rank = pl.Series(key).rank("dense").to_numpy()
+        occupied = np.empty(rank.max(initial=0), np.int64)
+        occupied[rank - 1] = key
+        places = np.split(rank - 1, np.cumsum([own.size for own in keys])[:-1])
+        named = zip(rows, zip(rows.values(), places, strict=True), strict=True)
+        return cls(occupied // width, occupied % width, dict(named))
 
     def spread(self, table: str, column: Floats) -> Floats:
         """Return a column on the cells; a cell with several rows has their sum.

@@ -205,8 +205,8 @@ class Alignment:
         return self.sessions["date"].to_physical().is_between(*days).to_numpy()
 
     @cached_property
-    def cells(self) -> Cells:
-        """Positions, pnl and fills in the compared sessions.
+    def cells(self) -> list[Cells]:
+        """Positions, pnl and fills in the compared sessions of each book.
 
         ``previous`` are the positions of the book's session before, ``booked`` the fills that the ledger counts.
         """
@@ -223,7 +223,8 @@ class Alignment:
         if "trades" in tables:
             booked = self.sessions_of_rows("trades", self._tables.declared.outside_ledger)
             tables["booked"] = booked, tables["trades"][1]
-        return Cells.of(tables, self.compared)
+        book = self.sessions["book"].rle_id().to_numpy()
+        return [Cells.of(tables, self.compared & (book == own)) for own in np.unique(book)]
 
     def codes(self, kind: str) -> Symbols:
         """Return the column of the grid for each row of a table with ``symbol``."""

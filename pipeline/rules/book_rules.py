@@ -272,10 +272,13 @@ def _turnovers(tables: Tables) -> Iterator[tuple[str, Floats]]:
 
 def _weight_changes(tables: Tables) -> Floats:
     """Return half of the sum of absolute weight changes by session, shape (sessions,)."""
-    grid, cells = tables.alignment, tables.alignment.cells
+    grid = tables.alignment
     weight = grid.column("positions", "weight")
-    moved = np.abs(cells.spread("positions", weight) - cells.spread("previous", weight))
-    return totals(cells.session, 0.5 * moved, grid.sessions.height)
+    changes = np.zeros(grid.sessions.height)
+    for cells in grid.cells:
+        moved = np.abs(cells.spread("positions", weight) - cells.spread("previous", weight))
+        changes += totals(cells.session, 0.5 * moved, changes.size)
+    return changes
 
 
 def _ratio(numerator: Floats, denominator: Floats) -> Floats:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 import polars as pl
 
-from pipeline.reconciliation.grid import Floats
+from pipeline.reconciliation.grid import Cells, Floats
 from pipeline.reconciliation.tables import CELL, FILL, SESSION, Tables
 from pipeline.rule import Finding, rule
 from pipeline.rules.findings import broken_rows
@@ -77,15 +78,21 @@ def trades_decision(tables: Tables) -> Finding | None:
 )
 def positions_fills(tables: Tables) -> Finding | None:
     """Report holdings that do not follow from the fills."""
-    grid, cells = tables.alignment, tables.alignment.cells
+    grid = tables.alignment
     quantity, filled = grid.column("positions", "quantity"), grid.column("trades", "quantity")
-    before, actual = cells.spread("previous", quantity), cells.spread("positions", quantity)
-    bought = cells.spread("booked", filled)
-    expected = before + bought + _adjustment(tables, _QUANTITY)
-    # There is no price to scale the tolerance, so a sum that cancels is compared relative to its terms.
-    wrong = differing(expected, actual, 0.0, before, cells.spread("booked", np.abs(filled)))
-    gaps = cells.gaps(wrong, expected, actual, quantity_before=before, filled=bought)
-    return _finding(tables, "positions", gaps, "quantity is not the previous quantity plus the fills")
+    size, adjusted = np.abs(filled), _adjustment(tables, _QUANTITY)
+
+    def compare(cells: Cells) -> pl.DataFrame:
+        before, actual = cells.spread("previous", quantity), cells.spread("positions", quantity)
+        bought = cells.spread("booked", filled)
+        expected = before + bought
+        if adjusted is not None:
+            expected += cells.spread("pnl", adjusted)
+        # There is no price to scale the tolerance, so a sum that cancels is compared relative to its terms.
+        wrong = differing(expected, actual, 0.0, before, cells.spread("booked", size))
+        return cells.gaps(wrong, expected, actual, quantity_before=before, filled=bought)
+
+    return _finding(tables, "positions", compare, "quantity is not the previous quantity plus the fills")
 
 
 @rule(
@@ -105,16 +112,22 @@ def positions_fills(tables: Tables) -> Finding | None:
 )
 def pnl_market(tables: Tables) -> Finding | None:
     """Report name-days whose P&L does not follow from positions and fills."""
-    grid, cells = tables.alignment, tables.alignment.cells
+    grid = tables.alignment
     notional = grid.column("positions", "signed_notional")
     paid = grid.column("trades", "quantity") * grid.column("trades", "mid_price")
-    before, after = cells.spread("previous", notional), cells.spread("positions", notional)
-    bought, actual = cells.spread("booked", paid), cells.spread("pnl", grid.column("pnl", "market_pnl"))
-    expected = after - before - bought + _adjustment(tables, _CASH)
-    wrong = differing(expected, actual, ABSOLUTE * tables.equity_basis, before, after, bought)
-    parts = {"notional_before": before, "notional": after, "paid_at_mid": bought}
-    gaps = cells.gaps(wrong, expected, actual, **parts)
-    return _finding(tables, "pnl", gaps, "market_pnl does not follow from positions and fills")
+    pnl, cash = grid.column("pnl", "market_pnl"), _adjustment(tables, _CASH)
+
+    def compare(cells: Cells) -> pl.DataFrame:
+        before, after = cells.spread("previous", notional), cells.spread("positions", notional)
+        bought, actual = cells.spread("booked", paid), cells.spread("pnl", pnl)
+        expected = after - before - bought
+        if cash is not None:
+            expected += cells.spread("pnl", cash)
+        wrong = differing(expected, actual, ABSOLUTE * tables.equity_basis, before, after, bought)
+        parts = {"notional_before": before, "notional": after, "paid_at_mid": bought}
+        return cells.gaps(wrong, expected, actual, **parts)
+
+    return _finding(tables, "pnl", compare, "market_pnl does not follow from positions and fills")
 
 
 @rule(
@@ -130,11 +143,14 @@ def pnl_market(tables: Tables) -> Finding | None:
 )
 def pnl_execution_cost(tables: Tables) -> Finding | None:
     """Report name-days whose cost differs from the cost of their fills."""
-    grid, cells = tables.alignment, tables.alignment.cells
-    expected = -cells.spread("booked", grid.column("trades", "execution_cost"))
-    actual = cells.spread("pnl", grid.column("pnl", "execution_cost"))
-    gaps = cells.gaps(differing(expected, actual, ABSOLUTE * tables.equity_basis), expected, actual)
-    return _finding(tables, "pnl", gaps, "execution_cost does not match the day's fills")
+    grid = tables.alignment
+    cost, pnl = grid.column("trades", "execution_cost"), grid.column("pnl", "execution_cost")
+
+    def compare(cells: Cells) -> pl.DataFrame:
+        expected, actual = -cells.spread("booked", cost), cells.spread("pnl", pnl)
+        return cells.gaps(differing(expected, actual, ABSOLUTE * tables.equity_basis), expected, actual)
+
+    return _finding(tables, "pnl", compare, "execution_cost does not match the day's fills")
 
 
 @rule(
@@ -152,24 +168,32 @@ def pnl_execution_cost(tables: Tables) -> Finding | None:
 )
 def pnl_borrow(tables: Tables) -> Finding | None:
     """Report name-days with borrow costs of a name that is not short."""
-    grid, cells = tables.alignment, tables.alignment.cells
-    quantity = grid.column("positions", "quantity")
-    actual = cells.spread("pnl", grid.column("pnl", "borrow_cashflow"))
-    before, after = cells.spread("previous", quantity), cells.spread("positions", quantity)
-    wrong = (actual < -ABSOLUTE * tables.equity_basis) & (after >= 0) & (before >= 0)
-    if tables.has("trades", *FILL, "quantity"):
-        wrong &= cells.spread("trades", grid.column("trades", "quantity").clip(max=0.0)) >= 0
-    gaps = cells.gaps(wrong, np.zeros_like(actual), actual, quantity=after)
-    return _finding(tables, "pnl", gaps, "borrow_cashflow is charged to a name that is not short")
+    grid = tables.alignment
+    quantity, borrow = grid.column("positions", "quantity"), grid.column("pnl", "borrow_cashflow")
+    selling = tables.has("trades", *FILL, "quantity")
+    sold = grid.column("trades", "quantity").clip(max=0.0) if selling else None
+
+    def compare(cells: Cells) -> pl.DataFrame:
+        actual = cells.spread("pnl", borrow)
+        before, after = cells.spread("previous", quantity), cells.spread("positions", quantity)
+        wrong = (actual < -ABSOLUTE * tables.equity_basis) & (after >= 0) & (before >= 0)
+        if sold is not None:
+            wrong &= cells.spread("trades", sold) >= 0
+        return cells.gaps(wrong, np.zeros_like(actual), actual, quantity=after)
+
+    return _finding(tables, "pnl", compare, "borrow_cashflow is charged to a name that is not short")
 
 
-def _adjustment(tables: Tables, column: str) -> Floats | float:
-    """Return an adjustment by cell; 0 if the pnl seals none."""
-    if not tables.has("pnl", *CELL, column):
-        return 0.0
-    return tables.alignment.cells.spread("pnl", tables.alignment.column("pnl", column))
+def _adjustment(tables: Tables, column: str) -> Floats | None:
+    return tables.alignment.column("pnl", column) if tables.has("pnl", *CELL, column) else None
 
 
-def _finding(tables: Tables, kind: str, gaps: pl.DataFrame, complaint: str) -> Finding | None:
-    rows = tables.alignment.rows(gaps)
+def _finding(
+    tables: Tables, kind: str, compare: Callable[[Cells], pl.DataFrame], complaint: str
+) -> Finding | None:
+    """Report the cells that a comparison returns, book by book."""
+    gaps = [found for found in map(compare, tables.alignment.cells) if found.height]
+    if not gaps:
+        return None
+    rows = tables.alignment.rows(pl.concat(gaps))
     return broken_rows(kind, rows, rows.columns, f"{complaint} on {counted(rows.height, 'name-day')}")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+import numpy as np
 import polars as pl
 
 from pipeline.reconciliation.tables import SESSION, Tables
@@ -21,14 +24,16 @@ from schemas.tables.books import base_book
 )
 def trades_one_price(tables: Tables) -> Finding | None:
     """Report fills whose mid differs from that of other fills of the name at the instant."""
-    fills = tables["trades"]
-    base = {book: base_book(book) for book in fills["book"].unique()}
-    books = pl.col("book").replace_strict(base, return_dtype=pl.String).n_unique()
-    prices = _extremes(fills, "timestamp", "mid_price", books=books)
+    mids = _conflicting(tables, "trades", "timestamp", "mid_price")
+    if mids.is_empty():
+        return None
+    base = {book: base_book(book) for book in mids["book"].unique()}
+    mids = mids.with_columns(_base=pl.col("book").replace_strict(base, return_dtype=pl.String))
     if tables.has("portfolio", "timestamp"):
         at_a_close = pl.col("timestamp").is_in(tables["portfolio"]["timestamp"].unique().implode())
-        prices = prices.filter(~at_a_close | (pl.col("books") > 1))
-    return _finding("trades", prices, "timestamp", "instant", "mid_price")
+        single_book = pl.col("_base").n_unique().over("timestamp", "symbol") == 1
+        mids = mids.filter(~(at_a_close & single_book))
+    return _finding("trades", mids, "timestamp", "mid_price")
 
 
 @rule(
@@ -39,28 +44,36 @@ def trades_one_price(tables: Tables) -> Finding | None:
 )
 def positions_one_price(tables: Tables) -> Finding | None:
     """Report positions whose mark differs from that of other books."""
-    marks = _extremes(tables["positions"], "date", "mark_price")
-    return _finding("positions", marks, "date", "session", "mark_price")
+    marks = _conflicting(tables, "positions", "date", "mark_price")
+    return _finding("positions", marks, "date", "mark_price")
 
 
-def _extremes(rows: pl.DataFrame, moment: str, column: str, **also: pl.Expr) -> pl.DataFrame:
-    """Return the lowest and the highest price of each name that has two at a moment, and further aggregates."""
+def _conflicting(tables: Tables, kind: str, moment: str, column: str) -> pl.DataFrame:
+    """Return the rows of names with more than one price at a moment."""
+    rows, symbol = tables[kind], tables.symbols(kind).codes
+    instant, price = rows[moment].to_physical().to_numpy(), rows[column].to_numpy()
+    order = np.lexsort((symbol, instant))
+    above, below = order[:-1], order[1:]
+    same = (instant[above] == instant[below]) & (symbol[above] == symbol[below])
+    conflicts = rows[below[same & (price[above] != price[below])]]
+    return rows.join(conflicts, on=(moment, "symbol"), how="semi")
+
+
+_MOMENT_NOUNS: Final = {"timestamp": "instant", "date": "session"}
+
+
+def _finding(kind: str, rows: pl.DataFrame, moment: str, column: str) -> Finding | None:
+    """Report names with two prices at an instant, with the lowest and the highest; one row is one name and instant."""
     price = pl.col(column)
+    low, high = price.arg_min(), price.arg_max()
     extremes = rows.group_by(moment, "symbol").agg(
-        lowest=price.min(),
-        lowest_in=pl.col("book").get(price.arg_min()),
-        highest=price.max(),
-        highest_in=pl.col("book").get(price.arg_max()),
-        **also,
-    )
-    return extremes.filter(pl.col("highest") - pl.col("lowest") > RELATIVE * pl.col("highest").abs())
-
-
-def _finding(kind: str, prices: pl.DataFrame, moment: str, noun: str, column: str) -> Finding | None:
-    """Report names with two prices at a moment; one row is one name and moment."""
+        lowest=price.min(), lowest_in=pl.col("book").get(low),
+        highest=price.max(), highest_in=pl.col("book").get(high),
+    )  # fmt: skip
+    broken = extremes.filter(pl.col("highest") - pl.col("lowest") > RELATIVE * pl.col("highest"))
     return broken_rows(
         kind,
-        prices.sort(moment, "symbol"),
+        broken.sort(moment, "symbol"),
         (moment, "symbol", "lowest", "lowest_in", "highest", "highest_in"),
-        f"more than one {column} for {counted(prices.height, 'name')} at {counted(prices[moment].n_unique(), noun)}",
+        f"more than one {column} for {counted(broken.height, 'name')} at {counted(broken[moment].n_unique(), _MOMENT_NOUNS[moment])}",
     )

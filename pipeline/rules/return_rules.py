@@ -43,11 +43,16 @@ def decisions_forward_return(tables: Tables) -> Coverage:
     if not tables.has("decisions", "forward_return"):
         return Coverage(0, 0, 0)
     spans = _spans(tables)
-    fills = tables["trades"].filter(~pl.col("book").str.ends_with(SETTLEMENTS))
+    fills = (
+        tables["trades"]
+        .select("book", "timestamp", tables.symbols("trades").column.alias("code"), "mid_price")
+        .filter(~pl.col("book").str.ends_with(SETTLEMENTS))
+    )
     raw = pl.col("book").str.starts_with(RAW_PREFIX)
     # Public books first: their coverage is counted separately, for readers without raw access.
-    visible = _priced(spans, fills.filter(~raw))
-    proven = _priced(spans, pl.concat([fills.filter(~raw), fills.filter(raw)]))
+    public = _mids(fills.filter(~raw))
+    mids = _mids(pl.concat([public, fills.filter(raw).select(public.columns)]))
+    visible, proven = _priced(spans, public), _priced(spans, mids)
     actions = _corporate_actions(tables)
     if actions is not None:
         proven = proven.filter(actions.declared(_holding(proven)))
@@ -91,17 +96,19 @@ def _spans(tables: Tables) -> pl.DataFrame:
     )
 
 
-def _priced(spans: pl.DataFrame, fills: pl.DataFrame) -> pl.DataFrame:
-    """Add the mids at both instants, and keep the returns that have both; two mids at an instant count as none."""
+def _mids(fills: pl.DataFrame) -> pl.DataFrame:
+    """Return ``timestamp``, ``code`` and ``mid_price`` of each name that has one mid at an instant; another rule reports two."""
     mid = pl.col("mid_price")
-    mids = (
-        fills.group_by("timestamp", "symbol")
-        .agg(mid=mid.last(), low=mid.min(), high=mid.max())
-        .filter(pl.col("high") - pl.col("low") <= RELATIVE * pl.col("high"))
-    )
+    mids = fills.group_by("timestamp", "code").agg(mid.last(), low=mid.min(), high=mid.max())
+    one = pl.col("high") - pl.col("low") <= RELATIVE * pl.col("high")
+    return mids.filter(one).drop("low", "high")
+
+
+def _priced(spans: pl.DataFrame, mids: pl.DataFrame) -> pl.DataFrame:
+    """Add the mids at both instants, and keep the returns that have both."""
     for instant, name in zip(_INSTANTS, ("mid_at_entry", "mid_at_maturity"), strict=True):
-        ends = mids.select("symbol", pl.col("timestamp").alias(instant), pl.col("mid").alias(name))
-        spans = spans.join(ends, on=(instant, "symbol"))
+        ends = mids.rename({"timestamp": instant, "mid_price": name})
+        spans = spans.join(ends, on=(instant, "code"))
     return spans.filter(pl.col("entry_at") < pl.col("maturity_at"))
 
 
