@@ -215,4 +215,5 @@ def _read(run: Snapshot, path: str, column: str, first: int, last: int) -> pa.Ta
             filters=[("date", ">=", begin), ("date", "<=", end)],
             read_dictionary=["symbol"],
             use_threads=False,
+            pre_buffer=False,
         )

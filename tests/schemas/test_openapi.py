@@ -99,7 +99,10 @@ def test_an_operation_has_the_endpoints_parameters_with_their_rules(
         schema = result["schema"]
         if parameter.default is not None:
             assert schema["default"] == parameter.default
-        assert schema.get("minimum") == parameter.minimum
+        if parameter.kind is ParameterKind.TEXT:
+            assert schema.get("minLength") == (1 if parameter.in_path else parameter.minimum)
+        else:
+            assert schema.get("minimum") == parameter.minimum
         assert schema.get("maximum") == parameter.maximum
         if parameter.kind is ParameterKind.NAMES:
             names = parameter.choices
