@@ -9,7 +9,13 @@ from datasets.figures.series import Dates, Flags, Floats
 from pipeline.maths.weekly_digests import rounded
 from pipeline.notices.correlations import centred_ranks
 from pipeline.notices.outcome import NoticeOutcome, judged, too_few
-from schemas.notices.signal import COPIED_SHARE, MIN_COPIED_NAMES, MIN_RANKED_NAMES, NEAR_COPY
+from schemas.notices.signal import (
+    COPIED_SHARE,
+    MIN_COPIED_NAMES,
+    MIN_RANKED_NAMES,
+    NEAR_COPY,
+    PERSISTENT_SHARE,
+)
 
 
 def judge_copies(
@@ -33,6 +39,7 @@ def judge_copies(
     # Weeks copied at another price level differ in the last bits.
     own = _values_of_one_name(rounded(values))
     sources = copied_from(own)
+    sources = np.where(_persists(own, sources) & (sources == np.arange(sources.size) - 1), -1, sources)
     if near:
         sources = np.where(sources >= 0, sources, nearly_copied_from(values))
     copies = np.flatnonzero(sources >= 0)
@@ -50,6 +57,15 @@ def judge_copies(
         f"{copies.size} of {compared} weeks have the {what} of an earlier week{first}.",
         weeks=compared,
     )
+
+
+def _persists(values: Floats, sources: NDArray[np.int64]) -> bool:
+    """Return whether many values stay as they were even in weeks that are no copies, like the highest move of a month."""
+    stays = (values[:, 1:] == values[:, :-1]).sum(axis=0) / np.maximum(
+        np.isfinite(values[:, 1:]).sum(axis=0), 1
+    )
+    others = stays[sources[1:] < 0]
+    return bool(others.size and np.median(others) > PERSISTENT_SHARE)
 
 
 def _values_of_one_name(values: Floats) -> Floats:

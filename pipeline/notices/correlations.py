@@ -8,11 +8,14 @@ from typing import Final
 import numpy as np
 
 from datasets.figures import rank_correlation
+from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Floats
 from pipeline.maths.ordering import order_codes
-from pipeline.notices.outcome import NoticeOutcome, by_chance, judged, too_few
+from pipeline.notices.outcome import NoticeOutcome, by_chance, judged, not_checked, too_few
 from schemas.notices import MIN_CORRELATED_WEEKS, NOTICES
 
+_MIN_GROUPS: Final = 2
+"""Minimum number of independent values for their deviation."""
 _MIN_NAMES: Final = 4
 """Minimum names to rank, in a side or in a cross-section of holdings."""
 
@@ -26,6 +29,7 @@ def judge_mean(
     period: str = "week",
     fewest: int = MIN_CORRELATED_WEEKS,
     either_sign: bool = False,
+    groups: Integers | None = None,
 ) -> NoticeOutcome:
     """Judge the mean of correlations, or its absolute value; the threshold is at least three standard errors.
 
@@ -43,16 +47,27 @@ def judge_mean(
         Noun for a period, and the minimum number of periods.
     either_sign
         Whether to judge the absolute value of the mean.
+    groups
+        Number of the group of each value, such as its session, if values of a group have a common cause; None if all are independent.
     """
-    values = values[np.isfinite(values)]
+    known = np.isfinite(values)
+    values = values[known]
     if values.size < fewest:
         return too_few(notice, values.size, period, needed, fewest)
-    mean, error = float(values.mean()), float(values.std(ddof=1)) / math.sqrt(values.size)
+    mean = float(values.mean())
+    number, group = np.arange(values.size), np.arange(values.size)
+    if groups is not None:
+        number, group = np.unique(groups[known], return_inverse=True)
+    independent = number.size
+    if independent < _MIN_GROUPS:
+        return not_checked(notice, f"all values have one cause; {_MIN_GROUPS} independent ones are needed")
+    sums = np.bincount(group, weights=values - mean)
+    error = math.sqrt(float((sums**2).sum()) * independent / (independent - 1)) / values.size
     return judged(
         notice,
         abs(mean) if either_sign else mean,
         message.format(mean=mean, number=values.size),
-        threshold=max(NOTICES[notice].threshold, by_chance(values.size) * error),
+        threshold=max(NOTICES[notice].threshold, by_chance(independent) * error),
         **{f"{period}s": values.size},
     )
 

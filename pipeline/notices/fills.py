@@ -59,6 +59,8 @@ class Fills:
         Whether the fill is on a later day than the first fills of its decision.
     following
         Price of the name at the end of its forward return, computed from that return and `decided`; `after` if either is unknown.
+    day
+        Session of the fill, as days since 1970.
     """
 
     books: Sequence[str]
@@ -75,6 +77,7 @@ class Fills:
     decided: Floats
     later: Flags
     following: Floats
+    day: Integers
 
     @property
     def base_books(self) -> tuple[list[str], Codes]:
@@ -136,14 +139,13 @@ def _judge_against_marks(fills: Fills) -> Iterator[NoticeOutcome]:
         better=better,
         worse=worse,
     )
-    of_all = _improvement(before, after, fills.mid, known, "fills")
+    of_all = _improvement(fills, known, "fills")
     adjusting = known & fills.has_suffix(ADJUSTING)
     if adjusting.sum() < MIN_ADJUSTING_FILLS:
         yield of_all
         return
     # Adjustments between decisions are few, so they are judged separately.
-    of_some = _improvement(before, after, fills.mid, adjusting, "adjusting fills")
-    yield first_noticed(of_all, of_some)
+    yield first_noticed(of_all, _improvement(fills, adjusting, "adjusting fills"))
 
 
 def _share_beyond_chance(notice: str, variance: float, mids: Floats) -> float:
@@ -153,21 +155,23 @@ def _share_beyond_chance(notice: str, variance: float, mids: Floats) -> float:
     return max(declared, declared / 2 + by_chance(max(number, 2)) * math.sqrt(variance / number))
 
 
-def _improvement(before: Floats, after: Floats, mid: Floats, chosen: Flags, noun: str) -> NoticeOutcome:
+def _improvement(fills: Fills, chosen: Flags, noun: str) -> NoticeOutcome:
     """Judge by how much fills are better than the closes before or after them, whichever is less.
 
-    A signal may legitimately buy names that have just fallen, which beats one of the closes; an invented price beats both.
+    A signal may legitimately buy names that have just fallen, which beats one of the closes; an invented price beats both. Fills of a
+    session, of several books or of stops in a falling market, share its move.
     """
-    notice, number = "fills.price_improvement", int(chosen.sum())
-    sides = [(side / mid)[chosen] * BASIS_POINTS for side in (before, after)]
-    smaller = min(sides, key=lambda side: float(side.mean()))
-    mean, error = float(smaller.mean()), float(smaller.std(ddof=1)) / math.sqrt(number)
-    return judged(
-        notice,
-        mean,
-        f"{number} {noun} are {mean:.0f} bp or more better on average than the closes before and those after them.",
-        threshold=max(NOTICES[notice].threshold, by_chance(number) * error),
-        fills=number,
+    sides = [
+        (fills.side * (mark - fills.mid) / fills.mid)[chosen] * BASIS_POINTS
+        for mark in (fills.before, fills.after)
+    ]
+    return judge_mean(
+        "fills.price_improvement",
+        min(sides, key=lambda side: float(side.mean())),
+        f"{{number}} {noun} are {{mean:.0f}} bp or more better on average than the closes before and those after them.",
+        "marks before and after",
+        period="fill",
+        groups=fills.day[chosen],
     )
 
 
@@ -234,7 +238,7 @@ def _at_the_decision(fills: Fills) -> NoticeOutcome:
 def _judge_foresight(fills: Fills) -> NoticeOutcome:
     """Judge the gain of fills between decisions, such as stop-loss fills, up to the fills of the next decision.
 
-    They react to past prices. At true prices, the next move is as often against them as for them.
+    They react to past prices. At true prices, the next move is as often against them as for them. Fills of a session share its move.
     """
     between = (fills.later | fills.has_suffix(ADJUSTING)) & ~fills.has_suffix(SETTLEMENTS)
     gain = (fills.side * (fills.following / fills.mid - 1))[between]
@@ -245,6 +249,7 @@ def _judge_foresight(fills: Fills) -> NoticeOutcome:
         "a later price and are between decisions",
         period="fill",
         fewest=MIN_ADJUSTING_FILLS,
+        groups=fills.day[between],
     )
 
 

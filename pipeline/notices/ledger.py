@@ -24,7 +24,7 @@ from datasets.figures.series import (
 from datasets.figures.unavailable import Unavailable
 from pipeline.notices.correlations import rank_correlations
 from pipeline.notices.outcome import NoticeOutcome, by_chance, judged, not_checked
-from schemas.notices import BASIS_POINTS, CHANCE, NOTICES
+from schemas.notices import BASIS_POINTS, CHANCE, EXCEPTIONAL_RATIO, NOTICES
 from schemas.notices.books import (
     LAST_DEVIATIONS,
     LOWEST_RATE,
@@ -197,7 +197,8 @@ def _sharpe(ledger: Ledger) -> NoticeOutcome | str:
         figure,
         f"{ledger.book} has an information ratio of {figure:.2f} a year over {sessions} sessions.",
         threshold=max(
-            NOTICES[notice].threshold, by_chance(sessions) * math.sqrt(SESSIONS_PER_YEAR / sessions)
+            NOTICES[notice].threshold,
+            EXCEPTIONAL_RATIO + by_chance(sessions) * math.sqrt(SESSIONS_PER_YEAR / sessions),
         ),
         book=ledger.book,
         sessions=sessions,

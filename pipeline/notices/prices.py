@@ -227,6 +227,7 @@ def _with_fills(
         marks["decided"],
         fills["later"],
         np.where(np.isnan(fills["following"]), marks["day"], fills["following"]),
+        day,
     )
     distinct = np.unique(day)
     sampled = distinct[days_by_digest(distinct)[:MAX_DAYS]]

@@ -12,15 +12,17 @@ from numpy.typing import NDArray
 from datasets.figures.newey_west import newey_west
 from datasets.figures.series import MIN_HAC_OBSERVATIONS, WEEKS_PER_YEAR, Dates, Flags, Floats, is_constant
 from datasets.figures.unavailable import Unavailable
+from pipeline.notices.correlations import rank_correlations
 from pipeline.notices.outcome import NoticeOutcome, by_chance, judged, not_checked, too_few
 from pipeline.notices.probe import HOURS_APART
-from schemas.notices import CHANCE, MIN_CORRELATED_WEEKS, NOTICES
+from schemas.notices import CHANCE, EXCEPTIONAL_RATIO, MIN_CORRELATED_WEEKS, NOTICES
 from schemas.notices.books import MIN_EXPOSURE_VARIATION, MIN_NET_VARIATION
 from schemas.notices.signal import (
     CORRELATED_SHARE,
     CORRELATION_ERRORS,
     DAYS_PER_WEEK,
     MAX_OPEN_WEEKS,
+    MIN_DELAYED_IC,
     MIN_OUTLYING,
     MIN_OUTLYING_NAMES,
     MIN_OUTLYING_WEEKS,
@@ -47,7 +49,7 @@ def judge_weekly_ic(ic: Floats, delayed: Floats | None) -> Iterator[NoticeOutcom
     ic
         IC of the measured weeks in order, without NaN.
     delayed
-        IC of the previous week's score, without NaN; used only where the mean IC is significant.
+        IC of the previous week's score, without NaN; used only where the mean IC is significant and not small.
     """
     if ic.size < 2:
         for notice in _ON_THE_MEAN:
@@ -69,17 +71,18 @@ def judge_weekly_ic(ic: Floats, delayed: Floats | None) -> Iterator[NoticeOutcom
             abs(icir),
             f"The ICIR is {icir:.2f} a year over {weeks} weeks.",
             threshold=max(
-                NOTICES["signal.icir"].threshold, by_chance(weeks) * math.sqrt(WEEKS_PER_YEAR / weeks)
+                NOTICES["signal.icir"].threshold,
+                EXCEPTIONAL_RATIO + by_chance(weeks) * math.sqrt(WEEKS_PER_YEAR / weeks),
             ),
             weeks=weeks,
         )
     else:
         yield not_checked("signal.icir", "the weekly IC does not vary")
     yield _newey_west(ic)
-    if not is_significant(ic):
+    if not is_significant(ic) or abs(mean) < MIN_DELAYED_IC:
         yield not_checked(
             "signal.delayed_ic",
-            f"the mean IC lies less than {by_chance(weeks):.2g} standard errors from zero",
+            f"the mean IC is below {MIN_DELAYED_IC:g}, or lies less than {by_chance(weeks):.2g} standard errors from zero",
         )
         return
     if delayed is None or not delayed.size:
@@ -322,7 +325,8 @@ def judge_book(
     x, y = ic[known], earned[known]
     if is_constant(x) or is_constant(y):
         return not_checked(notice, "the weekly ic or the book's return does not vary")
-    correlation = float(np.corrcoef(x, y)[0, 1])
+    # By rank: the book earns and loses most in wild weeks, while an IC of these is no larger.
+    correlation = float(rank_correlations(x[:, np.newaxis], y[:, np.newaxis])[0])
     threshold = NOTICES[notice].threshold
     if held_share is not None:
         # The IC counts all names, the book its own: correlation of ranks and equal weights in two tails if names are independent.

@@ -15,6 +15,7 @@ from schemas.notices.moves import MOVE_NOTICES
 from schemas.notices.notice import (
     BASIS_POINTS,
     CHANCE,
+    EXCEPTIONAL_RATIO,
     FEW_VALUES,
     MIN_CORRELATED_WEEKS,
     NOT_CHECKED,
@@ -29,6 +30,7 @@ from schemas.notices.universe import UNIVERSE_NOTICES
 __all__ = [
     "BASIS_POINTS",
     "CHANCE",
+    "EXCEPTIONAL_RATIO",
     "FEW_VALUES",
     "MIN_CORRELATED_WEEKS",
     "NOTICE",

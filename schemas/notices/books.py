@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.notices.notice import CHANCE, GRINOLD, MIN_CORRELATED_WEEKS, SIGNIFICANT, Notice
+from schemas.notices.notice import (
+    ABOVE_EXCEPTIONAL,
+    CHANCE,
+    GRINOLD,
+    MIN_CORRELATED_WEEKS,
+    SIGNIFICANT,
+    Notice,
+)
 
 MIN_FILLS: Final = 50
 """Minimum number of fills with comparable prices for a judgement."""
@@ -28,8 +35,9 @@ MAX_YIELD: Final = 0.05
 """Annual yield of dividends that large stocks may pay on the net value of a book."""
 MAX_CASH_SIZE: Final = 0.25
 """Maximum sum of cash adjustments without sign, as a share of the absolute daily market_pnl: dividends are a tenth of it or less."""
-MAX_INTEREST: Final = 0.06
-"""Annual rate of interest that an invested book may earn on its cash, which is half the gross notional if it is dollar-neutral."""
+MAX_INTEREST: Final = 0.1
+"""Annual rate of interest that an invested book may earn on its cash, which is half the gross notional if it is dollar-neutral: Treasury
+bills have paid less since 1985."""
 MIN_SHORT_SHARE: Final = 0.2
 """Minimum short notional, as a share of the long notional, at which short positions must pay cash too."""
 LOWEST_RATE: Final = 0.0001
@@ -47,7 +55,7 @@ BOOK_NOTICES: Final = (
         "The Sharpe ratio of the book is higher than that of any fund over years.",
         "information_ratio",
         4.0,
-        f"highest information_ratio of a book with positions, annualised with sqrt(252), {SIGNIFICANT}",
+        f"highest information_ratio of a book with positions, annualised with sqrt(252), {ABOVE_EXCEPTIONAL}",
         f"four times an exceptional information ratio; {GRINOLD}, ch. 5",
     ),
     Notice(
@@ -118,7 +126,8 @@ BOOK_NOTICES: Final = (
         0.05,
         "highest sum of the absolute daily cash_carry / sum of the absolute daily market_pnl of a book, noticed if the carry is also more "
         f"than {MAX_INTEREST:.0%} a year of half the book's gross notional",
-        "a dollar-neutral book with a volatility of 10 % a year reaches both at a rate of 6 %; a calmer one of many names only the first",
+        "a twentieth is more than a by-product, and a calm dollar-neutral book of many names exceeds it at a rate of 3 %; Federal Reserve, 3-month "
+        "Treasury bill: below 10 % since 1985",
     ),
     Notice(
         "book.cash_adjustment",
@@ -279,7 +288,7 @@ BOOK_NOTICES: Final = (
         "price_improvement",
         10.0,
         "mean over fills of side x (close before - mid) / mid, or of side x (close of the day - mid) / mid where that is less, x 10,000, "
-        f"{SIGNIFICANT}; {_SAMPLED}, or over the {MIN_ADJUSTING_FILLS} or more among them that adjust a book between decisions",
+        f"{SIGNIFICANT}, those of sessions; {_SAMPLED}, or over the {MIN_ADJUSTING_FILLS} or more among them that adjust a book between decisions",
         "measured: -14 to 7 in honest runs, on the S&P 500 and simulated; with mids 0.2 % better about 15",
         "basis_points",
     ),
@@ -298,7 +307,7 @@ BOOK_NOTICES: Final = (
         100.0,
         "mean over the fills of a later day than the first ones of their decision, or of a variant _adjustments, of side x (later price - mid) "
         "/ mid, limited to 0.1, x 10,000. The later price is the mark at the decision x (1 + forward_return), for up to 64 names, otherwise "
-        f"the close of the day; over {MIN_ADJUSTING_FILLS} fills or more, {SIGNIFICANT}; {_SAMPLED}, without settlements",
+        f"the close of the day; over {MIN_ADJUSTING_FILLS} fills or more, {SIGNIFICANT}, those of sessions; {_SAMPLED}, without settlements",
         "fills between decisions answer to what has happened, not to what comes; measured: -154 to 0 in honest runs, simulated and on the "
         "S&P 500, 347 to 678 if positions are trimmed on the day, or closed in the week, in which they lose, 124 if stops that did not pay are left out",
         "basis_points",

@@ -5,12 +5,21 @@ from __future__ import annotations
 from typing import Final
 
 from schemas.notices.moves import CLIPPED_FROM, MIN_CLIPPED, MIN_MOVES
-from schemas.notices.notice import CHANCE, GRINOLD, MIN_CORRELATED_WEEKS, SIGNIFICANT, Notice
+from schemas.notices.notice import (
+    ABOVE_EXCEPTIONAL,
+    CHANCE,
+    GRINOLD,
+    MIN_CORRELATED_WEEKS,
+    SIGNIFICANT,
+    Notice,
+)
 
 CORRELATION_ERRORS: Final = 2.0
 """Standard errors (of Fisher's z) allowed for chance in the correlation of IC and book."""
 CORRELATED_SHARE: Final = 0.7
 """Minimum correlation of IC and book, relative to the one expected for the share of names that the book holds."""
+MIN_DELAYED_IC: Final = 0.03
+"""Minimum mean IC for judging its decay: weekly reversals of honest signals are weaker."""
 PROVEN_SHARE: Final = 1 / 7
 """Minimum share of proven forward returns, relative to the share of names that the book holds."""
 PROVEN_BY_CHANCE: Final = 0.5
@@ -51,6 +60,8 @@ MIN_COPIED_NAMES: Final = 5
 """Minimum number of names with a value for calling a week a copy of another."""
 COPIED_SHARE: Final = 0.9
 """Share of a week's values that must equal another week's for the same names."""
+PERSISTENT_SHARE: Final = 0.25
+"""Median share of the values that stay from one week to the next above which a week is no copy of the one before it."""
 DAYS_PER_WEEK: Final = 7
 
 SIGNAL_NOTICES: Final = (
@@ -67,8 +78,8 @@ SIGNAL_NOTICES: Final = (
         "The IC is steadier than that of any known signal.",
         "icir",
         3.0,
-        "absolute mean / sample standard deviation (ddof 1) of the weekly ic x sqrt(52), annualised as icir of the interface, where "
-        f"the mean lies at least {CHANCE:g} standard errors from zero",
+        "absolute mean / sample standard deviation (ddof 1) of the weekly ic x sqrt(52), annualised as icir of the interface, "
+        f"{ABOVE_EXCEPTIONAL}",
         f"three times an exceptional information ratio; {GRINOLD}, ch. 5",
     ),
     Notice(
@@ -96,7 +107,7 @@ SIGNAL_NOTICES: Final = (
         "book was paid.",
         "book_correlation",
         0.6,
-        "Pearson correlation over weeks of ic and the long_short book's return from the close of the decision to the close of the "
+        "rank correlation over weeks of ic and the long_short book's return from the close of the decision to the close of the "
         f"next; over {MIN_CORRELATED_WEEKS} weeks with positions or more, and noticed if the correlation plus {CORRELATION_ERRORS:g} "
         f"standard errors (of Fisher's z) is below the threshold, or below {CORRELATED_SHARE:g} x sqrt(6 h) x (1 - h) if that is less, where h is half the "
         "share of the scored names that long_short holds (the inverse of the Herfindahl index of its target weights), and not checked where "
@@ -112,8 +123,10 @@ SIGNAL_NOTICES: Final = (
         "delayed_ic",
         0.1,
         "mean ic of the previous week's score / mean ic, where the mean ic lies at least "
-        f"{CHANCE:g} standard errors from zero",
-        "Grinold and Kahn (2000), ch. 13: information decays over its half-life; a tenth after a week is a half-life of two days",
+        f"{CHANCE:g} standard errors from zero and is {MIN_DELAYED_IC:g} or more",
+        "Grinold and Kahn (2000), ch. 13: information decays over its half-life; a tenth after a week is a half-life of two days; Gutierrez "
+        "and Kelley (2008), The Long-Lasting Momentum in Weekly Returns, Journal of Finance 63: returns reverse for a week and continue later, so "
+        "that a weak signal of reversal may have this decay",
         below=True,
     ),
     Notice(
@@ -155,8 +168,8 @@ SIGNAL_NOTICES: Final = (
         "copied_score_weeks",
         0.0,
         f"weeks in which at least {COPIED_SHARE:.0%} of up to 32 names have the score of one earlier week, to a millionth; without zeros, and without scores that "
-        "several of them have in the week",
-        "two weeks of prices never give two equal score vectors",
+        f"several of them have in the week; not of the week before, if a score usually stays for {PERSISTENT_SHARE:.0%} of the names",
+        "two weeks of prices never give two equal score vectors, but the highest move of a month often stays for two weeks",
         "weeks",
     ),
     Notice(

@@ -20,7 +20,7 @@ from pipeline.maths.delivered_signal import delayed_ic
 from pipeline.notices import NoticeOutcome, Run, find_notices, in_declared_order, judged, not_checked
 from pipeline.notices.catalogue import contradictions
 from pipeline.notices.clipped_returns import shared_extremes
-from pipeline.notices.copies import copied_from
+from pipeline.notices.copies import copied_from, judge_copies
 from pipeline.notices.correlations import rank_correlations
 from pipeline.notices.evidence import Evidence
 from pipeline.notices.fills import Fills, judge_fills
@@ -203,7 +203,7 @@ def test_a_sharpe_ratio_is_noticed_beyond_chance_alone() -> None:
     assert outcomes[700].outcome == "notice"
     assert outcomes[700].value == pytest.approx(calm.mean() / calm.std(ddof=1) * math.sqrt(252))
     assert outcomes[700].threshold == 4
-    assert outcomes[20].threshold == pytest.approx((3 + 7.5 / 19) * math.sqrt(252 / 20))
+    assert outcomes[20].threshold == pytest.approx(1 + (3 + 7.5 / 19) * math.sqrt(252 / 20))
 
 
 def invested(run: Ledger, sessions: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Ledger:
@@ -227,7 +227,7 @@ def test_interest_of_a_book_without_positions_is_not_noticed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rate", "gross", "expected"), [(0.05, 2.0, "pass"), (0.07, 2.0, "notice"), (0.03, 0.02, "notice")]
+    ("rate", "gross", "expected"), [(0.07, 2.0, "pass"), (0.11, 2.0, "notice"), (0.03, 0.02, "notice")]
 )
 def test_interest_of_a_calm_book_is_noticed_if_its_positions_do_not_explain_the_cash(
     rate: float, gross: float, expected: str
@@ -316,8 +316,22 @@ def test_a_mean_of_few_weeks_is_noticed_further_from_zero(weeks: int, reached_by
         ic = deviation * (errors / math.sqrt(weeks) + noise)
         outcomes = by_id(judge_weekly_ic(ic, ic))
         assert outcomes["signal.mean_ic"].outcome == expected
-        assert outcomes["signal.icir"].outcome == (expected if weeks < 50 else "pass")
         assert (outcomes["signal.delayed_ic"].outcome == "not_checked") == (expected == "pass")
+
+
+@pytest.mark.parametrize(
+    ("weeks", "icir", "expected"), [(42, 3.8, "pass"), (42, 4.8, "notice"), (160, 3.2, "notice")]
+)
+def test_a_short_run_may_have_a_steady_ic_by_chance(weeks: int, icir: float, expected: str) -> None:
+    noise = RNG.normal(0, 1, weeks)
+    ic = 0.1 * ((noise - noise.mean()) / noise.std(ddof=1) + icir / math.sqrt(52))
+    assert by_id(judge_weekly_ic(ic, ic))["signal.icir"].outcome == expected
+
+
+@pytest.mark.parametrize(("mean", "expected"), [(0.02, "not_checked"), (0.05, "notice")])
+def test_a_weak_signal_of_reversal_may_be_over_after_a_week(mean: float, expected: str) -> None:
+    ic = mean + 0.01 * np.resize([1.0, -1.0], 150)
+    assert by_id(judge_weekly_ic(ic, 0.0 * ic))["signal.delayed_ic"].outcome == expected
 
 
 def test_a_constant_ic_is_noticed() -> None:
@@ -349,7 +363,7 @@ def test_an_ic_that_is_unrelated_to_the_book_is_noticed(weeks: int) -> None:
     honest, forged = earned + 0.6 * noise, noise
     outcome = judge_book(dates, honest, sessions, returns)
     assert outcome.outcome == "pass"
-    assert outcome.value == pytest.approx(stats.pearsonr(honest, earned).statistic)
+    assert outcome.value == pytest.approx(stats.spearmanr(honest, earned).statistic)
     assert judge_book(dates, forged, sessions, returns).outcome == "notice"
     assert judge_book(dates[:19], forged[:19], sessions, returns).outcome == "not_checked"
 
@@ -377,7 +391,21 @@ def test_a_book_of_few_names_may_be_less_related_to_the_ic(
     ic = correlation * earned + math.sqrt(1 - correlation**2) * noise / noise.std()
     outcome = judge_book(dates, ic, sessions, returns, held_share)
     assert outcome.outcome == expected
-    assert outcome.value is None or outcome.value == pytest.approx(correlation)
+    assert outcome.value is None or outcome.value == pytest.approx(correlation, abs=0.1)
+
+
+def test_a_few_wild_weeks_do_not_speak_against_the_ic() -> None:
+    """The book earns and loses ten times as much in eight weeks, in which the IC happens to have the other sign."""
+    rng, dates = np.random.default_rng(8), MONDAY + 4 + 7 * np.arange(100)
+    sessions = np.busday_offset(MONDAY, np.arange(505))
+    returns = rng.normal(0, 0.01, sessions.size)
+    returns[200:240] *= 10
+    earned, _ = weekly_returns(dates, sessions, returns)
+    wild = np.abs(earned) > 5 * np.median(np.abs(earned))
+    ic = np.where(wild, -0.03 * np.sign(earned), earned + rng.normal(0, 0.01, 100))
+    assert wild.sum() > 2
+    assert stats.pearsonr(ic, earned).statistic < 0.3
+    assert judge_book(dates, ic, sessions, returns).outcome == "pass"
 
 
 @pytest.mark.parametrize(("weeks", "expected"), [(24, "pass"), (0, "not_checked")])
@@ -440,6 +468,18 @@ def test_copied_weeks_match_a_slow_search(seed: int, names: int, weeks: int, lev
     assert (copied_from(values) >= 0).tolist() == slow_copies(values)
 
 
+def test_a_score_that_lasts_is_no_copy_but_a_late_one_is() -> None:
+    """The highest move of a month often stays for two weeks, and then for all of a few names."""
+    moves = np.random.default_rng(5).normal(0, 0.01, (8, 1_020))
+    highest = np.array([moves[:, day : day + 21].max(axis=1) for day in range(0, 1_000, 5)]).T
+    weeks = MONDAY + 4 + 7 * np.arange(200)
+    assert (copied_from(highest) >= 0).any()
+    assert judge_copies("signal.copied_scores", highest, weeks, "scores").outcome == "pass"
+    scores = np.random.default_rng(5).normal(0, 1, (8, 200))
+    for late in (np.repeat(scores[:, ::2], 2, axis=1), np.repeat(scores[:, :1], 200, axis=1)):
+        assert judge_copies("signal.copied_scores", late, weeks, "scores").outcome == "notice"
+
+
 def test_implausible_fill_prices_are_noticed() -> None:
     side = RNG.choice([-1.0, 1.0], 800)
     before = 50 * np.exp(RNG.normal(0, 0.2, 800))
@@ -461,6 +501,7 @@ def test_implausible_fill_prices_are_noticed() -> None:
         earlier,
         np.arange(800) % 8 == 0,
         after,
+        np.arange(800),
     )
     assert {x.outcome for x in by_id(judge_fills(honest, ())).values()} == {"pass"}
 
@@ -502,7 +543,21 @@ def fills_at(mid: Floats, earlier: Floats, before: Floats, after: Floats) -> Fil
     """Return purchases at these mids, with the closes around them."""
     ones, book = np.ones(mid.size), np.zeros(mid.size, np.int64)
     marks = earlier, before, after, earlier
-    return Fills(("long_short",), book, book, ones, ones, ones, mid, ones, *marks, book > 0, after)
+    return Fills(
+        ("long_short",), book, book, ones, ones, ones, mid, ones, *marks, book > 0, after, np.arange(mid.size)
+    )
+
+
+@pytest.mark.parametrize(("per_session", "expected"), [(1, "notice"), (20, "pass")])
+def test_fills_of_a_session_share_its_move(per_session: int, expected: str) -> None:
+    """The market rises by 0.3 % after the fills of a session on average, with a deviation of 1 %."""
+    sessions = 400 // per_session
+    rises = np.random.default_rng(6).normal(0, 1, sessions)
+    rises = 0.003 + 0.01 * (rises - rises.mean()) / rises.std()
+    mid = np.full(400, 50.0)
+    above = mid * (1 + np.repeat(rises, per_session))
+    fills = replace(fills_at(mid, mid, above, above), day=np.repeat(np.arange(sessions), per_session))
+    assert by_id(judge_fills(fills, ()))["fills.price_improvement"].outcome == expected
 
 
 @pytest.mark.parametrize("bounce", [0.0, 0.005, 0.01])
