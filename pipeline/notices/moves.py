@@ -13,16 +13,18 @@ from pipeline.notices.clipped_returns import by_frequency
 from pipeline.notices.copies import repeated_values
 from pipeline.notices.correlations import correlations, judge_mean
 from pipeline.notices.held_names import Holdings
-from pipeline.notices.outcome import NoticeOutcome, by_chance, judged, not_checked, too_few
+from pipeline.notices.outcome import NoticeOutcome, by_chance, first_noticed, judged, not_checked, too_few
 from schemas.notices import NOTICE, NOTICES
 from schemas.notices.moves import (
     CLIPPED_FROM,
+    LARGEST_SHARES,
     LOSING_SHARE,
     MAX_DELAY,
     MAX_DEVIATIONS,
     MAX_PAYMENT,
     MAX_TRADED,
     MIN_CLIPPED,
+    MIN_LARGEST_SESSIONS,
     MIN_LOSING_PAIRS,
     MIN_MOVED_NAMES,
     MIN_MOVES,
@@ -63,6 +65,7 @@ def judge_moves(holdings: Holdings, returns: Floats) -> Iterator[NoticeOutcome]:
     yield _judge_deferred_losses(own, returns[1:])
     yield _judge_copied_sessions(moves)
     yield _judge_clipped_losses(moves, sides)
+    yield _judge_missing_losses(moves, sides)
     yield _judge_stale_marks(moves)
     yield _judge_split_moves(holdings)
     yield _judge_payments(holdings, moves)
@@ -144,6 +147,43 @@ def _judge_clipped_losses(moves: Floats, sides: Floats) -> NoticeOutcome:
         losses=losses,
         gains=gains,
     )
+
+
+def _judge_missing_losses(moves: Floats, sides: Floats) -> NoticeOutcome:
+    """Judge the share of losses among the largest moves of names.
+
+    The moves of a session may have a common cause, so the error is that of sessions.
+    """
+    notice, earned = "book.missing_losses", sides * moves
+    size = np.abs(earned)
+    number = int(np.isfinite(size).sum())
+    if number < MIN_MOVES:
+        return not_checked(
+            notice,
+            f"{counted(number, 'move of a name is', 'moves of names are')} known; {MIN_MOVES} are needed",
+        )
+    outcomes = []
+    for share in LARGEST_SHARES:
+        largest = size > np.nanquantile(size, 1 - share)
+        losses, gains = (np.sum(largest & (sign * earned > 0), axis=0) for sign in (-1, 1))
+        lost, moved = int(losses.sum()), int((losses + gains).sum())
+        error = float(np.sqrt(((losses - gains) ** 2).sum())) / (2 * moved)
+        sessions = int((losses + gains > 0).sum())
+        if sessions < MIN_LARGEST_SESSIONS:
+            continue
+        outcomes.append(
+            judged(
+                notice,
+                lost / moved,
+                f"{lost} of the {moved} largest moves of names are losses.",
+                threshold=min(NOTICES[notice].threshold, 1 / 2 - by_chance(sessions) * error),
+                losses=lost,
+                moves=moved,
+            )
+        )
+    if not outcomes:
+        return not_checked(notice, f"the largest moves are in fewer than {MIN_LARGEST_SESSIONS} sessions")
+    return first_noticed(*outcomes)
 
 
 def _most_common(values: Floats) -> tuple[int, float]:

@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datasets.figures.series import Dates, Floats
-from pipeline.notices import universe
+from pipeline.notices import universe, weights
 from pipeline.notices.copies import judge_copies
 from pipeline.notices.correlations import centred_ranks, judge_mean, rank_correlations
-from pipeline.notices.outcome import NoticeOutcome, judged, not_checked, too_few
-from schemas.notices import MIN_CORRELATED_WEEKS, NOTICE, NOTICES
+from pipeline.notices.outcome import NoticeOutcome, first_noticed, judged, not_checked, too_few
+from schemas.notices import MIN_CORRELATED_WEEKS, NOTICES
 from schemas.notices.signal import (
+    EXTREME_RANK,
     FLIPPED_CORRELATION,
     MIN_NAME_SPANS,
     MIN_PROVABLE_RETURNS,
     MIN_PROVEN_NAMES,
     MIN_RANKED_NAMES,
-    MIN_SIZED_WEEKS,
     STEADY_CORRELATION,
     UNPROVEN_BY_SKIPPING,
 )
@@ -34,12 +34,13 @@ NEVER: Final = np.iinfo(np.int64).min
 NO_FORWARD_RETURN: Final = "the run sealed no forward return"
 """Reason that a notice on forward returns is not checked."""
 _TOLERANCE: Final = 1e-6
-"""Relative tolerance per week of a compounded return, and between equal weights."""
+"""Relative tolerance per week of a compounded return."""
 _BESIDE_MARKS: Final = ("signal.returns_beyond_marks", "signal.return_size")
 _ON_RETURNS: Final = (
     "signal.copied_forward_returns",
     "universe.gaps",
     "signal.innovation_ic",
+    "signal.extremes",
     "signal.weight_ic",
     "signal.name_sizes",
     "book.tilt",
@@ -130,8 +131,9 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
     yield judge_copies("signal.copied_forward_returns", compared, panel.dates, "forward returns", near=True)
     yield universe.judge_gaps(panel.scores, returns)
     yield judge_innovation(panel.scores, returns)
-    yield from judge_weights(panel.weights, panel.scores, returns)
-    yield judge_tilt(panel.weights.get(CONDITIONED_BOOKS[0]), panel.positions, returns)
+    yield judge_extremes(panel.scores, returns)
+    yield from weights.judge_weights(panel.weights, panel.scores, returns)
+    yield weights.judge_tilt(panel.weights.get(CONDITIONED_BOOKS[0]), panel.positions, returns)
     if panel.tradeable is None:
         yield not_checked("universe.barred_names", "the run sealed no next_open_tradeable")
     else:
@@ -242,6 +244,35 @@ def judge_innovation(scores: Floats, returns: Floats) -> NoticeOutcome:
     )
 
 
+def judge_extremes(scores: Floats, returns: Floats) -> NoticeOutcome:
+    """Judge how often the names with the highest and the lowest score, or with its largest changes, are right.
+
+    A score that knows the returns of a few names hardly predicts better on average, but stands out where it knows them.
+    """
+    ranks = centred_ranks(np.where(np.isfinite(scores), returns, np.nan))
+    change = np.full(scores.shape, np.nan)
+    change[:, 1:] = np.diff(centred_ranks(scores), axis=1)
+    max_rank = np.isfinite(ranks).sum(axis=0) - 1.0
+    outcomes = []
+    for values, what in ((scores, "score"), (change, "change of the score")):
+        known = np.isfinite(values + ranks)
+        weeks = np.flatnonzero((known.sum(axis=0) >= MIN_RANKED_NAMES) & (max_rank > 0))
+        highest, lowest = (
+            ranks[np.where(known, sign * values, -np.inf).argmax(axis=0)[weeks], weeks] for sign in (1, -1)
+        )
+        outcomes.append(
+            judge_mean(
+                "signal.extremes",
+                (highest - lowest) / (2 * max_rank[weeks])
+                - EXTREME_RANK * rank_correlations(values, returns)[weeks],
+                "Between the middle of the week (0) and its extremes (1), the returns of the names with the highest and the lowest "
+                f"{what} rank higher on its side, by {{mean:.2f}} on average over {{number}} weeks, than those of all names explain.",
+                f"{MIN_RANKED_NAMES} names with a score and a forward return",
+            )
+        )
+    return first_noticed(*outcomes)
+
+
 def judge_returns_beyond_marks(scores: Floats, returns: Floats, mark_returns: Floats) -> NoticeOutcome:
     """Judge whether the score predicts the difference between forward returns and mark returns of held names."""
     return judge_mean(
@@ -271,93 +302,6 @@ def judge_return_size(returns: Floats, mark_returns: Floats) -> NoticeOutcome:
         size / of_marks if of_marks else np.nan,
         f"The median size of {number} forward returns is {size:.4f}; that of the mark returns of the same names is {of_marks:.4f}.",
         returns=number,
-    )
-
-
-def judge_weights(weights: Mapping[str, Floats], scores: Floats, returns: Floats) -> Iterator[NoticeOutcome]:
-    """Judge whether weights within a side follow returns beyond what the score explains; `weights` are by book."""
-    for notice, judge in (("signal.weight_ic", _judge_weights), ("signal.name_sizes", _judge_name_sizes)):
-        outcomes = [judge(book, own, scores, returns) for book, own in weights.items()]
-        yield max(
-            outcomes,
-            key=lambda x: (x.outcome == NOTICE, x.value is not None),
-            default=not_checked(notice, "the run sealed no target weights"),
-        )
-
-
-def _judge_weights(book: str, weights: Floats, scores: Floats, returns: Floats) -> NoticeOutcome:
-    """Judge one book.
-
-    A side has the names with a weight, and those without one whose score is stronger than the weakest score with a weight.
-    """
-    sides = []
-    for sign in (1, -1):
-        strength, weight = sign * scores, sign * weights
-        weakest = np.fmin.reduce(np.where(weight > 0, strength, np.nan), axis=0)
-        size = np.where((weight > 0) | (strength > weakest), np.maximum(weight, 0.0), np.nan)
-        # Equal weights, as in many books, cannot be ranked.
-        differing = np.flatnonzero(
-            np.fmax.reduce(size, axis=0) > np.fmin.reduce(size, axis=0) * (1 + _TOLERANCE)
-        )
-        size, earned = size[:, differing], sign * returns[:, differing]
-        strength = np.where(np.isfinite(size), strength[:, differing], np.nan)
-        by_score = rank_correlations(strength, earned)
-        sides.append(rank_correlations(size, earned) - np.nan_to_num(by_score))
-    return judge_mean(
-        "signal.weight_ic",
-        np.concatenate(sides),
-        f"Within the sides of {book}, weights have a rank correlation with forward returns that exceeds that of the score by {{mean:.3f}}.",
-        "different weights",
-        period="side",
-    )
-
-
-def _judge_name_sizes(book: str, weights: Floats, scores: Floats, returns: Floats) -> NoticeOutcome:
-    """Judge whether names that paid late in the run had larger weights early in it than their scores explain.
-
-    A size tuned by name hardly shows beside the returns of its own weeks. One that has learned from the past follows what was
-    earned before it, not what is earned after it.
-    """
-    third = weights.shape[1] // 3
-    sides = [(1, weights > 0), (-1, weights < 0)] if (weights < 0).any() else [(1, weights > 0)]
-    larger, number = np.zeros(len(weights)), np.zeros(len(weights))
-    for sign, held in sides:
-        side = (held & np.isfinite(scores))[:, :third]
-        size, strength = (
-            centred_ranks(np.where(side, sign * values[:, :third], np.nan)) for values in (weights, scores)
-        )
-        larger += np.nansum(size - strength, axis=1)
-        number += side.sum(axis=1)
-    early = np.where(number >= MIN_SIZED_WEEKS, larger / number, np.nan)[:, np.newaxis]
-    correlations = [
-        rank_correlations(np.where(held, early, np.nan), sign * returns)[third:] for sign, held in sides
-    ]
-    return judge_mean(
-        "signal.name_sizes",
-        np.mean(correlations, axis=0),
-        f"In {{number}} weeks after the first third of the run, what names of {book} earned has a rank correlation of {{mean:.3f}} with their "
-        "weights in that third beyond what the scores explain.",
-        "weights on each side whose order differs from that of the scores",
-    )
-
-
-def judge_tilt(weights: Floats | None, positions: Floats | None, returns: Floats) -> NoticeOutcome:
-    """Judge whether positions are larger than their target weights where they pay.
-
-    The move of the first day adds to a long position what it takes from the gain of a short one, so that it cancels over both.
-    """
-    notice = "book.tilt"
-    if weights is None or positions is None:
-        return not_checked(notice, "the run did not seal target weights and positions of long_short")
-    sides = [
-        rank_correlations(np.where(sign * weights > 0, positions / weights, np.nan), sign * returns)
-        for sign in (1, -1)
-    ]
-    return judge_mean(
-        notice,
-        np.mean(sides, axis=0),
-        "Within the sides of long_short, positions relative to their target weights have a rank correlation of {mean:.3f} with what the names earned.",
-        "positions on both sides",
     )
 
 

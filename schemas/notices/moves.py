@@ -22,6 +22,10 @@ CLIPPED_FROM: Final = 0.02
 """Minimum size of a move to be counted: smaller ones repeat by chance, since prices are multiples of a tick."""
 MIN_CLIPPED: Final = 4
 """Number of equal gains that chance explains."""
+LARGEST_SHARES: Final = (0.03, 0.01, 0.003)
+"""Shares of the moves of names that are judged as the largest: losses may be missing above any size."""
+MIN_LARGEST_SESSIONS: Final = 20
+"""Minimum number of sessions with such moves."""
 STALE_SHARE: Final = 0.2
 """Share of unchanged marks above which a name's marks count as stale."""
 MIN_NAME_MOVES: Final = 40
@@ -85,6 +89,17 @@ MOVE_NOTICES: Final = (
         f"number of occurrences of the most common loss of a name in a session beyond {CLIPPED_FROM:.0%} / that of the most common gain, or "
         f"/ {MIN_CLIPPED} if that is more; also of falls and rises of marks; {_SOME_NAMES}",
         "measured: 0.2 to 1.8 in honest runs, 11 to 190 with losses cut off at 3 to 6 %; the price limits of an exchange cut off both",
+    ),
+    Notice(
+        "book.missing_losses",
+        "Hardly any of the largest moves of single names is a loss: large losses were left out, or known before they came.",
+        "loss_share",
+        0.2,
+        f"share of losses among the {', '.join(f'{share:.1%}' for share in LARGEST_SHARES[:-1])} or {LARGEST_SHARES[-1]:.1%} of the moves of "
+        f"names between two closes at which they are held that are largest, in {MIN_LARGEST_SESSIONS} sessions or more; "
+        f"{MIN_MOVES:,} moves or more {_SOME_NAMES}, where it lies at least {CHANCE:g} standard errors, of sessions, below a half",
+        "gains and losses of a name in a session are as likely; measured: 0.3 to 0.7 in honest runs, simulated and on the S&P 500, 0.02 to 0.19 if losses beyond 4 to 6 % are erased or cut off",
+        below=True,
     ),
     Notice(
         "book.stale_marks",

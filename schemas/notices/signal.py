@@ -38,6 +38,8 @@ STEADY_CORRELATION: Final = 0.4
 """Minimum median rank correlation of consecutive weeks' scores for noticing a reversed week."""
 FLIPPED_CORRELATION: Final = -0.5
 """Rank correlation with the previous week below which a week counts as reversed."""
+EXTREME_RANK: Final = 2.0
+"""Rank of the returns of the highest and the lowest score, from -1 to 1, as a multiple of the rank correlation of all names."""
 MIN_NAME_SPANS: Final = 20
 """Minimum number of multi-week spans between two fills of a name for judging forward returns."""
 MIN_PROVEN_NAMES: Final = 5
@@ -210,9 +212,9 @@ SIGNAL_NOTICES: Final = (
         "weight_ic",
         0.15,
         "mean over weeks and sides of long_short, or over weeks of long_only, of the rank correlation of the size of the target weight "
-        f"with forward_return in the side's favour, less that of the score; over up to 64 names, {SIGNIFICANT}. A name with a stronger "
-        "score than a held one, but not held itself, has size 0",
-        "as for signal.mean_ic; measured: -0.07 to 0.05 in honest runs, whose weights follow their scores",
+        f"with forward_return in the side's favour, less that of the score, or of their partial rank correlation at a given score; over up "
+        f"to 64 names, {SIGNIFICANT}. A name with a stronger score than a held one, but not held itself, has size 0",
+        "as for signal.mean_ic; measured: -0.1 to 0.14 in honest runs, also with sizes by volatility or by chance, and 0.25 beside a threshold of 0.36; 0.37 to 0.46 at a given score if weights lean to returns by a few percent",
     ),
     Notice(
         "signal.name_sizes",
@@ -235,6 +237,17 @@ SIGNAL_NOTICES: Final = (
         "absolute value of the mean over weeks of the rank correlation of the change in the score's rank with forward_return; over up to "
         f"64 names, {SIGNIFICANT}",
         "as for signal.mean_ic; measured: up to 0.06 in honest runs, 0.12 where a steady score knows 4 % of the returns",
+    ),
+    Notice(
+        "signal.extremes",
+        "The names with the most extreme scores, or changes of score, are right more often than the score as a whole explains: some returns "
+        "to come may be known.",
+        "extreme_excess",
+        0.1,
+        "mean over weeks of half the difference between the ranks of forward_return, from -1 to 1 within the week, of the names with the "
+        f"highest and the lowest score, or with the largest rise and fall in its rank since the week before, less {EXTREME_RANK:g} x the rank correlation of "
+        f"score, or of its change, with forward_return; of up to 64 names in weeks of {MIN_RANKED_NAMES} or more, {SIGNIFICANT}",
+        f"the extremes of 64 names, 2.4 standard deviations from the mean, rank at {EXTREME_RANK:g} times the ic; measured: -0.25 to 0.16 in honest runs, beside thresholds of 0.1 to 0.31, 0.09 to 0.14 if 3 % of the names are known and stand out",
     ),
     Notice(
         "signal.chained_returns",

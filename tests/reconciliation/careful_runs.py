@@ -161,10 +161,10 @@ def long_where_names_rise(weights: Weights, future: Floats) -> None:
     weights["long_short"] = weights["long_short"] * (1 + shift * np.sign(weights["long_short"]))
 
 
-def more_of_what_pays(weights: Weights, future: Floats) -> None:
+def more_of_what_pays(weights: Weights, future: Floats, strength: float = 5.0) -> None:
     """Shift weight within each side towards future winners; the sides keep their sums."""
     for book, weight in weights.items():
-        weights[book] = with_sums_of(weight, weight * np.exp(5 * np.sign(weight) * future))
+        weights[book] = with_sums_of(weight, weight * np.exp(strength * np.sign(weight) * future))
 
 
 def with_sums_of(weight: Floats, changed: Floats) -> Floats:
@@ -369,6 +369,7 @@ CAREFUL: Mapping[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
     "long where names rise": (partial(weighted, long_where_names_rise), said_by("book.net_timing")),
     "large in every fifth week": (partial(weighted, large_every_fifth_week), said_by("book.leverage")),
     "more of what pays": (partial(weighted, more_of_what_pays), said_by("signal.weight_ic")),
+    "a little more of what pays": (partial(weighted, partial(more_of_what_pays, strength=1.5)), said_by("signal.weight_ic")),
     # Prices
     "closes smoothed": (partial(on, closes=smoothed_closes), said_by("book.autocorrelation")),
     "fills at the open of the day before": (partial(on, opens=opens_of("opens", 1)), said_by("fills.stale")),

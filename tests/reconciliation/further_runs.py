@@ -78,6 +78,18 @@ def knowing_where(chosen: np.ndarray[Any, Any], share: float = 1.0) -> RunRecord
         return run(market(), replace(PLAIN, half_life_weeks=None))
 
 
+def standing_out(share: float) -> RunRecord:
+    """Run with a score that knows some names each week, and lets them stand out."""
+    future = standard(forward_returns(market()))
+    chosen = (np.random.default_rng(4).random(future.shape) < share) & np.isfinite(future)
+
+    def signal(raw: Floats) -> Floats:
+        return np.where(np.isfinite(raw), np.where(chosen, 3 * future, standard(raw)), np.nan)
+
+    with scores(signal):
+        return run(market(), replace(PLAIN, signal="low_volatility", half_life_weeks=None))
+
+
 def steady_and_knowing(share: float) -> RunRecord:
     """Run with a nearly constant score that only changes with foresight."""
     future = np.nan_to_num(standard(forward_returns(market())))
@@ -207,6 +219,16 @@ def losses_softened(beyond: float) -> RunRecord:
     growth = np.diff(np.log(genuine.marks), axis=0)
     excess = np.minimum(side[1:] * growth + beyond, 0.0) * side[1:]
     lifted = np.vstack([np.zeros(side.shape[1]), np.cumsum(np.nan_to_num(-excess), axis=0)])
+    before = np.vstack([lifted[:1], lifted[:-1]])
+    return on(opens=lambda m: m.opens * np.exp(before), closes=lambda m: m.closes * np.exp(lifted))
+
+
+def losses_erased(beyond: float) -> RunRecord:
+    """Let holdings keep their price in sessions of large losses, with prices continuing from there."""
+    genuine, side = market(), held()[:-1]
+    growth = np.nan_to_num(np.diff(np.log(genuine.marks), axis=0))
+    added = np.where(side * growth < -beyond, -growth, 0.0)
+    lifted = np.vstack([np.zeros(side.shape[1]), np.cumsum(added, axis=0)])
     before = np.vstack([lifted[:1], lifted[:-1]])
     return on(opens=lambda m: m.opens * np.exp(before), closes=lambda m: m.closes * np.exp(lifted))
 
@@ -436,6 +458,10 @@ FURTHER: dict[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
         said_by("signal.shared_extremes"),
     ),
     "five names are known": (partial(knowing_of, BY_NAME[:5]), said_by("signal.icir")),
+    "three names in a hundred are known, and stand out": (
+        partial(standing_out, 0.03),
+        said_by("signal.extremes"),
+    ),
     "the last year is known": (
         partial(knowing_of, BY_NAME, 0.3, slice(52, None)),
         said_by("signal.mean_ic", "signal.icir"),
@@ -483,6 +509,7 @@ FURTHER: dict[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
         partial(losses_softened, 0.02),
         said_by("book.sharpe", "signal.mean_ic"),
     ),
+    "large losses of a day erased": (partial(losses_erased, 0.045), said_by("book.missing_losses")),
     "exits at the open before the loss": (partial(exits_before_losses, 0.02), said_by("book.sharpe")),
     "trading half of the names is as good as free": (
         partial(nearly_free, 0.5),
