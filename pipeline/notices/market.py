@@ -15,20 +15,24 @@ from datasets.figures import ratios
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.unavailable import Unavailable
 from pipeline.notices.correlations import judge_mean
-from pipeline.notices.market_file import MarketPrices, read_prices
+from pipeline.notices.left_out import judge_left_out
+from pipeline.notices.market_file import MarketPrices, first_session_after, read_prices
 from pipeline.notices.outcome import NoticeOutcome, first_noticed, judged, not_checked
 from pipeline.notices.rows import ReadColumns, to_days
 from schemas.notices import BASIS_POINTS
 from schemas.notices.catalogue import CELL_TOLERANCE, MIN_SHARED_CELLS
 from schemas.notices.market import (
     BETTER_SETTLEMENT,
+    DIVIDENDS,
     FORWARD_TOLERANCE,
     JUMP,
     LIMIT,
     MARKET_NOTICES,
+    MAX_CONTAINED,
     MAX_MID_GAP,
     MIN_NAME_SESSIONS,
     MIN_TAIL,
+    SESSIONS_BESIDE,
     TAIL_SHARE,
     TAIL_TOLERANCE,
 )
@@ -45,14 +49,14 @@ _IS_ADJUSTING: Final = pl.col("book").str.ends_with(ADJUSTING)
 _WEEK: Final = timedelta(days=7)
 _USUAL_SHARE: Final = 0.1
 """Minimum names with a price on a session, as a share of the maximum of any day; a few stray rows make no session."""
-_NO_DAY: Final = 0
-"""1970-01-01, a holiday everywhere."""
 _NEEDED: Final = {
     "market.forward_returns": "forward returns",
     "market.forward_bias": "forward returns",
     "market.forward_drift": "forward returns",
     "market.fills": "trades, positions and portfolio",
+    "market.foresight": "trades, positions and portfolio",
     "market.settlements": "trades, positions and portfolio",
+    "market.left_out": "decisions",
     "market.sessions": "portfolio",
 }
 _PRICED: Final = "prices of the market beside it"
@@ -81,6 +85,8 @@ class _Run:
     forward
         ``symbol``, ``date``, ``forward_return``, and ``side``: 1 above the median score of the week, -1 below it; the days ``entry``
         and ``maturity``, null where not sealed; and ``following``, the day of the next decision.
+    scored
+        ``symbol``, ``date`` and ``score`` of the decisions with a score.
     """
 
     sessions: pl.Series
@@ -89,6 +95,7 @@ class _Run:
     splits: pl.DataFrame | None
     fills: pl.DataFrame | None
     forward: pl.DataFrame | None
+    scored: pl.DataFrame | None
 
     @property
     def names(self) -> Integers:
@@ -136,10 +143,13 @@ def market_notices(
         outcomes += _judge_marks(marks, run)
         if run.fills is not None:
             fills = _beside_marks(market.beside(run.fills, "date"), marks)
-            outcomes.append(_judge_fills(fills.filter(~pl.col("settled"))))
+            traded = fills.filter(~pl.col("settled"))
+            outcomes += [_judge_fills(traded), _judge_foresight(traded.filter("adjusting"))]
             outcomes.append(_judge_settlements(fills.filter("settled"), market))
     if run.forward is not None:
         outcomes += _judge_forward_returns(run.forward, market, days)
+    if run.scored is not None:
+        outcomes.append(judge_left_out(run.scored, market, days))
     return tuple(replace(x, details={**x.details, "prices": market.digest}) for x in outcomes)
 
 
@@ -170,7 +180,10 @@ def _read_run(tables: Mapping[str, Collection[str]], read: ReadColumns, market: 
         splits = _rows(read, "pnl", ("book", *_CELL, _SHARES), market, unchanged, once=True)
     if "forward_return" in tables.get("decisions", ()):
         forward = _read_forward_returns(tables, read, market)
-    return _Run(sessions, books, marks, splits, fills, forward)
+    scored = None
+    if "decisions" in tables:
+        scored = _rows(read, "decisions", (*_CELL, "score"), market, pl.col("score").is_null())
+    return _Run(sessions, books, marks, splits, fills, forward, scored)
 
 
 def _rows(
@@ -355,6 +368,7 @@ def _judge_marks(marks: pl.DataFrame, run: _Run) -> Iterator[NoticeOutcome]:
             names=known.height,
         )
     yield _judge_ratio(compared, run)
+    yield _judge_dividends(compared, run)
     yield _judge_jumps(compared)
 
 
@@ -381,6 +395,49 @@ def _judge_ratio(compared: pl.DataFrame, run: _Run) -> NoticeOutcome:
     return max(outcomes, key=lambda outcome: outcome.value or 0.0)
 
 
+def _judge_dividends(compared: pl.DataFrame, run: _Run) -> NoticeOutcome:
+    """Judge which dividends the marks of each book contain: those of long positions once, and those of short ones as often."""
+    notice, before = "market.dividends", pl.col("close") / pl.col("close_before")
+    dividend = before * (pl.col("adjustment") / pl.col("adjustment_before") - 1)
+    contained = (1 + pl.col("nearest") + pl.col("excess") - before) / dividend
+    paying = compared.filter(dividend.is_between(*DIVIDENDS)).select(
+        "symbol", "session", contained=contained.clip(-MAX_CONTAINED, MAX_CONTAINED)
+    )
+    outcomes = []
+    for book, (_, weights) in run.books.items():
+        held = weights.with_columns(pl.col("session") + 1, side=pl.col("weight").sign())
+        of_book = paying.join(held, on=("symbol", "session"))
+        long, short = (of_book.filter(pl.col("side") == side) for side in (1, -1))
+        # Vendors may change during a run, so only dividends of the same time are compared.
+        beside = [
+            side.group_by(pl.col("session") // SESSIONS_BESIDE).agg(pl.col("contained").mean())
+            for side in (long, short)
+        ]
+        pairs = beside[0].join(beside[1], on="session", suffix="_short")
+        for values, period, text in (
+            (
+                pairs["contained"] - pairs["contained_short"],
+                "period",
+                "long positions earn a part of each dividend that is larger by {mean:.0%} than the one that short positions pay",
+            ),
+            (
+                long["contained"] - 1,
+                "dividend",
+                "long positions earn each dividend and {mean:.0%} of it again",
+            ),
+        ):
+            outcomes.append(
+                judge_mean(
+                    notice,
+                    values.to_numpy(),
+                    f"By the marks of {book}, {text}, over {{number:,}} {period}s.",
+                    "a dividend between the prices with and without dividends",
+                    period=period,
+                )
+            )
+    return first_noticed(*outcomes)
+
+
 def _judge_jumps(compared: pl.DataFrame) -> NoticeOutcome:
     if compared.is_empty():
         return not_checked("market.jumps", "the prices cover no return of a mark")
@@ -403,12 +460,7 @@ def _judge_forward_returns(
     rows = forward
     for day, after, suffix in (("entry", "date", "_before"), ("maturity", "following", "")):
         # A day that is not sealed is taken to be the first session after the decision.
-        decided = to_days(forward[after])
-        place = np.searchsorted(days, decided, side="right")
-        first = np.append(days, _NO_DAY)[place]
-        # Where the prices begin later, or leave weeks out, it is unknown.
-        first[(place == 0) | (first > decided + _WEEK.days)] = _NO_DAY
-        known = pl.Series(first).cast(pl.Int32).cast(pl.Date)
+        known = first_session_after(rows[after], days)
         rows = market.beside(rows.with_columns(pl.col(day).fill_null(known)), day, suffix)
     at_open, at_close = (
         _compare(rows, pl.col("forward_return"), price, FORWARD_TOLERANCE) for price in ("open", "close")
@@ -504,6 +556,20 @@ def _judge_fills(fills: pl.DataFrame) -> NoticeOutcome:
         )
     )
     return first_noticed(of_all, of_some)
+
+
+def _judge_foresight(fills: pl.DataFrame) -> NoticeOutcome:
+    """Judge the gain of fills between decisions up to the close of the market, which a run has no mark of once a position is closed."""
+    gain = (pl.col("quantity").sign() * (pl.col("close") / pl.col("mid") - 1)).clip(-JUMP, JUMP)
+    known = fills.select("session", gain=gain * BASIS_POINTS).drop_nulls()
+    return judge_mean(
+        "market.foresight",
+        known["gain"].to_numpy(),
+        "{number:,} fills between decisions gained {mean:.0f} bp on average until the close of the market.",
+        _PRICED,
+        period="fill",
+        groups=known["session"].to_numpy(),
+    )
 
 
 def _median(values: pl.Series) -> float:

@@ -19,10 +19,12 @@ from datasets.storage import Signature, open_storage
 from pipeline.notices.rows import place_in, to_days
 from schemas.errors import DiskUnavailable, SettingsError, SnapshotCorrupt
 from schemas.market_data import PRICES
+from schemas.notices.signal import DAYS_PER_WEEK
 from schemas.settings import SETTINGS
 
 _KIND: Final = "market prices"
 _SETTING: Final = SETTINGS["prices"].flag
+_NO_DAY: Final = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,23 @@ class MarketPrices:
         return rows.with_columns(
             pl.Series(name + suffix, table[at], nan_to_null=True) for name, table in tables.items()
         )
+
+
+def first_session_after(days: pl.Series, sessions: Integers) -> pl.Series:
+    """Return the first session after each day; 1970-01-01, a holiday everywhere, where the sessions begin later or leave a week out.
+
+    Parameters
+    ----------
+    days
+        Dates.
+    sessions
+        Days since 1970, ascending.
+    """
+    day = to_days(days)
+    place = np.searchsorted(sessions, day, side="right")
+    first = np.append(sessions, _NO_DAY)[place]
+    first[(place == 0) | (first > day + DAYS_PER_WEEK)] = _NO_DAY
+    return pl.Series(first).cast(pl.Int32).cast(pl.Date)
 
 
 def require_prices(address: str) -> None:
