@@ -55,14 +55,9 @@ def judge_mean(
     if values.size < fewest:
         return too_few(notice, values.size, period, needed, fewest)
     mean = float(values.mean())
-    number, group = np.arange(values.size), np.arange(values.size)
-    if groups is not None:
-        number, group = np.unique(groups[known], return_inverse=True)
-    independent = number.size
+    error, independent = standard_error(values, None if groups is None else groups[known])
     if independent < _MIN_GROUPS:
         return not_checked(notice, f"all values have one cause; {_MIN_GROUPS} independent ones are needed")
-    sums = np.bincount(group, weights=values - mean)
-    error = math.sqrt(float((sums**2).sum()) * independent / (independent - 1)) / values.size
     return judged(
         notice,
         abs(mean) if either_sign else mean,
@@ -70,6 +65,24 @@ def judge_mean(
         threshold=max(NOTICES[notice].threshold, by_chance(independent) * error),
         **{f"{period}s": values.size},
     )
+
+
+def standard_error(values: Floats, groups: Integers | None) -> tuple[float, int]:
+    """Return the standard error of a mean, NaN for a single group, and the number of independent values.
+
+    Parameters
+    ----------
+    values
+        Without NaN.
+    groups
+        As in :func:`judge_mean`.
+    """
+    number, group = np.unique(np.arange(values.size) if groups is None else groups, return_inverse=True)
+    independent = number.size
+    if independent < _MIN_GROUPS:
+        return math.nan, independent
+    sums = np.bincount(group, weights=values - values.mean())
+    return math.sqrt(float((sums**2).sum()) * independent / (independent - 1)) / values.size, independent
 
 
 def rank_correlations(one: Floats, other: Floats, fewest: int = _MIN_NAMES) -> Floats:

@@ -11,7 +11,7 @@ import numpy as np
 
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Flags, Floats
-from pipeline.notices.correlations import judge_mean
+from pipeline.notices.correlations import judge_mean, standard_error
 from pipeline.notices.outcome import NoticeOutcome, by_chance, first_noticed, judged, not_checked, too_few
 from pipeline.reconciliation.grid import Codes
 from schemas.notices import BASIS_POINTS, NOTICES
@@ -120,21 +120,23 @@ def _judge_turnover(fills: Fills, outside: Collection[str]) -> NoticeOutcome:
 def _judge_against_marks(fills: Fills) -> Iterator[NoticeOutcome]:
     """Judge how often, and by how much, fills are better than the closes around them."""
     known = ~np.isnan(fills.before) & ~np.isnan(fills.after)
-    number = int(known.sum())
-    if number < MIN_FILLS:
+    number, sessions = int(known.sum()), np.unique(fills.day[known]).size
+    if number < MIN_FILLS or sessions == 1:
+        needed = f"{MIN_FILLS}, of two sessions,"
         for notice in ("fills.better_than_marks", "fills.price_improvement"):
-            yield too_few(notice, number, "fill", "marks before and after", MIN_FILLS)
+            yield too_few(notice, number, "fill", "marks before and after", needed)
         return
     before, after = (fills.side * (mark - fills.mid) for mark in (fills.before, fills.after))
-    better = float(((before > 0) & (after > 0))[known].mean())
-    worse = float(((before < 0) & (after < 0))[known].mean())
+    both = ((before > 0) & (after > 0))[known], ((before < 0) & (after < 0))[known]
+    better, worse = (float(share.mean()) for share in both)
+    # Fills of a session share its move.
+    error, _ = standard_error(both[0].astype(np.float64) - both[1], fills.day[known])
+    declared = NOTICES["fills.better_than_marks"].threshold
     yield judged(
         "fills.better_than_marks",
         better - worse,
         f"{better:.0%} of {number} fills are better than the closes before and after them, {worse:.0%} worse than both.",
-        threshold=_share_beyond_chance(
-            "fills.better_than_marks", better + worse - (better - worse) ** 2, fills.mid[known]
-        ),
+        threshold=max(declared, declared / 2 + by_chance(sessions) * error),
         fills=number,
         better=better,
         worse=worse,

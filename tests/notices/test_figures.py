@@ -558,6 +558,9 @@ def test_fills_of_a_session_share_its_move(per_session: int, expected: str) -> N
     above = mid * (1 + np.repeat(rises, per_session))
     fills = replace(fills_at(mid, mid, above, above), day=np.repeat(np.arange(sessions), per_session))
     assert by_id(judge_fills(fills, ()))["fills.price_improvement"].outcome == expected
+    # Below the close before, and in more than a third of the sessions also below the next.
+    below = replace(fills, before=mid * 1.001, after=above - 0.006 * mid)
+    assert by_id(judge_fills(below, ()))["fills.better_than_marks"].outcome == expected
 
 
 @pytest.mark.parametrize("bounce", [0.0, 0.005, 0.01])
