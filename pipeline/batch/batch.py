@@ -11,7 +11,7 @@ from datasets.market_data.operator_files import find_files
 from datasets.storage import Signature, open_storage
 from pipeline.archive.exclusions import exclusions
 from pipeline.folder import require_folder
-from pipeline.notices.market_file import require_prices
+from pipeline.notices.market.price_file import require_prices
 from pipeline.seal.signature import read_keys
 from schemas.errors import AlphaResultsError, SettingsError
 

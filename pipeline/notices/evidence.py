@@ -12,7 +12,7 @@ import polars as pl
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import DAYS_PER_YEAR, Floats
 from pipeline.notices.clipped_returns import shared_extremes
-from pipeline.notices.market import market_notices
+from pipeline.notices.market.notices import market_notices
 from pipeline.notices.outcome import NoticeOutcome
 from pipeline.notices.panel import NEVER, Panel, Span
 from pipeline.notices.prices import PanelRows, Prices, sample_prices

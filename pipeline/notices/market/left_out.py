@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import polars as pl
 
 from datasets.figures.rank_correlation import Integers
 from pipeline.notices.correlations import judge_mean
-from pipeline.notices.market_file import MarketPrices, first_session_after
+from pipeline.notices.market.price_file import MarketPrices, first_session_after
+from pipeline.notices.market.run import CELL
 from pipeline.notices.outcome import NoticeOutcome
 from schemas.notices.market import MAX_LEFT_OUT
-
-_CELL: Final = ("symbol", "date")
 
 
 def judge_left_out(scored: pl.DataFrame, market: MarketPrices, days: Integers) -> NoticeOutcome:
@@ -30,7 +27,7 @@ def judge_left_out(scored: pl.DataFrame, market: MarketPrices, days: Integers) -
     before = scored.with_columns(side=side).join(weeks, on="date").drop_nulls("after")
     expected = before.select("symbol", "side", date="after")
     names = expected.join(
-        scored.select(*_CELL, scored=pl.lit(value=True)), on=_CELL, how="full", coalesce=True
+        scored.select(*CELL, scored=pl.lit(value=True)), on=CELL, how="full", coalesce=True
     ).join(weeks, on="date")
     # The returns run from the first close after the decision to the first one after the next.
     rows = names.with_columns(

@@ -1,0 +1,1 @@
+"""Notices from the comparison of all names and sessions of a run with market prices."""
