@@ -73,7 +73,7 @@ class Alpha(Snapshot):
         Raises
         ------
         SettingsError
-            When the granularity is unknown, or the first day is after the last.
+            When the granularity is unknown, an end is no day, or the first day is after the last.
         SnapshotCorrupt
             When a source file of the figures is missing or damaged.
         """
@@ -83,11 +83,12 @@ class Alpha(Snapshot):
 
         if granularity not in SCOPES:
             raise SettingsError(f"no granularity {granularity!r}; there are {', '.join(SCOPES)}")
+        window = Window(first, last)
         if first is not None and last is not None and first > last:
             raise SettingsError(f"the first day, {first}, is after the last, {last}")
         query = MetricsQuery(
             frozenset(source.endpoint for source in SOURCES),
-            Window(first, last),
+            window,
             granularity,
             panel=panel,
             alphas=frozenset(name for notice in self.manifest.notices for name in named_alphas(notice)),

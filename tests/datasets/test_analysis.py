@@ -88,6 +88,8 @@ def test_arguments_of_metrics_are_validated(root: Path) -> None:
         run.metrics(granularity="weekly")
     with pytest.raises(SettingsError, match="is after the last"):
         run.metrics(first=dt.date(2020, 2, 1), last=dt.date(2020, 1, 1))
+    with pytest.raises(SettingsError, match=r"first='2020-01-01': give a datetime.date, or None"):
+        run.metrics(first="2020-01-01")  # type: ignore[arg-type]
 
 
 def test_figures_are_not_computed_from_a_damaged_file(tmp_path: Path) -> None:
@@ -109,7 +111,6 @@ def test_returns_compound_to_the_books_equity(root: Path) -> None:
         run.returns("nothing")
 
 
-@pytest.mark.filterwarnings("ignore")  # the library's own, under a newer pandas
 def test_a_book_that_a_run_lacks_is_an_error_and_no_empty_result(root: Path) -> None:
     opened = datasets.open(root)
     run = opened[ONE]
@@ -147,6 +148,7 @@ def test_a_window_needs_no_module_below_the_package(root: Path) -> None:
     assert datasets.open(root)[ONE].luck(window=datasets.Window(first=first))["first_date"] >= "2022-01-01"
 
 
+@pytest.mark.filterwarnings("ignore")  # the library's own, under a newer pandas
 def test_a_factor_is_accepted_by_alphalens(root: Path) -> None:
     run = datasets.open(root)[ONE]
     factor = run.factor()
