@@ -18,6 +18,7 @@ from datasets.snapshot import Snapshot
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 _MAX_ROWS_IN_MEMORY: Final = 2_000_000
 """Maximum rows of all runs in memory at a time, about 50 bytes each."""
@@ -164,7 +165,10 @@ class _Sections:
 
         column = comparison.column
         files = [run.file(comparison.table, book) for run in runs]
-        tables = [_read(run, path, column, first, last) for run, path in zip(runs, files, strict=True)]
+        tables = [
+            _read(run, path, ("date", "symbol", column), (first, last))
+            for run, path in zip(runs, files, strict=True)
+        ]
         # Equal names get equal codes in all runs. If no file has rows of these days, there is no chunk to take the type from.
         symbols = [chunk for table in tables for chunk in table["symbol"].chunks]
         codes = pa.chunked_array(symbols, tables[0]["symbol"].type).unify_dictionaries().combine_chunks()
@@ -175,7 +179,7 @@ class _Sections:
         for table, numbers in zip(tables, parts, strict=True):
             day = pl.Series(table["date"]).to_physical().to_numpy()
             figures = pl.Series(table[column]).cast(pl.Float64).to_numpy()
-            kept = ~np.isnan(figures)
+            kept = (day >= first) & (day <= last) & ~np.isnan(figures)
             days.append(day[kept])
             names.append(numbers[kept])
             values.append(figures[kept])
@@ -200,20 +204,26 @@ def _distinct(days: Days) -> Days:
     return days[np.diff(days, prepend=-(2**31) + 1) > 0] if days.size else days
 
 
-def _read(run: Snapshot, path: str, column: str, first: int, last: int) -> pa.Table:
-    """Read a column of a run's file from the first to the last day, with symbols dictionary-encoded.
+def _read(run: Snapshot, path: str, columns: Sequence[str], between: tuple[int, int]) -> pa.Table:
+    """Read columns of the row groups of a run's file whose days may overlap a range, with symbols dictionary-encoded.
 
     Reading takes a third of a query's time, which matters for a dozen runs.
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - takes a tenth of a second to import
 
-    begin, end = np.array([first, last], "M8[D]").tolist()
-    with run.decoding(path):
-        return pq.read_table(
-            path,
-            columns=["date", "symbol", column],
-            filters=[("date", ">=", begin), ("date", "<=", end)],
-            read_dictionary=["symbol"],
-            use_threads=False,
-            pre_buffer=False,
-        )
+    with run.decoding(path), pq.ParquetFile(path, read_dictionary=["symbol"]) as file:
+        groups = [
+            number
+            for number in range(file.num_row_groups)
+            if _overlaps(file.metadata.row_group(number), *between)
+        ]
+        return file.read_row_groups(groups, list(columns), use_threads=False)
+
+
+def _overlaps(group: pq.RowGroupMetaData, first: int, last: int) -> bool:
+    """Whether a row group may have a day within a range; `date` is the first column of tables by day."""
+    days = group.column(0).statistics
+    if days is None or not days.has_min_max:
+        return True
+    low, high = np.array([days.min, days.max], "M8[D]").astype(int)
+    return bool(low <= last and first <= high)

@@ -134,8 +134,14 @@ def with_archives_away(root: Path, keys: Keys, folder: Path) -> Iterator[Contrac
 @pytest.fixture(scope="module")
 def with_unread_returns(root: Path, prices: Path, keys: Keys, folder: Path) -> Iterator[ContractApp]:
     """Return an application whose first read of returns exceeds the request's wait."""
+
+    def keep(store: ReturnsStore, was_ready: object) -> None:
+        store.__dict__["was_ready"] = (
+            was_ready  # another application opens stores meanwhile, and uses them later
+        )
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ReturnsStore, "was_ready", property(lambda _: False, lambda *_: None), raising=False)
+        patch.setattr(ReturnsStore, "was_ready", property(lambda _: False, keep), raising=False)
         patch.setattr(ReturnsStores, "patience_seconds", 0.0)
         program = contract_app.settings(root, prices)
         access = contract_app.access_settings(folder, "limits-unread")
