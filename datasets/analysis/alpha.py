@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,7 +26,6 @@ from schemas.tables.sealed_metrics import SCOPES
 from schemas.warning_codes import CODES, by_member
 
 if TYPE_CHECKING:
-    import datetime as dt
     from collections.abc import Sequence
 
     import pandas as pd
@@ -83,12 +83,14 @@ class Alpha(Snapshot):
 
         if granularity not in SCOPES:
             raise SettingsError(f"no granularity {granularity!r}; there are {', '.join(SCOPES)}")
-        window = Window(first, last)
+        for name, end in (("first", first), ("last", last)):
+            if not (end is None or isinstance(end, dt.date)):
+                raise SettingsError(f"{name}={end!r}: give a datetime.date, or None for an open end")
         if first is not None and last is not None and first > last:
             raise SettingsError(f"the first day, {first}, is after the last, {last}")
         query = MetricsQuery(
             frozenset(source.endpoint for source in SOURCES),
-            window,
+            Window(first, last),
             granularity,
             panel=panel,
             alphas=frozenset(name for notice in self.manifest.notices for name in named_alphas(notice)),

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from datasets.figures.unavailable import Unavailable, no_variation, too_few
-from schemas.errors import SettingsError
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -219,20 +218,10 @@ class Window:
     ----------
     first, last : datetime.date or None
         First and last day; None for an open end. A window whose `first` is after its `last` is empty.
-
-    Raises
-    ------
-    SettingsError
-        When an end is no day, such as a text.
     """
 
     first: dt.date | None = None
     last: dt.date | None = None
-
-    def __post_init__(self) -> None:
-        for name, end in (("first", self.first), ("last", self.last)):
-            if not (end is None or isinstance(end, dt.date)):
-                raise SettingsError(f"{name}={end!r}: give a datetime.date, or None for an open end")
 
     def rows(self, dates: Dates) -> slice:
         """Return the rows inside the window.
