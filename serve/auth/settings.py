@@ -54,9 +54,8 @@ class StoreLocation:
                     " postgresql://USER:PASSWORD@HOST:PORT/DATABASE, a password's own brackets percent-encoded"
                 ) from None
             form = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE, a password's own `:`, `/`, `#` and `?` percent-encoded"
-            if (
-                "@" in f"{parts.path}{parts.query}{parts.fragment}"
-            ):  # what is shown would hold a part of the password
+            # Shown as host or database, it would give a part of the password away.
+            if "@" in f"{parts.path}{parts.query}{parts.fragment}":
                 raise SettingsError(f"the access store's address has an `@` behind the host: write {form}")
             try:
                 host = f"{parts.hostname}:{parts.port or _PORT}" if parts.hostname else "local socket"

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import click
 import pytest
@@ -81,6 +82,19 @@ def test_the_help_of_every_program_lists_the_exit_codes(name: str) -> None:
         assert f"{code} {meaning}" in shown
 
 
+def run_into(output: IO[bytes], arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a program whose standard output is a file."""
+    return subprocess.run(
+        [sys.executable, "-m", *arguments.split()],
+        cwd=REPOSITORY,
+        env=environment(),
+        stdout=output,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -96,15 +110,8 @@ def test_a_command_whose_reader_has_gone_ends_quietly(arguments: str) -> None:
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "wb") as closed:
-        done = subprocess.run(
-            [sys.executable, "-m", *arguments.split()],
-            cwd=REPOSITORY,
-            env=environment(),
-            stdout=closed,
-            stderr=subprocess.PIPE,
-            check=False,
-        )
-    assert (done.returncode, done.stderr) == (ExitCode.OUTPUT_CLOSED, b"")
+        done = run_into(closed, arguments)
+    assert (done.returncode, done.stderr) == (ExitCode.OUTPUT_CLOSED, "")
 
 
 @pytest.mark.parametrize(
@@ -113,15 +120,7 @@ def test_a_command_whose_reader_has_gone_ends_quietly(arguments: str) -> None:
 )
 def test_a_command_whose_output_goes_to_a_full_disk_says_so(arguments: str) -> None:
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", *arguments.split()],
-            cwd=REPOSITORY,
-            env=environment(),
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
+        done = run_into(full, arguments)
     assert done.returncode == ExitCode.STORE_AWAY
     assert done.stderr.startswith("error: the output cannot be written: No space left on device; make room")
     assert done.stderr.count("\n") == 1
