@@ -21,9 +21,9 @@ CODINGS: Final = {"gzip": "gzip", "any": "gzip, deflate, br, zstd"}
 """State -> Accept-Encoding of its misses; plain misses send none."""
 _WARM_S: Final = 0.7
 _WARM_ROUNDS: Final = 30
-"""Requests per alpha before our server is measured: its row tables are built then, and its cache is full of long pages."""
+"""Requests per alpha before our server is measured: its row tables are built then."""
 _MAX_WARM_S: Final = 60.0
-"""Maximum seconds of these requests: on a slow machine they take half a minute, and a shorter time leaves the cache half empty."""
+"""Maximum seconds of these requests, which take half a minute on a slow machine."""
 _IDLE_STEPS: Final = 6
 """Quarters of a second that a server must be idle before it counts as warm."""
 

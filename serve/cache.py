@@ -16,6 +16,8 @@ SnapshotKey = tuple[str, str]
 """Address and snapshot id of an alpha; entries derived from a snapshot are dropped with it."""
 LISTING: Final = ""
 """Takes the place of the address in the key of a list of alphas, beside the list's edition; no alpha has this address."""
+_MAX_OFFERED: Final = 16_384
+"""Maximum number of values that are remembered as offered once."""
 
 
 class SizedLRUCache(Generic[V]):
@@ -34,6 +36,8 @@ class SizedLRUCache(Generic[V]):
         self._values: OrderedDict[tuple[SnapshotKey, Hashable], tuple[V, int]] = OrderedDict()
         self.hits = self.misses = 0
         """Hits and misses of :meth:`get` and :meth:`get_or_load`."""
+        self._offered: dict[int, None] = {}
+        """Hashes of the keys that :meth:`put_if_repeated` saw once, oldest first."""
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -75,6 +79,20 @@ class SizedLRUCache(Generic[V]):
             self._evict(size)
             self._values[owner, name] = (value, size)
             self.bytes += size
+
+    def put_if_repeated(self, owner: SnapshotKey, name: Hashable, value: V, size: int) -> None:
+        """Cache a value that was offered before: a client that walks through all pages evicts none that others repeat."""
+        key = hash((owner, name))
+        with self._lock:
+            is_repeated = key in self._offered
+            if is_repeated:
+                del self._offered[key]
+            else:
+                self._offered[key] = None
+                if len(self._offered) > _MAX_OFFERED:
+                    del self._offered[next(iter(self._offered))]
+        if is_repeated:
+            self.put(owner, name, value, size)
 
     def make_room(self, size: int) -> None:
         """Evict entries until `size` bytes, at most the limit, would fit."""

@@ -280,16 +280,16 @@ class EndpointHandler:
         source = getattr(service, function.source)
         snapshot = request.snapshot if self._takes_snapshot else None
         owner = request.listing if snapshot is None else snapshot
-        page = source.page(query, owner)
+        # A page cut from rows in memory costs little, so it is cached once it is requested again.
+        page, put = source.page(query, owner), service.bodies.put_if_repeated
         if not isinstance(page, PageResult):
-            page = await service.compute(page)
+            page, put = await service.compute(page), service.bodies.put
         meta = {} if function.meta is None else function.meta(request, query, page)
         content = page_body(query, page, snapshot, meta)
         large = coding != IDENTITY and len(content) > IMMEDIATE_BYTES
-        encode = partial(
-            finish, service.bodies, query.snapshot, tag, coding, content, by_body=function.tag_by_body
-        )
+        encode = partial(finish, tag, coding, content, by_body=function.tag_by_body)
         body = await service.compute(encode) if large else encode()
+        put(query.snapshot, (tag, coding), body, len(body.content) + OVERHEAD)
         return page_response(body, headers, if_none_match)
 
     def _query(self, request: Request, function: PageEndpoint) -> tuple[Any, str]:

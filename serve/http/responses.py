@@ -16,7 +16,6 @@ from isal import isal_zlib
 
 from datasets.snapshot import Snapshot
 from schemas.warning_codes import by_member, warning
-from serve.cache import SizedLRUCache, SnapshotKey
 from serve.http.request import Receive, Request, Scope, Send
 from serve.pages.query import PageResult, Rows, UnknownSymbol
 
@@ -234,14 +233,9 @@ class Body:
     etag: str = ""
 
 
-def finish(
-    bodies: SizedLRUCache[Body], owner: SnapshotKey, tag: str, coding: str, content: bytes, *, by_body: bool
-) -> Body:
-    """Encode and cache the body of a page; its entity tag is the query's `tag`, or with `by_body` a digest of the body."""
-    opaque = tag_of_body(content) if by_body else tag
-    body = coded(content, coding, entity_tag(opaque, coding))
-    bodies.put(owner, (tag, coding), body, len(body.content) + OVERHEAD)
-    return body
+def finish(tag: str, coding: str, content: bytes, *, by_body: bool) -> Body:
+    """Encode the body of a page; its entity tag is the query's `tag`, or with `by_body` a digest of the body."""
+    return coded(content, coding, entity_tag(tag_of_body(content) if by_body else tag, coding))
 
 
 def tag_of_body(body: bytes) -> str:

@@ -19,6 +19,7 @@ import itertools
 import mmap
 import os
 import time
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
@@ -112,7 +113,7 @@ class RowTable:
             for name in batch.schema.names
             if name != "json"
         }
-        self._days = self._columns["day"]
+        self._days = self._columns["day"].data  # a memoryview is bisected faster than an array is searched
         self._names: Mapping[str, tuple[int, int]] = orjson.loads(batch.schema.metadata[_NAMES])
 
     @property
@@ -173,8 +174,8 @@ class RowTable:
     def _between(self, query: PageQuery) -> tuple[int, int]:
         """Return the range of rows in a query's window of days, end exclusive."""
         days, first, last = self._days, query.first, query.last
-        start = 0 if first is None else int(days.searchsorted(_day(first), "left"))
-        end = len(days) if last is None else int(days.searchsorted(_day(last), "right"))
+        start = 0 if first is None else bisect_left(days, _day(first))
+        end = len(days) if last is None else bisect_right(days, _day(last))
         return start, max(start, end)
 
     def _select(self, query: PageQuery, start: int, end: int) -> Numbers:
@@ -202,9 +203,9 @@ def _is_range(query: PageQuery) -> bool:
     return (query.symbols, query.direction, query.min_abs_weight, query.sort) == (None, None, None, None)
 
 
-def _day(day: dt.date) -> np.int32:
-    """Return a day in the column's type; a search for any other type would convert the column."""
-    return np.int32((day - _EPOCH).days)
+def _day(day: dt.date) -> int:
+    """Return a day as the column has it."""
+    return (day - _EPOCH).days
 
 
 def _narrowed(rows: slice | Numbers, kept: npt.NDArray[np.bool_]) -> Numbers:

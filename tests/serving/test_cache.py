@@ -76,6 +76,19 @@ def test_an_oversized_value_is_returned_but_not_cached() -> None:
     assert cache.bytes == 0
 
 
+def test_a_walk_through_all_pages_evicts_none_that_others_repeat() -> None:
+    cache: SizedLRUCache[str] = SizedLRUCache(100)
+    for _ in range(2):
+        cache.put_if_repeated(OWNER, "repeated", "page", 60)
+    for number in range(50_000):
+        cache.put_if_repeated(OWNER, number, "page", 60)
+    assert cache.get(OWNER, "repeated") == "page"
+    assert (len(cache), cache.bytes) == (1, 60)
+    cache.put_if_repeated(OWNER, 49_999, "page", 60)
+    assert cache.get(OWNER, 49_999) == "page"
+    assert cache.bytes == 60
+
+
 def test_a_failure_is_not_cached() -> None:
     cache: SizedLRUCache[bytes] = SizedLRUCache(5)
 
