@@ -14,6 +14,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from pipeline.batch.cancellation import POLL_SECONDS, Cancellation
@@ -24,7 +25,7 @@ from schemas.console.terminal import echo
 from schemas.errors import AlphaResultsError, SettingsError, StorageUnavailable
 from schemas.extras import extra
 
-CONNECT_SECONDS: Final = "20s"
+CONNECT_SECONDS: Final = 20.0
 _ANSWER_SECONDS: Final = 1.0
 
 
@@ -56,6 +57,8 @@ class ClusterExecutor:
         self.lost: AlphaResultsError | None = None
         """Error that ended the batch; None while it runs."""
         try:
+            with ThreadPoolExecutor(1) as thread:  # in a notebook this thread has an event loop of its own
+                thread.submit(asyncio.run, self._greet()).result()
             self._client: Any = without_finalizer(address, timeout=CONNECT_SECONDS, set_as_default=False)
             self.jobs = jobs or max(1, sum(self._client.nthreads().values()))
         except (OSError, TimeoutError, ValueError, MemoryError) as error:
@@ -113,6 +116,12 @@ class ClusterExecutor:
         """Close the connection, even if the scheduler does not answer."""
         with contextlib.suppress(Exception):
             self._client.close(timeout=_ANSWER_SECONDS)
+
+    async def _greet(self) -> None:
+        """Exchange greetings with the scheduler; the client itself would wait without limit for those of a silent server."""
+        security = self._dask.Security().get_connection_args("client")
+        connecting = self._dask.comm.connect(self._address, timeout=CONNECT_SECONDS, **security)
+        (await asyncio.wait_for(connecting, CONNECT_SECONDS)).abort()
 
     def _submit(self, seal: str, options: Mapping[str, Any]) -> Any:
         # A lambda is pickled by value, so that a worker without the project can report that it is missing.

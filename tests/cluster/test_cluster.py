@@ -56,16 +56,21 @@ def test_a_worker_killed_mid_build_is_retried_and_the_run_published_once(
     assert (result.exit_code, result.outcomes()) == (1, {"Test_a": "unchanged", "Test_b": "refused"})
 
 
-def test_a_missing_scheduler_is_reported_in_one_line(
+def test_a_missing_or_silent_scheduler_is_reported_in_one_line(
     tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from pipeline.batch import cluster  # noqa: PLC0415 - needs the extra
 
-    monkeypatch.setattr(cluster, "CONNECT_SECONDS", "1s")
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1.0)
     seal("Test_a")
-    result = build(tmp_path / "root", "--from", str(tmp_path / "seals"), "--cluster", "tcp://127.0.0.1:9")
-    assert result.exit_code == 5
-    assert "no Dask scheduler answers" in result.output
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts connections, and never answers
+        for port in (9, silent.getsockname()[1]):
+            address = f"tcp://127.0.0.1:{port}"
+            result = build(tmp_path / "root", "--from", str(tmp_path / "seals"), "--cluster", address)
+            assert (result.exit_code, result.output) == (
+                5,
+                f"error: --cluster: no Dask scheduler answers at {address}\n",
+            )
 
 
 def test_a_server_of_another_protocol_is_no_scheduler_and_is_reported_in_one_line(
