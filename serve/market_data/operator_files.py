@@ -46,8 +46,6 @@ class OperatorFiles(Generic[T]):
         A path or URL; None if the deployment has no such files.
     read
         Parses the content of the files, given as name -> bytes.
-    check_seconds
-        Seconds between two checks for changed files.
 
     Raises
     ------
@@ -55,17 +53,9 @@ class OperatorFiles(Generic[T]):
         If no file system supports the address.
     """
 
-    def __init__(
-        self,
-        name: str,
-        address: str | None,
-        read: Callable[[Mapping[str, bytes]], T],
-        *,
-        check_seconds: float = CHECK_SECONDS,
-    ) -> None:
+    def __init__(self, name: str, address: str | None, read: Callable[[Mapping[str, bytes]], T]) -> None:
         self._name, self._decode = name, read
         self._storage = open_storage(address) if address else None
-        self._check_seconds = check_seconds
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._signatures: Mapping[str, Signature] | None = None
         self._checked = asyncio.Event()
@@ -147,9 +137,7 @@ class OperatorFiles(Generic[T]):
                 self.failure = None
             self._checked.set()
             must_retry = self.failure is not None and self.result is None
-            await asyncio.sleep(
-                min(RETRY_SECONDS, self._check_seconds) if must_retry else self._check_seconds
-            )
+            await asyncio.sleep(RETRY_SECONDS if must_retry else CHECK_SECONDS)
 
     def _record_failure(self, error: Exception) -> None:
         previous, self.failure = self.failure, error
@@ -176,8 +164,6 @@ class MarketData(OperatorFiles[Mapping[str, Benchmark]]):
     ----------
     address
         A path or URL; None if the deployment has no market data.
-    check_seconds
-        Seconds between two checks for changed files.
 
     Raises
     ------
@@ -185,8 +171,8 @@ class MarketData(OperatorFiles[Mapping[str, Benchmark]]):
         If no file system supports the address.
     """
 
-    def __init__(self, address: str | None, *, check_seconds: float = CHECK_SECONDS) -> None:
-        super().__init__("market_data", address, read_benchmarks, check_seconds=check_seconds)
+    def __init__(self, address: str | None) -> None:
+        super().__init__("market_data", address, read_benchmarks)
 
     async def benchmark(self, symbol: str) -> Benchmark:
         """Return the cached series of a symbol; symbols are in upper case and compared exactly.

@@ -14,7 +14,6 @@ from datasets.figures.equity import period_returns
 from datasets.figures.price import Benchmark, price_curve, price_summary
 from datasets.figures.series import Floats, null_if_nan
 from schemas.objects.summaries import RETURN_BASES
-from schemas.rows import ROWS
 
 _ADJUSTED, _CLOSE = RETURN_BASES
 
@@ -57,18 +56,15 @@ def measure(benchmark: Benchmark, first: dt.date | None, last: dt.date | None) -
     prices, adjusted = benchmark.prices(window)
     price = prices[window]
     curve, summary = price_curve(price), price_summary(dates, close, price)
-    columns = {
-        "date": dates,
-        "close": close,
-        "period_return": curve.period_return,
-        "cumulative_return": curve.cumulative_return,
-        "drawdown_pct": curve.drawdown_pct,
-    }
     rows = pl.DataFrame(
-        [
-            pl.Series(column.name, columns[column.name], nan_to_null=True)
-            for column in ROWS["benchmark"].columns
-        ]
+        {
+            "date": dates,
+            "close": close,
+            "period_return": curve.period_return,
+            "cumulative_return": curve.cumulative_return,
+            "drawdown_pct": curve.drawdown_pct,
+        },
+        nan_to_null=True,
     )
     return Window(
         rows,

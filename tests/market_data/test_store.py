@@ -10,16 +10,22 @@ from pathlib import Path
 import pytest
 
 from schemas.errors import ApiError, SettingsError
-from serve.market_data import MarketData
+from serve.market_data import MarketData, operator_files
 from tests.support.web_storage import SCHEME, register
 
 File = Callable[..., bytes]
 Call = Callable[[], Awaitable[object]]
 
 
+@pytest.fixture(autouse=True)
+def _frequent_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CHECK_SECONDS", "RETRY_SECONDS"):
+        monkeypatch.setattr(operator_files, name, 0.02)
+
+
 @asynccontextmanager
-async def market(address: object, check_seconds: float = 0.02) -> AsyncIterator[MarketData]:
-    market_data = MarketData(str(address) if address else None, check_seconds=check_seconds)
+async def market(address: object) -> AsyncIterator[MarketData]:
+    market_data = MarketData(str(address) if address else None)
     market_data.start()
     try:
         yield market_data
@@ -141,7 +147,7 @@ def test_unchanged_files_are_not_read_again(tmp_path: Path, market_file: File) -
     file.write_bytes(market_file())
 
     async def scenario() -> None:
-        async with market(file, check_seconds=0.0) as market_data:
+        async with market(file) as market_data:
             first = await market_data.benchmark("ABC")
             for _ in range(20):
                 assert await market_data.benchmark("ABC") is first
@@ -172,7 +178,7 @@ def test_a_hanging_store_does_not_block_the_event_loop(market_file: File) -> Non
         nonlocal answers
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        market_data = MarketData(f"{SCHEME}://127.0.0.1:{port}/prices.parquet", check_seconds=0.02)
+        market_data = MarketData(f"{SCHEME}://127.0.0.1:{port}/prices.parquet")
         market_data.start()
         waiting = asyncio.create_task(market_data.benchmark("ABC"))
         while not hanging:  # noqa: ASYNC110 - the store's side of the connection
