@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
+from weakref import WeakValueDictionary
 
 from schemas.errors import ApiError
 
@@ -40,21 +40,12 @@ CURRENT_REQUEST: Final[ContextVar[Waiter | None]] = ContextVar("alpha_results_an
 """The request of the current task."""
 
 
-@dataclass(slots=True)
 class _Key:
-    """A key with waiting or running calls.
+    """A key with waiting or running calls: a limit on its answers computed at a time, and how many of its calls wait."""
 
-    Attributes
-    ----------
-    turns
-        Limits the answers of the key that are computed at a time.
-    calls, waiting
-        Number of its calls, and of those that wait.
-    """
-
-    turns: asyncio.Semaphore
-    calls: int = 0
-    waiting: int = 0
+    def __init__(self, threads: int) -> None:
+        self.turns = asyncio.Semaphore(threads)
+        self.waiting = 0
 
 
 class ComputeQueue:
@@ -79,7 +70,8 @@ class ComputeQueue:
         self._max_seconds = max_seconds
         self._executor = ThreadPoolExecutor(threads + 1, thread_name_prefix="compute")
         self._turns = asyncio.Semaphore(threads + 1)
-        self._keys: dict[str, _Key] = {}
+        self._keys: WeakValueDictionary[str, _Key] = WeakValueDictionary()
+        """Held by its calls: the last one to end drops its key."""
         self.waiting = 0
         """Calls that wait for a thread."""
         self.running = 0
@@ -103,18 +95,11 @@ class ComputeQueue:
         """
         caller = CURRENT_REQUEST.get()
         name = "" if caller is None else caller.key_id or caller.client or ""
-        key = self._keys.setdefault(name, _Key(asyncio.Semaphore(self._threads)))
-        key.calls += 1
-        try:
-            async with self._turn(key):
-                if caller is not None and caller.left:
-                    self.refused[LEFT] += 1
-                    raise CallerLeft
-                return await asyncio.get_running_loop().run_in_executor(self._executor, work)
-        finally:
-            key.calls -= 1
-            if not key.calls:
-                del self._keys[name]
+        async with self._turn(self._keys.setdefault(name, _Key(self._threads))):
+            if caller is not None and caller.left:
+                self.refused[LEFT] += 1
+                raise CallerLeft
+            return await asyncio.get_running_loop().run_in_executor(self._executor, work)
 
     @contextlib.asynccontextmanager
     async def _turn(self, key: _Key) -> AsyncIterator[None]:

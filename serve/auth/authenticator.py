@@ -148,18 +148,8 @@ class Authenticator:
                 {"window": refused.name, "limit": limit},
                 limit_headers,
             )
-        rights = rights_of(record)
-        caller = Caller(
-            record=record,
-            endpoints=rights.endpoints,
-            alphas=rights.alphas,
-            runs=rights.runs,
-            callable_ids=rights.callable_ids,
-            expose_raw=rights.expose_raw,
-            usage=Usage(status.used, rate),
-            address=address,
-            headers=limit_headers,
-        )
+        usage = Usage(status.used, rate)
+        caller = Caller(**vars(rights_of(record)), usage=usage, address=address, headers=limit_headers)
         if endpoint.id not in caller.callable_ids:
             raise endpoint_not_allowed(endpoint.id, headers=limit_headers)
         return caller

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from datasets.figures.series import Window
 from schemas.errors import ApiError
 from schemas.field import Field, FieldType
 from schemas.metrics.headline import HEADLINE
@@ -16,7 +17,7 @@ from serve.http.handler import Computed, EndpointFunction, PageEndpoint
 from serve.http.params import Values
 from serve.http.request import Request
 from serve.http.responses import Single, run_meta
-from serve.pages.listing import AlphasQuery, Days, FiguresQuery, closed_kinds
+from serve.pages.listing import AlphasQuery, FiguresQuery, closed_kinds
 from serve.state import ServerState
 
 
@@ -66,8 +67,8 @@ def _figures(caller: Caller, values: Values) -> FiguresQuery:
         bounds,
         values["checked_only"],
         values["tag"],
-        Days(values["started_from"], values["started_to"]),
-        Days(values["published_from"], values["published_to"]),
+        Window(values["started_from"], values["started_to"]),
+        Window(values["published_from"], values["published_to"]),
         caller.runs,
         closed_kinds(caller.callable_ids),
         caller.expose_raw,

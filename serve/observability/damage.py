@@ -115,14 +115,8 @@ class Damage:
 
     def drop_unserved(self) -> None:
         """Forget snapshots that are no longer served."""
-        served = {alpha_id: self._snapshots.resolve(alpha_id) for alpha_id in self.alphas}
-        self._forget(
-            [
-                alpha_id
-                for alpha_id, damaged in self.alphas.items()
-                if (now := served.get(alpha_id)) is None or now.id != damaged.snapshot
-            ]
-        )
+        served = [(alpha_id, x, self._snapshots.resolve(alpha_id)) for alpha_id, x in self.alphas.items()]
+        self._forget([alpha_id for alpha_id, x, now in served if now is None or now.id != x.snapshot])
 
     def _forget(self, alphas: list[str]) -> None:
         with self._lock:

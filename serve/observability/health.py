@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Mapping
 from enum import IntEnum
-from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 import structlog
@@ -106,7 +105,7 @@ class Components:
         for name, component in self._optional.items():
             if component.configured:
                 states[name] = State.OK if component.healthy else State.DEGRADED
-        return MappingProxyType(states)
+        return states
 
     @property
     def affected_alphas(self) -> int:

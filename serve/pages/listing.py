@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from datasets.catalogue.alpha_columns import Allowed, Columns, Entry, Places
 from datasets.catalogue.listing import Listing
 from datasets.figures.headline import checked_in
-from datasets.figures.series import Flags, Floats
+from datasets.figures.series import Flags, Floats, Window
 from datasets.pointer import Pointer
 from schemas.listing_parameters import LISTED_ORDERS
 from schemas.metrics.headline import HEADLINE, JUDGED_NAMES
@@ -24,25 +22,6 @@ from serve.pages.query import PageResult, PageWork, Rows
 
 _ENDPOINT_OF: Final = {source.kind: source.endpoint for source in SOURCES}
 RUN_CLOSED: Final = "the key may not read this run"
-
-
-@dataclass(frozen=True, slots=True)
-class Days:
-    """A window of days, both ends inclusive; None leaves an end open."""
-
-    first: dt.date | None
-    last: dt.date | None
-
-    def of(self, days: npt.NDArray[np.object_]) -> Flags | None:
-        """Return whether each ISO 8601 day lies inside; None when both ends are open."""
-        if self.first is None and self.last is None:
-            return None
-        inside = np.ones(days.size, dtype=np.bool_)
-        if self.first is not None:
-            inside &= days >= self.first.isoformat()
-        if self.last is not None:
-            inside &= days <= self.last.isoformat()
-        return inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +55,8 @@ class FiguresQuery:
     bounds: tuple[tuple[str, float | None, float | None], ...]
     checked_only: bool
     tag: str | None
-    started: Days
-    published: Days
+    started: Window
+    published: Window
     runs: Allowed
     closed: tuple[str, ...]
     raw: bool
@@ -102,8 +81,9 @@ def select(listing: Listing, query: FiguresQuery, chosen: Flags) -> Places:
         chosen = chosen & columns.tagged(query.tag)
     if query.checked_only:
         chosen = chosen & columns.supported & columns.allowed(query.runs)
-    for inside in (query.started.of(columns.started), query.published.of(columns.published)):
-        chosen = chosen if inside is None else chosen & inside
+    for days, window in ((columns.started, query.started), (columns.published, query.published)):
+        chosen = chosen if window.first is None else chosen & (days >= window.first.isoformat())
+        chosen = chosen if window.last is None else chosen & (days <= window.last.isoformat())
     for name, least, most in query.bounds:
         values = _values(columns, query, name)  # an unknown figure meets no bound
         chosen = chosen if least is None else chosen & (values >= least)
