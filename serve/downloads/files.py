@@ -10,8 +10,8 @@ import hashlib
 import os
 import tempfile
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import IO, Any, Final
 
 import pyarrow as pa
@@ -36,20 +36,11 @@ COMPRESSION: Final = "lz4"
 """Compression of views; their row groups are those of the published file."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileFacts:
-    """Rows, size and digest of a file."""
-
-    rows: int
-    size: int
-    sha256: str
-
-
 class View:
-    """An unnamed file, closed with its last reference, and its facts."""
+    """An unnamed file, closed with its last reference, and its entry: that of the published file with its own rows, size and digest."""
 
-    def __init__(self, facts: FileFacts, file: IO[bytes]) -> None:
-        self.facts, self.file = facts, file
+    def __init__(self, entry: FileEntry, file: IO[bytes]) -> None:
+        self.entry, self.file = entry, file
 
     def __del__(self) -> None:
         self.file.close()
@@ -66,46 +57,38 @@ class TableViews:
         self._views = SizedLRUCache[View](MAX_VIEWS)
         self._write_lock = threading.Lock()
 
-    def open(self, file: TableFile) -> tuple[FileFacts, int]:
-        """Return the facts of a view and a descriptor, which the caller closes.
+    def open(self, file: TableFile) -> tuple[FileEntry, int]:
+        """Return the entry of a view and a descriptor, which the caller closes.
 
         Raises
         ------
         SnapshotCorrupt, StorageUnavailable
             If the published file cannot be read, or there is no disk space for its view.
         """
-        link, snapshot = file.link, file.snapshot
-
-        def build() -> View:
-            path = snapshot.file(link.table, link.book)
-            with snapshot.decoding(path):
-                return _write(path, link.table, file.columns)
-
-        view = self._views.get(snapshot.key, (link.table, link.book))
+        owner, name = file.snapshot.key, (file.link.table, file.link.book)
+        view = self._views.get(owner, name)
         if view is None:
             with self._write_lock:  # one at a time, as each takes the memory of a row group
-                view = self._views.get_or_load(snapshot.key, (link.table, link.book), build, lambda _: 1)
-        return view.facts, os.dup(view.file.fileno())
+                view = self._views.get_or_load(owner, name, lambda: _write(file), lambda _: 1)
+        return view.entry, os.dup(view.file.fileno())
 
     def close(self) -> None:
         """Close all files except those being opened."""
         self._views.remove_if(lambda *_: True)
 
 
-def _write(path: str, table: str, visible: Sequence[Column]) -> View:
+def _write(view: TableFile) -> View:
     """Write the visible columns of a published file, one row group at a time, with their current declarations."""
-    columns = [column.name for column in visible]
-    try:
-        opened = pq.ParquetFile(path)
-    except FileNotFoundError as error:  # gc may have removed it since its digest was checked
-        raise SnapshotCorrupt(f"{path} is missing; verify the snapshot") from error
-    with opened as source:
+    table, columns = view.link.table, [column.name for column in view.columns]
+    path = view.snapshot.file(table, view.link.book)
+    with view.snapshot.decoding(path), _opened(path) as source:
         stored = source.schema_arrow
         if not set(columns) <= set(stored.names):
             raise SnapshotCorrupt(f"{path} lacks columns that its manifest names")
         metadata = {"table": table, "meaning": PUBLISHED_TABLES[table].meaning}
         schema = pa.schema(
-            [stored.field(x.name).with_metadata(arrow_field(x).metadata) for x in visible], metadata=metadata
+            [stored.field(x.name).with_metadata(arrow_field(x).metadata) for x in view.columns],
+            metadata=metadata,
         )
         with writing(_temporary_folder()):
             file = tempfile.TemporaryFile(prefix="alpha-results-table-")  # noqa: SIM115 - closed with the view
@@ -120,10 +103,18 @@ def _write(path: str, table: str, visible: Sequence[Column]) -> View:
                         rows += part.num_rows
                 size = file.tell()
                 file.seek(0)
-                return View(FileFacts(rows, size, hashlib.file_digest(file, "sha256").hexdigest()), file)
+                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+                return View(replace(view.published, rows=rows, bytes=size, sha256=sha256), file)
             except BaseException:
                 file.close()
                 raise
+
+
+def _opened(path: str) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(path)
+    except FileNotFoundError as error:  # gc may have removed it since its digest was checked
+        raise SnapshotCorrupt(f"{path} is missing; verify the snapshot") from error
 
 
 def _temporary_folder() -> str:
@@ -200,18 +191,17 @@ def _has_raw_rows(snapshot: Snapshot, table: str) -> bool:
     )
 
 
-def read_facts(views: TableViews, file: TableFile) -> FileFacts:
+def read_entry(views: TableViews, file: TableFile) -> FileEntry:
     """Return rows, size and digest of a file."""
-    if file.link.view == WITHOUT_RAW:
-        facts, descriptor = views.open(file)
-        os.close(descriptor)
-        return facts
-    entry = file.published
-    return FileFacts(entry.rows, entry.bytes, entry.sha256)
+    if file.link.view != WITHOUT_RAW:
+        return file.published
+    entry, descriptor = views.open(file)
+    os.close(descriptor)
+    return entry
 
 
-def open_file(views: TableViews, file: TableFile) -> tuple[FileFacts, int]:
-    """Return the facts of a file and a descriptor, which the caller closes.
+def open_file(views: TableViews, file: TableFile) -> tuple[FileEntry, int]:
+    """Return the entry of a file and a descriptor, which the caller closes.
 
     Raises
     ------
@@ -226,22 +216,21 @@ def open_file(views: TableViews, file: TableFile) -> tuple[FileFacts, int]:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError as error:
         raise SnapshotCorrupt(f"{link.path} is missing; verify the snapshot") from error
-    facts = read_facts(views, file)
-    if os.fstat(descriptor).st_size != facts.size:
+    if os.fstat(descriptor).st_size != file.published.bytes:
         os.close(descriptor)
         raise SnapshotCorrupt(f"{link.path} is not what its manifest says; verify the snapshot")
-    return facts, descriptor
+    return file.published, descriptor
 
 
 def list_row(views: TableViews, file: TableFile) -> Mapping[str, Any]:
     """Return the row of a file in the list."""
-    facts, entry = read_facts(views, file), file.published
+    entry = read_entry(views, file)
     return {
         "table": file.link.table,
         "book": file.link.book,
-        "rows": facts.rows,
-        "size_bytes": facts.size,
-        "sha256": facts.sha256,
+        "rows": entry.rows,
+        "size_bytes": entry.bytes,
+        "sha256": entry.sha256,
         "from": entry.first,
         "to": entry.last,
         "columns": [
@@ -299,11 +288,11 @@ def _change(views: TableViews, earlier_file: TableFile | None, later_file: Table
         return "changed"
     # From the same published file a key gets the same part.
     is_same = earlier_file.published.sha256 == later_file.published.sha256
-    is_same = is_same or read_facts(views, earlier_file).sha256 == read_facts(views, later_file).sha256
+    is_same = is_same or read_entry(views, earlier_file).sha256 == read_entry(views, later_file).sha256
     return "unchanged" if is_same else "changed"
 
 
 def _rows(views: TableViews, file: TableFile | None) -> int | None:
     if file is None:
         return None
-    return read_facts(views, file).rows if file.link.table in BOOK_ROWS_TABLES else file.published.rows
+    return read_entry(views, file).rows if file.link.table in BOOK_ROWS_TABLES else file.published.rows

@@ -12,13 +12,14 @@ from typing import Final
 import structlog
 
 from datasets.layout import snapshot_path
+from datasets.manifest import FileEntry
 from datasets.snapshot import Snapshot
 from schemas.endpoints import readable_tables
 from schemas.errors import ApiError
 from schemas.objects.downloads import TABLE_LIFETIME
 from schemas.parameters import BOOK
 from schemas.tables import PUBLISHED_TABLES
-from serve.downloads.files import FileFacts, TableFile, list_files, list_row, read_facts, select_file
+from serve.downloads.files import TableFile, list_files, list_row, read_entry, select_file
 from serve.downloads.links import (
     AS_BUILT,
     PARQUET_TYPE,
@@ -55,7 +56,7 @@ def readable_files(snapshot: Snapshot, request: Request) -> list[TableFile]:
 
 async def download(service: ServerState, request: Request) -> Single:
     """Sign a link to one file; the answer is a credential, so it must not be cached."""
-    file, facts = await service.compute(partial(_requested, service, request))
+    file, entry = await service.compute(partial(_requested, service, request))
     expires = int(time.time()) + TABLE_LIFETIME
     return Single(
         {
@@ -65,9 +66,9 @@ async def download(service: ServerState, request: Request) -> Single:
             "expires_in": TABLE_LIFETIME,
             "expires_at": datetime.fromtimestamp(expires, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "filename": file.link.filename,
-            "rows": facts.rows,
-            "size_bytes": facts.size,
-            "sha256": facts.sha256,
+            "rows": entry.rows,
+            "size_bytes": entry.bytes,
+            "sha256": entry.sha256,
         },
         source=f"snapshot {file.snapshot.id}",
         meta=run_meta(request.snapshot, file.snapshot.alpha_id),
@@ -75,7 +76,7 @@ async def download(service: ServerState, request: Request) -> Single:
     )
 
 
-def _requested(service: ServerState, request: Request) -> tuple[TableFile, FileFacts]:
+def _requested(service: ServerState, request: Request) -> tuple[TableFile, FileEntry]:
     """Return the file that a request names.
 
     Raises
@@ -100,7 +101,7 @@ def _requested(service: ServerState, request: Request) -> tuple[TableFile, FileF
             "The run has no such table, or none of this book, that this key can read.",
             {"available": list(tables)},
         )
-    return file, read_facts(service.table_views, file)
+    return file, read_entry(service.table_views, file)
 
 
 async def source(service: ServerState, request: Request) -> Single:

@@ -134,14 +134,14 @@ class Files:
         if file is None:
             raise ApiError("link_invalid", "The key of this link may not read this file; ask for another.")
         try:
-            facts, descriptor = open_file(self._service.table_views, file)
+            entry, descriptor = open_file(self._service.table_views, file)
         except (SnapshotCorrupt, StorageUnavailable) as error:
             if isinstance(error, SnapshotCorrupt):
                 # gc may have removed it since the pointer was last read
                 snapshots.open_fresh(link.alpha, link.snapshot)
             self._service.damage.note(snapshot.pointer, error)
             raise
-        return OpenFile(descriptor, facts.size, facts.sha256, link.filename, PARQUET_TYPE)
+        return OpenFile(descriptor, entry.bytes, entry.sha256, link.filename, PARQUET_TYPE)
 
     async def _send(
         self, method: str, request: Request, file: OpenFile, receive: Receive, send: Send

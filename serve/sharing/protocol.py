@@ -14,11 +14,12 @@ from typing import Annotated, Any, Final
 import msgspec
 import orjson
 
+from datasets.manifest import FileEntry
 from schemas.errors import ApiError
 from schemas.tables import PUBLISHED_TABLES
 from schemas.units import Type
 from serve.auth.clocks import microseconds
-from serve.downloads.files import FileFacts, TableFile
+from serve.downloads.files import TableFile
 from serve.http.params import bad_request
 
 SCHEMA: Final = "run"
@@ -167,7 +168,7 @@ def metadata_lines(file: TableFile) -> list[bytes]:
     return [orjson.dumps(_PROTOCOL), orjson.dumps({"metaData": metadata})]
 
 
-def file_line(file: TableFile, facts: FileFacts, url: str, expires: int) -> bytes:
+def file_line(file: TableFile, entry: FileEntry, url: str, expires: int) -> bytes:
     """Return the line of one file.
 
     Parameters
@@ -178,10 +179,10 @@ def file_line(file: TableFile, facts: FileFacts, url: str, expires: int) -> byte
     book, published_at = file.link.book, file.snapshot.published_at
     line = {
         "url": url,
-        "id": facts.sha256,
+        "id": entry.sha256,
         "partitionValues": {} if book is None else {PARTITION: book},
-        "size": facts.size,
-        "stats": orjson.dumps({"numRecords": facts.rows}).decode(),
+        "size": entry.bytes,
+        "stats": orjson.dumps({"numRecords": entry.rows}).decode(),
         "version": snapshot_version(published_at),
         "timestamp": int(datetime.fromisoformat(published_at).timestamp() * 1000),
         "expirationTimestamp": expires * 1000,

@@ -25,7 +25,7 @@ from schemas.errors import AlphaNotPublished, ApiError, SnapshotError, SnapshotN
 from schemas.objects.downloads import TABLE_LIFETIME
 from serve.auth.caller import Caller
 from serve.compute import CURRENT_REQUEST
-from serve.downloads.files import TableFile, read_facts
+from serve.downloads.files import TableFile, read_entry
 from serve.endpoints.downloads import readable_files, table_url
 from serve.http.errors import failure_response
 from serve.http.page_files import refuse_options
@@ -176,10 +176,10 @@ class Sharing:
         for file in files:
             if selected.limit is not None and rows >= selected.limit:
                 break
-            facts = await self._read(snapshot, partial(read_facts, self._service.table_views, file))
+            entry = await self._read(snapshot, partial(read_entry, self._service.table_views, file))
             url = await table_url(self._service, _request_record(), file, expires)
-            lines.append(protocol.file_line(file, facts, url, expires))
-            rows += facts.rows
+            lines.append(protocol.file_line(file, entry, url, expires))
+            rows += entry.rows
         return _lines(snapshot, lines)
 
     async def _caller(self, endpoint: Endpoint) -> Caller:

@@ -96,7 +96,7 @@ def test_a_file_that_cannot_be_read_now_is_503_with_retry_after(
     def fail(*_: object) -> NoReturn:
         raise StorageUnavailable("the disk does not answer")
 
-    monkeypatch.setattr(routes, "read_facts", fail)
+    monkeypatch.setattr(routes, "read_entry", fail)
     answer = operation(api, "query", "reader", FULL, "portfolio")
     assert (answer.status_code, answer.json()["errorCode"]) == (503, "UPSTREAM_UNAVAILABLE")
     assert int(answer.headers["retry-after"]) >= 1
