@@ -116,7 +116,7 @@ class EffectiveNumbers:
         stopped : Callable[[], bool]
             Returns whether the service is stopping.
         """
-        keys = [key for matrix in searchable.matrices for key in matrix.keys]
+        keys = searchable.keys
         for allowed, known in list(self._sums.items()):
             numbers = searchable.row[searchable.listing.columns.allowed(allowed)]
             rows = {keys[row]: row for row in numbers[numbers >= 0].tolist()}

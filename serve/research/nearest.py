@@ -6,7 +6,7 @@ leaves open, and rows without an estimate, are then computed in double precision
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -19,8 +19,6 @@ from datasets.figures.series import ROUNDING, Flags, Floats
 from datasets.figures.similarity import ORDERS
 from serve.research.returns_matrix import ReturnsMatrix
 
-_ROWS_AT_ONCE: Final = 256
-"""Rows whose squares are computed at a time; they fill a core's cache."""
 _SINGLE: Final = 2.0**-24
 """Unit roundoff of single precision."""
 _MAX_ERROR: Final = 0.05
@@ -119,10 +117,12 @@ def search(
     before, on_page = _near_page(score, error, limit, offset)
     candidates = rows[on_page]
     figures = correlate(series, matrices, candidates)
-    names = _names(matrices, candidates)
-    places = np.lexsort((names, -score_of(figures)))[offset - before : offset - before + limit]
+    keys = [name for matrix in matrices for name, _ in matrix.keys]
+    names = [keys[row] for row in candidates.tolist()]
+    places = np.lexsort((np.array(names, np.str_), -score_of(figures)))
     result.page = [
-        Neighbour(str(names[at]), float(figures[at]), int(observations[candidates[at]])) for at in places
+        Neighbour(names[at], float(figures[at]), int(observations[candidates[at]]))
+        for at in places[offset - before : offset - before + limit].tolist()
     ]
     return result
 
@@ -174,8 +174,11 @@ def estimate(series: DailyReturns, matrix: ReturnsMatrix) -> Estimate:
     dense[columns - low, 1] = 1.0
     if not np.isfinite(dense).all():
         dense[:, 0] = 0.0  # constant: no estimate, so every row is computed
-    observations, total, squares = _own_sums(matrix, dense, low, high)
-    products, others, lengths = _products(matrix.scaled[:, low:high], dense)
+    terms = np.stack([dense[:, 1], dense[:, 0], dense[:, 0] ** 2], axis=1)
+    observations, total, squares = (matrix.calendars[:, low:high] @ terms)[matrix.rows["calendar"]].T
+    rows, single = np.ascontiguousarray(matrix.scaled[:, low:high]), dense.astype(np.float32)
+    products, others = (rows @ single).T.astype(np.float64)
+    lengths = (np.square(rows) @ single[:, 1]).astype(np.float64)
     n = np.maximum(observations, 1.0)
     variance, variances = squares - total * total / n, lengths - others * others / n
     correlation = (products - total * others / n) / np.sqrt(variance * variances)
@@ -199,31 +202,6 @@ def _columns(series: DailyReturns, matrix: ReturnsMatrix) -> tuple[Integers, Flo
     shared = place < matrix.days.size
     shared[shared] = matrix.days[place[shared]] == series.days[shared]
     return place[shared], series.values[shared]
-
-
-def _own_sums(matrix: ReturnsMatrix, dense: Floats, low: int, high: int) -> tuple[Floats, Floats, Floats]:
-    """Return for each row the number of common sessions, and the sum of the series and of its squares over them."""
-    terms = np.stack([dense[:, 1], dense[:, 0], dense[:, 0] ** 2], axis=1)
-    sums = np.concatenate(
-        [
-            matrix.calendars[first : first + _ROWS_AT_ONCE, low:high] @ terms
-            for first in range(0, len(matrix.calendars), _ROWS_AT_ONCE)
-        ]
-    )
-    observations, total, squares = sums[matrix.rows["calendar"]].T
-    return observations, total, squares
-
-
-def _products(rows: np.ndarray[tuple[int, int], np.dtype[np.float32]], dense: Floats) -> Iterator[Floats]:
-    """Return for each row, over the sessions of the series, the sum of products, of the row, and of its squares."""
-    single = dense.astype(np.float32)
-    sums = np.empty((3, len(rows)), np.float32)
-    for first in range(0, len(rows), _ROWS_AT_ONCE):
-        block = np.ascontiguousarray(rows[first : first + _ROWS_AT_ONCE])
-        part = slice(first, first + len(block))
-        sums[:2, part] = (block @ single).T
-        sums[2, part] = np.square(block) @ single[:, 1]
-    return iter(sums.astype(np.float64))
 
 
 def correlate(series: DailyReturns, matrices: Sequence[ReturnsMatrix], rows: Integers) -> Floats:
@@ -255,32 +233,7 @@ def correlate(series: DailyReturns, matrices: Sequence[ReturnsMatrix], rows: Int
         calendars = matrix.rows["calendar"][numbers]
         for calendar in np.unique(calendars):
             common = matrix.calendars[calendar, columns]
-            chosen = columns[common]
-            for at in _parts(np.flatnonzero(calendars == calendar)):
-                block = _block(matrix.values, numbers[at], chosen)
-                result[places[at]] = correlate_rows(own[common], block)
+            alike = calendars == calendar
+            block = matrix.values[numbers[alike]].take(columns[common], axis=1)
+            result[places[alike]] = correlate_rows(own[common], block)
     return result
-
-
-def _block(values: Floats, rows: Integers, columns: Integers) -> Floats:
-    """Copy some rows and columns of a matrix."""
-    adjacent = columns.size > 0 and columns[-1] - columns[0] == columns.size - 1
-    # Copying ranges is ten times as fast as copying values one by one.
-    block = values[:, columns[0] : columns[-1] + 1][rows] if adjacent else values[np.ix_(rows, columns)]
-    return np.ascontiguousarray(block)
-
-
-def _parts(places: Integers) -> Iterator[Integers]:
-    yield from (places[at : at + _ROWS_AT_ONCE] for at in range(0, places.size, _ROWS_AT_ONCE))
-
-
-def _names(matrices: Sequence[ReturnsMatrix], rows: Integers) -> np.ndarray[tuple[int], np.dtype[np.str_]]:
-    ends = np.cumsum([len(x.keys) for x in matrices])
-    which = np.searchsorted(ends, rows, side="right")
-    return np.array(
-        [
-            matrices[number].keys[row - int(ends[number])][0]
-            for number, row in zip(which.tolist(), rows.tolist(), strict=True)
-        ],
-        dtype=np.str_,
-    )

@@ -112,7 +112,7 @@ def among_all(
     if place is not None:
         others[place] = False
     rows = searchable.row[others]
-    compared = np.zeros(searchable.rows, np.bool_)
+    compared = np.zeros(len(searchable.keys), np.bool_)
     compared[rows[rows >= 0]] = True
     nearest = search(
         own, searchable.matrices, compared, order=order.name, limit=order.limit, offset=order.offset

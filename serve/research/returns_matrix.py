@@ -10,8 +10,7 @@
         rows.npy                  calendar, deviation and largest absolute return of each row
         index.json                address and snapshot of each row, and the SHA-256 of every file
 
-A folder is written under another name, renamed when it is complete, and never changed. Parts of a row without sessions are holes
-in the file: they use no disk space, and no memory until they are read.
+A folder is written under another name, renamed when it is complete, and never changed.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -149,11 +148,9 @@ class ReturnsMatrix:
         part = parent / f"{uuid.uuid4().hex}{UNFINISHED}"
         try:
             part.mkdir()
-            np.save(part / "days.npy", self.days)
-            np.save(part / "calendars.npy", np.packbits(self.calendars, axis=1))
-            np.save(part / "rows.npy", self.rows)
-            self._save_rows(part / "values.npy", self.values)
-            self._save_rows(part / "scaled.npy", self.scaled)
+            for name in _ARRAYS:
+                array = getattr(self, name)
+                np.save(part / f"{name}.npy", np.packbits(array, axis=1) if name == "calendars" else array)
             digests = {name: file_digest(part / f"{name}.npy") for name in _ARRAYS}
             index = orjson.dumps({"keys": self.keys, "sha256": digests})
             (part / _INDEX).write_bytes(index)
@@ -165,21 +162,6 @@ class ReturnsMatrix:
         except OSError:
             shutil.rmtree(part, ignore_errors=True)
             raise
-
-    def _save_rows(self, path: Path, array: npt.NDArray[Any]) -> None:
-        """Write each row from its first to its last session; the rest stays a hole in the file."""
-        header = {"descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": False}
-        width = self.days.size
-        firsts = self.calendars.argmax(axis=1)
-        ends = width - self.calendars[:, ::-1].argmax(axis=1)
-        with path.open("wb") as file:
-            np.lib.format.write_array_header_1_0(file, header | {"shape": array.shape})
-            begin = file.tell()
-            for number, (row, calendar) in enumerate(zip(array, self.rows["calendar"].tolist(), strict=True)):
-                first, end = int(firsts[calendar]), int(ends[calendar])
-                file.seek(begin + (number * width + first) * array.itemsize)
-                file.write(row[first:end].tobytes())
-            file.truncate(begin + array.size * array.itemsize)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -194,14 +176,16 @@ class Searchable:
         Returns of the runs, their rows numbered one after the other.
     row : Integers, shape (n_alphas,)
         Row of each alpha of the listing; a value of :data:`LACKING` for an alpha without one.
-    rows : int
-        Number of rows.
     """
 
     listing: Listing
     matrices: Sequence[ReturnsMatrix]
     row: Integers
-    rows: int
+
+    @property
+    def keys(self) -> list[Key]:
+        """Address and snapshot of each row."""
+        return [key for matrix in self.matrices for key in matrix.keys]
 
     def returns(self, snapshot: Snapshot) -> DailyReturns | None:
         """Return the returns of a run.

@@ -344,4 +344,4 @@ class ReturnsStore:
                 place[number] = LACKING[NO_DATA]
             elif key in self._failed:
                 place[number] = LACKING[UNREADABLE]
-        return Searchable(listing, matrices, place, sum(len(x.keys) for x in matrices))
+        return Searchable(listing, matrices, place)

@@ -91,7 +91,7 @@ def test_alphas_of_different_calendars_are_counted_alike(monkeypatch: pytest.Mon
         matrices = [ReturnsMatrix.of(dict(part[:55])), ReturnsMatrix.of(dict(part[55:]))]
         chosen = allowed[: len(part)]
         listing = cast("Listing", SimpleNamespace(columns=SimpleNamespace(allowed=lambda _, x=chosen: x)))
-        searchable = Searchable(listing, matrices, np.arange(len(part)), len(part))
+        searchable = Searchable(listing, matrices, np.arange(len(part)))
         numbers.update(searchable, lambda: False)
         frame = pd.DataFrame({key[0]: pd.Series(x.values, x.days) for key, x in part}).drop(columns="Test_7")
         assert numbers.of(ALL) == pytest.approx(adjusted_number(frame, len(part) - 1), rel=1e-4)
@@ -104,7 +104,7 @@ def test_effective_numbers_are_cached_for_a_few_allow_lists() -> None:
     listing = cast(
         "Listing", SimpleNamespace(columns=SimpleNamespace(allowed=lambda _: np.zeros(0, np.bool_)))
     )
-    numbers.update(Searchable(listing, [], np.zeros(0, np.int64), 0), lambda: False)
+    numbers.update(Searchable(listing, [], np.zeros(0, np.int64)), lambda: False)
     assert [isinstance(numbers.of(x), Unavailable) for x in lists[4:]] == [True] * 16
 
 

@@ -231,15 +231,6 @@ def test_a_saved_matrix_round_trips(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [folder]
 
 
-def test_days_outside_a_run_take_no_disk_space(tmp_path: Path) -> None:
-    days = np.arange(0, 2**17, dtype=np.int32)
-    series = {(f"A{n}", "s"): DailyReturns(days[[n, n + 1]], np.array([0.1, 0.2])) for n in range(8)}
-    series["long", "s"] = DailyReturns(days, np.ones(days.size))
-    used = (ReturnsMatrix.of(series).save(tmp_path) / "values.npy").stat()
-    assert used.st_size > 9 * days.nbytes
-    assert used.st_blocks * 512 < 3 * 2 * days.nbytes
-
-
 @pytest.mark.parametrize("name", ["values.npy", "scaled.npy", "days.npy", "rows.npy", "index.json"])
 @pytest.mark.parametrize("harm", ["flip", "cut", "empty", "gone"])
 def test_a_damaged_matrix_is_not_used(tmp_path: Path, name: str, harm: str) -> None:
