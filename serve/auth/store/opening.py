@@ -18,7 +18,7 @@ from schemas.extras import extra
 from serve.auth.settings import AccessSettings, StoreLocation
 from serve.auth.store import sqlite
 from serve.auth.store.repository import ANSWER_WAIT_SECONDS, KeyStore, Repository
-from serve.auth.store.tables import REVISION
+from serve.auth.store.tables import REVISION, metadata
 from serve.auth.tokens import NO_PEPPER, Digests
 
 _MIGRATION_SECONDS: Final = 600.0
@@ -90,7 +90,7 @@ async def open_store(settings: AccessSettings, *, writable: bool, create: bool =
 
 
 async def upgrade(location: StoreLocation) -> None:
-    """Upgrade a store to the newest revision, creating a missing SQLite file.
+    """Upgrade a store to the newest revision, creating a missing SQLite file; an empty store gets the declared tables.
 
     It runs in one transaction: under the write lock of an SQLite file, or under an advisory lock of PostgreSQL, so that any
     number of workers may start on an empty database at once.
@@ -116,7 +116,11 @@ async def upgrade(location: StoreLocation) -> None:
         config.set_main_option("script_location", str(Path(__file__).with_name("migrations")))
         config.attributes["connection"] = rows.connection
         try:
-            command.upgrade(config, "head")
+            if rows.revision() is None:
+                metadata.create_all(rows.connection, checkfirst=False)
+                command.stamp(config, "head")
+            else:
+                command.upgrade(config, "head")
         except CommandError as error:
             raise SettingsError(
                 f"the access store {location.shown} cannot be upgraded ({error}): run the program that made the store"

@@ -96,3 +96,28 @@ audit = sa.Table(
     sa.Column("detail", sa.Text, nullable=False),
 )
 """Log of operators' actions. Triggers refuse every change to a row."""
+
+_SQLITE: Final = (
+    """CREATE TRIGGER access_audit_no_update BEFORE UPDATE ON access_audit
+    BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END""",
+    """CREATE TRIGGER access_audit_no_delete BEFORE DELETE ON access_audit
+    BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END""",
+    # INSERT OR REPLACE deletes the old row without firing the trigger above.
+    """CREATE TRIGGER access_audit_no_replace BEFORE INSERT ON access_audit
+    WHEN EXISTS (SELECT 1 FROM access_audit WHERE id = NEW.id)
+    BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END""",
+)
+
+_POSTGRES: Final = (
+    """CREATE FUNCTION access_audit_refuse() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION 'the audit trail is append-only'; END $$""",
+    """CREATE TRIGGER access_audit_no_change BEFORE UPDATE OR DELETE ON access_audit
+    FOR EACH ROW EXECUTE FUNCTION access_audit_refuse()""",
+    """CREATE TRIGGER access_audit_no_truncate BEFORE TRUNCATE ON access_audit
+    FOR EACH STATEMENT EXECUTE FUNCTION access_audit_refuse()""",
+)
+
+for _dialect, _statements in (("sqlite", _SQLITE), ("postgresql", _POSTGRES)):
+    for _statement in _statements:
+        _trigger = sa.DDL(_statement)  # type: ignore[no-untyped-call]  # it has no types
+        sa.event.listen(audit, "after_create", _trigger.execute_if(dialect=_dialect))
