@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Mapping, Sequence
-from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Final, Protocol, TypeVar
 
 import structlog
 
@@ -22,7 +22,6 @@ from serve.auth.store.repository import KeyRecord, KeyStore, Repository
 from serve.auth.store.tables import KeyStatus
 from serve.auth.tokens import NO_PEPPER, NOT_A_KEY, Digests, TokenShape
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 UNAVAILABLE_RETRY_SECONDS: Final = 1
@@ -119,10 +118,7 @@ class Authenticator:
         """
         token = self._shape.read(headers)
         # The same work for every id, so that timing does not reveal whether the id exists.
-        try:
-            record = await self._store.key_or_another(token.key_id)
-        except StorageUnavailable as error:
-            raise _unavailable(error) from error
+        record = await _answered(self._store.key_or_another(token.key_id))
         digest, pepper_id = self._digests.decoy if record is None else (record.digest, record.pepper_id)
         verified = self._digests.verify(token, digest, pepper_id)
         if not verified or record is None or record.id != token.key_id or not token.ours:
@@ -135,10 +131,7 @@ class Authenticator:
         if refusal is not None:
             refusal.headers.update(await self._headers_now(record))
             raise refusal
-        try:
-            status = await self._limiter.hit(record.id, rate)
-        except StorageUnavailable as error:
-            raise _unavailable(error) from error
+        status = await _answered(self._limiter.hit(record.id, rate))
         limit_headers, refused = rate_headers(rate, status), status.refused
         if refused is not None:
             limit = rate.by_option()[refused.option]
@@ -166,7 +159,7 @@ class Authenticator:
         ApiError
             ``upstream_unavailable`` if the store does not answer; ``invalid_api_key`` if the key or its pepper is gone.
         """
-        record = await self._read(Repository.key, key_id)
+        record = await _answered(self._store.run(Repository.key, key_id))
         signature = record and self._digests.link_signature(record.digest, record.pepper_id, text)
         if signature is None:
             raise _no_such_key()
@@ -185,7 +178,7 @@ class Authenticator:
             ``link_invalid`` unless this key signed the text; otherwise the refusal that a call with the key would get for
             its status, expiry, account or address.
         """
-        record = await self._read(Repository.key, key_id)
+        record = await _answered(self._store.run(Repository.key, key_id))
         digest, pepper_id = self._digests.decoy if record is None else (record.digest, record.pepper_id)
         expected = self._digests.link_signature(digest, pepper_id, text) or ""
         if not hmac.compare_digest(expected.encode(), signature.encode()) or record is None:
@@ -205,30 +198,19 @@ class Authenticator:
 
     async def inventory(self, account_id: str) -> list[KeyUse]:
         """Return the keys of an account that are not revoked, newest first; empty for an unknown account."""
-        return await self._uses(await self._read(Repository.keys, account_id))
+        return await self._uses(await _answered(self._store.run(Repository.keys, account_id)))
 
     async def key(self, key_id: str) -> KeyUse | None:
         """Return a key, even a revoked one; None if it does not exist."""
-        record = await self._read(Repository.key, key_id)
+        record = await _answered(self._store.run(Repository.key, key_id))
         return None if record is None else (await self._uses([record]))[0]
 
     async def _uses(self, records: Sequence[KeyRecord]) -> list[KeyUse]:
-        try:
-            statuses = await self._limiter.status([(record.id, record.rate) for record in records])
-        except StorageUnavailable as error:
-            raise _unavailable(error) from error
+        statuses = await _answered(self._limiter.status([(record.id, record.rate) for record in records]))
         return [
             KeyUse(rights_of(record), Usage(status.used, record.rate), self._shape.mask(record.id))
             for record, status in zip(records, statuses, strict=True)
         ]
-
-    async def _read(
-        self, operation: Callable[Concatenate[Repository, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        try:
-            return await self._store.run(operation, *args, **kwargs)
-        except StorageUnavailable as error:
-            raise _unavailable(error) from error
 
 
 def rate_headers(rate: RateLimit, status: LimitStatus) -> dict[str, str]:
@@ -247,14 +229,17 @@ def rate_headers(rate: RateLimit, status: LimitStatus) -> dict[str, str]:
     return headers
 
 
-def _unavailable(error: StorageUnavailable) -> ApiError:
-    """Return the refusal of a call while the store or the limiter is unavailable: calls fail closed."""
-    _log.warning("access_unavailable", reason=str(error), cause=type(error.__cause__).__name__)
-    return ApiError(
-        "upstream_unavailable",
-        "Keys cannot be checked for the moment; try again.",
-        headers={"Retry-After": str(UNAVAILABLE_RETRY_SECONDS)},
-    )
+async def _answered(answer: Awaitable[T]) -> T:
+    """Await an answer of the store or the limiter; while either is unavailable, calls are refused."""
+    try:
+        return await answer
+    except StorageUnavailable as error:
+        _log.warning("access_unavailable", reason=str(error), cause=type(error.__cause__).__name__)
+        raise ApiError(
+            "upstream_unavailable",
+            "Keys cannot be checked for the moment; try again.",
+            headers={"Retry-After": str(UNAVAILABLE_RETRY_SECONDS)},
+        ) from error
 
 
 def _no_such_key() -> ApiError:

@@ -15,7 +15,7 @@ from schemas.endpoints import ADMIN_IDS, ENDPOINTS
 from schemas.errors import ApiError
 from serve.auth.allow_list import LISTS, AllowList, clamp
 from serve.auth.client_address import IPAddress
-from serve.auth.limits.counts import RateLimit, Usage
+from serve.auth.limits.counts import Usage
 from serve.auth.store.repository import KeyRecord
 from serve.auth.store.tables import Role
 
@@ -49,11 +49,6 @@ class Rights:
     def key_id(self) -> str:
         """The key's id."""
         return self.record.id
-
-    @property
-    def rate_limit(self) -> RateLimit:
-        """Its limits."""
-        return self.record.rate
 
     @property
     def allow(self) -> dict[str, dict[str, Any]]:

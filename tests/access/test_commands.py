@@ -81,7 +81,7 @@ def test_the_commands_create_use_and_revoke_a_key(shell: Shell) -> None:
             await access.close()
 
     caller = asyncio.run(call())
-    assert (caller.key_id, caller.expose_raw, caller.rate_limit.by_option()["monthly"]) == (
+    assert (caller.key_id, caller.expose_raw, caller.record.rate.by_option()["monthly"]) == (
         key["key_id"],
         True,
         None,

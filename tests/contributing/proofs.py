@@ -71,7 +71,7 @@ async def _limit(folder: Path) -> None:
         assert 3590 < int(refused.value.headers["Retry-After"]) <= 3600
         unlimited = await call(wide.token)
         assert "X-RateLimit-Limit-Hour" not in unlimited.headers
-        assert unlimited.rate_limit.to_json()["per_hour"] is None
+        assert unlimited.record.rate.to_json()["per_hour"] is None
     finally:
         await access.close()
 
