@@ -5,9 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import (
-    AbstractContextManager,
     AsyncExitStack,
     asynccontextmanager,
     nullcontext,
@@ -85,8 +84,8 @@ def create(
     program: Settings,
     access: AccessSettings,
     instruments: Instruments | None = None,
-    watched: Callable[[], AbstractContextManager[None]] = nullcontext,
-    opened: Callable[[], None] | None = None,
+    *,
+    owns_process: bool = False,
 ) -> Application:
     """Assemble the application; files and stores are opened when its lifespan starts.
 
@@ -96,10 +95,9 @@ def create(
         Settings of the program, and of keys and limits.
     instruments
         Measure the service; None without a metrics port.
-    watched
-        Context manager around closing the components at shutdown.
-    opened
-        Called after start-up.
+    owns_process
+        Whether the process ends with the application: its heap is frozen after the start, and it is killed if closing takes too
+        long.
 
     Raises
     ------
@@ -119,10 +117,10 @@ def create(
                 await stack.enter_async_context(
                     instruments.sampling(lambda: values(service, logged.in_flight))
                 )
-            if opened is not None:
-                opened()
+            if owns_process:
+                gc.freeze()
             yield
-            with watched():
+            with closing() if owns_process else nullcontext():
                 await stack.aclose()
 
     inner: Any = Litestar(
@@ -158,7 +156,7 @@ def from_environment() -> Application:
     end_with_parent()
     access = AccessSettings.from_environment(os.environ, program.datasets)
     try:
-        return create(program, access, make_instruments(program), closing, gc.freeze)
+        return create(program, access, make_instruments(program), owns_process=True)
     except AlphaResultsError as error:
         _log.error("worker_cannot_start", reason=str(error))
         sys.exit(error.exit_code)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import signal
 from typing import Any, Final
@@ -22,7 +21,6 @@ from serve.observability import exported, logging
 from serve.server import (
     Ending,
     bind,
-    closing,
     end_immediately,
     serve_alone,
     serve_with_workers,
@@ -74,7 +72,7 @@ def run(**flags: Any) -> None:
         from serve.app import create  # noqa: PLC0415
 
         with exported(program, workers=False) as (instruments, draining):
-            application = create(program, access, instruments, closing, gc.freeze)
+            application = create(program, access, instruments, owns_process=True)
             serve_alone(application, _server(program), sockets, Ending(program.drain_delay_seconds, draining))
 
 
