@@ -10,7 +10,7 @@ import time
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -60,7 +60,7 @@ class Files:
         self._sent: dict[str, tuple[float, int]] = {}
         """Key -> start of its hour, and the bytes sent since."""
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, _: Receive, send: Send) -> None:
         """Answer one request; a failure after the first byte ends the connection."""
         request = requests.of(scope)
         path = scope["raw_path"].decode("ascii", "replace")
@@ -88,7 +88,7 @@ class Files:
         with self._counted(holder.key_id):
             file = await self._service.compute(partial(self._opened, link, holder))
             try:
-                await self._send(scope["method"], request, file, receive, send)
+                await self._send(scope["method"], request, file, send)
             finally:
                 os.close(file.descriptor)
 
@@ -115,8 +115,6 @@ class Files:
             yield
         finally:
             self._sending[key_id] -= 1
-            if not self._sending[key_id]:
-                del self._sending[key_id]
 
     def _opened(self, link: FileLink, holder: Rights) -> OpenFile:
         snapshots = self._service.snapshots
@@ -143,10 +141,8 @@ class Files:
             raise
         return OpenFile(descriptor, entry.bytes, entry.sha256, link.filename, PARQUET_TYPE)
 
-    async def _send(
-        self, method: str, request: Request, file: OpenFile, receive: Receive, send: Send
-    ) -> None:
-        etag = f'"{file.sha256}"'
+    async def _send(self, method: str, request: Request, file: OpenFile, send: Send) -> None:
+        etag, key_id = f'"{file.sha256}"', request.key_id or ""
         headers = {
             "accept-ranges": "bytes",
             "etag": etag,
@@ -173,19 +169,7 @@ class Files:
         if method == "HEAD" or first == end:
             await send({"type": "http.response.body", "body": b""})
             return
-        gone = asyncio.ensure_future(_disconnected(receive))
-        try:
-            await self._pieces(request.key_id or "", file, range(first, end), gone, send)
-        finally:
-            gone.cancel()
-            with suppress(asyncio.CancelledError):
-                await gone
-
-    async def _pieces(
-        self, key_id: str, file: OpenFile, span: range, gone: asyncio.Future[None], send: Send
-    ) -> None:
-        first, end = span.start, span.stop
-        while first < end and not gone.done():
+        while first < end and not request.left:  # uvicorn silently drops data sent after that
             piece = await asyncio.to_thread(os.pread, file.descriptor, min(PIECE, end - first), first)
             if not piece:
                 raise OSError(f"{file.filename} became shorter while it was sent")
@@ -198,12 +182,6 @@ class Files:
 async def _start(send: Send, status: int, headers: Mapping[str, str]) -> None:
     fields = [(name.encode("ascii"), value.encode("latin-1")) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": status, "headers": fields})
-
-
-async def _disconnected(receive: Receive) -> None:
-    """Wait until the caller has left: uvicorn silently drops data sent after that."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 def wanted_range(header: str | None, size: int) -> tuple[int, int] | None:
