@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, Final, Self, TypeAlias, TypeVar
 
 import orjson
@@ -307,11 +307,6 @@ def _weights(header: str) -> dict[str, float]:
 # Responses
 
 
-@cache
-def _encoded(name: str) -> bytes:
-    return name.lower().encode("ascii")
-
-
 class Response:
     """A response; all bodies are JSON.
 
@@ -336,7 +331,7 @@ class Response:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - the framework names it
         """Send the response."""
-        headers = [(_encoded(name), value.encode("latin-1")) for name, value in self.headers.items()]
+        headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in self.headers.items()]
         if self.status != 304:
             headers += [
                 (b"content-type", b"application/json"),
