@@ -12,7 +12,7 @@ from serve.auth.caller import Caller
 from serve.http.handler import Computed, EndpointFunction
 from serve.http.request import Request
 from serve.http.responses import Page
-from serve.pages.changes import Cursor, change_log
+from serve.pages.changes import START, Cursor, change_log
 from serve.pages.query import Rows
 from serve.state import ServerState
 
@@ -37,10 +37,8 @@ def _visible(caller: Caller) -> Callable[[str], bool] | None:
     return lambda alpha: alphas.allows(alpha) and runs.allows(alpha)
 
 
-def _cursor(text: str | None) -> Cursor | None:
-    if text is None:
-        return None
-    cursor = Cursor.decode(text)
+def _cursor(text: str | None) -> Cursor:
+    cursor = START if text is None else Cursor.decode(text)
     if cursor is None:
         raise ApiError(
             "cursor_not_known",

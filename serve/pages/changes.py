@@ -139,9 +139,7 @@ class ChangeLog:
         hashes = np.array([entry.hash for entry in self._entries], dtype=np.uint64)
         return np.concatenate([np.zeros(1, dtype=np.uint64), np.bitwise_xor.accumulate(hashes)])
 
-    def known(
-        self, now: datetime, visible: Callable[[str], bool] | None, since: Cursor | None = None
-    ) -> ChangeLog:
+    def known(self, now: datetime, visible: Callable[[str], bool] | None, since: Cursor = START) -> ChangeLog:
         """Return the log without changes in the future, and of the alphas that a caller may read.
 
         A change dated in the future, by a fast clock, is left out until then: a cursor after it would skip the changes before.
@@ -154,21 +152,21 @@ class ChangeLog:
             Cursor to resume from: changes before the reach of its digests are left out.
         """
         until = int(np.searchsorted(self._times, _microseconds(now), "right"))
-        begin = 0 if since is None else int(np.searchsorted(self._times, since.time - _SPANS[-1], "left"))
+        begin = int(np.searchsorted(self._times, since.time - _SPANS[-1], "left"))
         if (begin, until) == (0, len(self._entries)) and visible is None:
             return self
         entries = self._entries[begin:until]
         return ChangeLog(entries if visible is None else [x for x in entries if visible(x.change.alpha_id)])
 
-    def after(self, cursor: Cursor | None, limit: int, offset: int) -> Part:
-        """Return the changes after a cursor; without a cursor, from the beginning."""
-        start = 0 if cursor is None else self._start(cursor)
+    def after(self, cursor: Cursor, limit: int, offset: int) -> Part:
+        """Return the changes after a cursor."""
+        start = self._start(cursor)
         total = len(self._entries) - start
-        first = min(start + offset, len(self._entries))
-        page = range(first, min(first + limit, len(self._entries)))
-        cursors = tuple(self._cursor(place) for place in page)
-        following = cursors[-1] if cursors else self._refreshed(cursor or START)
-        return Part(tuple(self._entries[place].change for place in page), cursors, total, following)
+        page = range(start + offset, len(self._entries))[:limit]
+        entries = [self._entries[place] for place in page]
+        cursors = tuple(self._cursor(x.time, x.tie, n + 1) for n, x in zip(page, entries, strict=True))
+        following = cursors[-1] if cursors else self._cursor(*cursor[:2], self._index_after(cursor))
+        return Part(tuple(x.change for x in entries), cursors, total, following)
 
     def _start(self, cursor: Cursor) -> int:
         index = self._index_after(cursor)
@@ -193,15 +191,9 @@ class ChangeLog:
             end = min(begin, end)
         return tuple(windows)
 
-    def _cursor(self, place: int) -> Cursor:
-        """Return the cursor after a change."""
-        time, tie = self._entries[place][:2]
-        return Cursor(time, tie, self._window_digests(place + 1, self._bounds(time)))
-
-    def _refreshed(self, cursor: Cursor) -> Cursor:
-        """Return the cursor with the digests that this node knows now."""
-        digests = self._window_digests(self._index_after(cursor), self._bounds(cursor.time))
-        return Cursor(cursor.time, cursor.tie, digests)
+    def _cursor(self, time: int, tie: int, index: int) -> Cursor:
+        """Return the cursor before the change with an index, with the digests that this node knows now."""
+        return Cursor(time, tie, self._window_digests(index, self._bounds(time)))
 
 
 _BUILDING: Final = threading.Lock()

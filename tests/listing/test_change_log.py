@@ -52,7 +52,7 @@ def test_the_log_of_a_catalogue_is_built_once_for_concurrent_requests(
     assert len(builds) == 1
 
 
-def read_on(seen: ChangeLog, cursor: Cursor | None, limit: int) -> tuple[list[Change], Cursor | None]:
+def read_on(seen: ChangeLog, cursor: Cursor, limit: int) -> tuple[list[Change], Cursor]:
     """Read until no changes are left."""
     results: list[Change] = []
     while True:
@@ -77,7 +77,7 @@ def test_no_late_change_is_lost_whichever_node_answers(
     entries = [change(second, f"Test_{n}") for n, second in enumerate(moments)]
     arrivals = [entries[n] for n in sorted(range(len(entries)), key=lambda n: moments[n] + lateness[n])]
     reported: list[Change] = []
-    cursor: Cursor | None = None
+    cursor = START
     for count in range(1, len(arrivals) + 1):
         nodes = log(arrivals[:count]), log(arrivals[: max(0, count - lag)])
         actual, cursor = read_on(nodes[count % 2], cursor, limit)
@@ -92,7 +92,7 @@ def test_changes_in_order_are_listed_once(moments: list[int], limit: int) -> Non
     entries = [change(second, f"Test_{n}") for n, second in enumerate(sorted(moments))]
     entries.sort(key=lambda entry: entry[:2])
     reported: list[Change] = []
-    cursor: Cursor | None = None
+    cursor = START
     for count in range(len(entries) + 1):
         actual, cursor = read_on(log(entries[:count]), cursor, limit)
         reported += actual
@@ -104,7 +104,7 @@ def test_only_the_changes_around_a_late_one_are_listed_again() -> None:
         [change(n, f"Test_{n}") for n in range(100)],
         [change(3000 + n, f"Test_n{n}") for n in range(5)],
     )
-    _, cursor = read_on(log(old + recent), None, 100)
+    _, cursor = read_on(log(old + recent), START, 100)
     late = change(3000.5, "Test_late")
     actual, _ = read_on(log([*old, *recent, late]), cursor, 100)
     assert late.change in actual
@@ -113,7 +113,7 @@ def test_only_the_changes_around_a_late_one_are_listed_again() -> None:
 
 def test_a_rows_cursor_continues_after_it() -> None:
     entries = [change(n * 40, f"Test_{n}") for n in range(20)]
-    full = log(entries).after(None, 100, 0)
+    full = log(entries).after(START, 100, 0)
     for place, cursor in enumerate(full.cursors):
         assert log(entries).after(cursor, 100, 0).changes == full.changes[place + 1 :]
         assert Cursor.decode(cursor.encode()) == cursor
@@ -121,9 +121,9 @@ def test_a_rows_cursor_continues_after_it() -> None:
 
 def test_a_change_dated_in_the_future_is_listed_when_its_time_comes() -> None:
     entries = [change(0, "Test_a"), change(600, "Test_fast")]
-    assert [x.alpha_id for x in log(entries).known(NOW, None).after(None, 9, 0).changes] == ["Test_a"]
+    assert [x.alpha_id for x in log(entries).known(NOW, None).after(START, 9, 0).changes] == ["Test_a"]
     later = log(entries).known(NOW + timedelta(seconds=601), None)
-    assert [x.alpha_id for x in later.after(None, 9, 0).changes] == ["Test_a", "Test_fast"]
+    assert [x.alpha_id for x in later.after(START, 9, 0).changes] == ["Test_a", "Test_fast"]
 
 
 def test_an_invalid_cursor_is_recognised() -> None:
