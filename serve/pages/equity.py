@@ -83,10 +83,6 @@ def curve(ledger: Ledger, book: str, window: slice, *, offset: int, limit: int) 
     return PageResult(rows, summary={"book": book, **asdict(summary)})
 
 
-_MAX_SESSIONS: Final = 5_000
-"""Maximum number of sessions measured on the event loop; more would keep other requests waiting."""
-
-
 class CurvePages:
     """Pages of equity curves, measured over the window before it is paged. Safe to share between threads.
 
@@ -100,16 +96,13 @@ class CurvePages:
         self._cache = cache
 
     def page(self, query: PageQuery, snapshot: Snapshot) -> PageResult | PageWork:
-        """Measure a window and return a page of it, or the work if the ledger is not in memory or the window is long.
+        """Measure a window and return a page of it, or the work if the ledger is not in memory.
 
         Raises ApiError ``unknown_book``, as the work does.
         """
         ledger = self._cache.get(snapshot.key, query.book)
         work = partial(self._measure, query, snapshot, ledger)
-        if ledger is None or not snapshot.opened:
-            return work
-        window = Window(query.first, query.last).rows(ledger.dates)
-        return work if window.stop - window.start > _MAX_SESSIONS else work()
+        return work if ledger is None or not snapshot.opened else work()
 
     def _measure(self, query: PageQuery, snapshot: Snapshot, ledger: Ledger | None) -> PageResult:
         book = query.book or ""

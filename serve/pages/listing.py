@@ -20,7 +20,6 @@ from schemas.metrics.statistic import SOURCES
 from serve.cache import SnapshotKey
 from serve.pages.query import PageResult, PageWork, Rows
 
-_ENDPOINT_OF: Final = {source.kind: source.endpoint for source in SOURCES}
 RUN_CLOSED: Final = "the key may not read this run"
 
 
@@ -120,7 +119,8 @@ def figures(listing: Listing, query: FiguresQuery, place: int) -> dict[str, Any]
         entry = _figure(listing.columns, query, place, name) if readable else Entry(reason=RUN_CLOSED)
         values[name] = entry.value
         if entry.checked is None:
-            withheld[name] = _closed(name) if entry.reason is None else entry.reason
+            endpoint = HEADLINE[name].statistic.source.endpoint
+            withheld[name] = entry.reason or f"the key may not call {endpoint}"
         else:
             rest_on[name] = entry.checked.value
     return {
@@ -135,10 +135,6 @@ def _figure(columns: Columns, query: FiguresQuery, place: int, name: str) -> Ent
     if name in JUDGED_NAMES:
         return columns.judged_entry(place, name, query.runs, query.closed)
     return columns.entry(place, name, query.closed)
-
-
-def _closed(name: str) -> str:
-    return f"the key may not call {_ENDPOINT_OF[HEADLINE[name].statistic.source.kind]}"
 
 
 def closed_kinds(may_call: Collection[str]) -> tuple[str, ...]:
