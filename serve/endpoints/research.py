@@ -41,8 +41,8 @@ from serve.http.request import Request
 from serve.http.responses import Answer, Page, Single, kind_missing, run_meta
 from serve.pages.books import holds_book, require_book
 from serve.pages.query import Rows
-from serve.research.nearest import Nearest
-from serve.research.neighbours import REASONS, Order, among_all, among_few
+from serve.research.nearest import Nearest, Order
+from serve.research.neighbours import REASONS, among_all, among_few
 from serve.research.store import ReturnsStore
 from serve.state import ServerState
 

@@ -25,6 +25,22 @@ _MAX_ERROR: Final = 0.05
 """Estimates with a larger error bound are discarded."""
 
 
+class Order(NamedTuple):
+    """Order and page of the neighbours.
+
+    Attributes
+    ----------
+    name : str
+        One of :data:`datasets.figures.similarity.ORDERS`.
+    limit, offset : int
+        Page of the runs in order, ties by id.
+    """
+
+    name: str
+    limit: int
+    offset: int
+
+
 @dataclass(slots=True)
 class Nearest:
     """One page of neighbours.
@@ -65,15 +81,7 @@ class Estimate(NamedTuple):
     observations: Integers
 
 
-def search(
-    series: DailyReturns,
-    matrices: Sequence[ReturnsMatrix],
-    compared: Flags,
-    *,
-    order: str,
-    limit: int,
-    offset: int,
-) -> Nearest:
+def search(series: DailyReturns, matrices: Sequence[ReturnsMatrix], compared: Flags, order: Order) -> Nearest:
     """Find the most or least similar runs.
 
     Parameters
@@ -84,10 +92,8 @@ def search(
         Returns of the others, their rows numbered one after the other.
     compared : Flags, shape (n_rows,)
         Whether to compare each row.
-    order : str
-        One of :data:`datasets.figures.similarity.ORDERS`.
-    limit, offset : int
-        Page of the runs in order, ties by id.
+    order : Order
+        Order and page.
 
     Returns
     -------
@@ -95,11 +101,12 @@ def search(
         Correlations in double precision, as computed by :func:`correlate`.
     """
     result = Nearest()
-    score_of = ORDERS[order]
+    name, limit, offset = order
+    score_of = ORDERS[name]
     estimates = [estimate(series, matrix) for matrix in matrices]
     correlations, errors, observations = (
-        np.concatenate([getattr(x, name) for x in estimates]) if estimates else np.empty(0)
-        for name in Estimate._fields
+        np.concatenate([getattr(x, part) for x in estimates]) if estimates else np.empty(0)
+        for part in Estimate._fields
     )
     few = compared & (observations < MIN_SESSIONS)
     result.excluded[TOO_FEW] = int(np.count_nonzero(few))

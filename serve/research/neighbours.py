@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -22,20 +21,11 @@ from datasets.catalogue.alpha_columns import Allowed
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt, StorageUnavailable
 from serve.catalog import Catalog
-from serve.research.nearest import Nearest, search
+from serve.research.nearest import Nearest, Order, search
 from serve.research.returns_matrix import LACKING, NOT_READ, UNREADABLE
 from serve.research.store import NoteDamage, ReturnsStore
 
 REASONS: Final = (NOT_READ, UNREADABLE, NO_DATA, TOO_FEW, NO_VARIATION)
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """Order and page of the neighbours; `name` is one of :data:`datasets.figures.similarity.ORDERS`."""
-
-    name: str
-    limit: int
-    offset: int
 
 
 class ReturnsStores:
@@ -114,9 +104,7 @@ def among_all(
     rows = searchable.row[others]
     compared = np.zeros(len(searchable.keys), np.bool_)
     compared[rows[rows >= 0]] = True
-    nearest = search(
-        own, searchable.matrices, compared, order=order.name, limit=order.limit, offset=order.offset
-    )
+    nearest = search(own, searchable.matrices, compared, order)
     nearest.excluded |= {reason: int(np.count_nonzero(rows == code)) for reason, code in LACKING.items()}
     nearest.span = own.span
     return nearest

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from datasets.figures.daily_returns import DailyReturns, common_days, correlation
 from datasets.figures.series import Window, is_constant
 from datasets.figures.similarity import ORDERS
-from serve.research.nearest import Nearest, estimate, search
+from serve.research.nearest import Nearest, Order, estimate, search
 from serve.research.returns_matrix import MatrixDamaged, ReturnsMatrix, load
 from tests.maths.panels import check
 
@@ -115,7 +115,7 @@ def find(
     matrices = arranged(others, parts)
     keys = [name for matrix in matrices for name, _ in matrix.keys]
     wanted = np.array([name != without for name in keys], np.bool_)
-    return search(own, matrices, wanted, order=order, limit=limit, offset=offset)
+    return search(own, matrices, wanted, Order(order, limit, offset))
 
 
 @check
@@ -272,7 +272,6 @@ def test_a_search_has_no_side_effects() -> None:
     for matrix in matrices:
         matrix.values.flags.writeable = matrix.scaled.flags.writeable = False
     first, second = (
-        search(others["A0"], matrices, np.ones(4, np.bool_), order="nearest", limit=4, offset=0)
-        for _ in range(2)
+        search(others["A0"], matrices, np.ones(4, np.bool_), Order("nearest", 4, 0)) for _ in range(2)
     )
     assert first == second
