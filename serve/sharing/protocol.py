@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Final
 
@@ -40,8 +39,12 @@ _TYPES: Final = {
 _PROTOCOL: Final = {"protocol": {"minReaderVersion": 1}}
 
 
-class _Fields(msgspec.Struct, rename="camel"):
-    """Known fields of a query's body; others are ignored."""
+class TableQuery(msgspec.Struct, rename="camel"):
+    """Known fields of a query's body; others are ignored.
+
+    Without `version` and `timestamp`, a query is about the version served now. After the rows of `limit_hint`, further files may
+    be left out.
+    """
 
     predicate_hints: list[Any] | None = None
     json_predicate_hints: str | None = None
@@ -50,23 +53,6 @@ class _Fields(msgspec.Struct, rename="camel"):
     timestamp: str | None = None
     starting_version: int | None = None
     ending_version: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TableQuery:
-    """The body of a query.
-
-    Attributes
-    ----------
-    limit
-        Rows after which further files may be left out; None for no limit.
-    version, moment
-        The requested version, or the moment at which it was served; both None for the version served now.
-    """
-
-    limit: int | None
-    version: int | None
-    moment: datetime | None
 
 
 def parse_query(body: bytes) -> TableQuery:
@@ -78,13 +64,12 @@ def parse_query(body: bytes) -> TableQuery:
         ``bad_request``, naming the field that is not JSON, has another type, or asks for changes between versions.
     """
     try:
-        fields = msgspec.json.decode(body or b"{}", type=_Fields)
+        query = msgspec.json.decode(body or b"{}", type=TableQuery)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise bad_request("body", f"must be a JSON object of the protocol: {error}") from error
-    if fields.starting_version is not None or fields.ending_version is not None:
+    if query.starting_version is not None or query.ending_version is not None:
         raise bad_request("startingVersion", "changes between versions are not shared; name one version")
-    moment = None if fields.timestamp is None else parse_moment("timestamp", fields.timestamp)
-    return TableQuery(fields.limit_hint, fields.version, moment)
+    return query
 
 
 def parse_number(name: str, text: str) -> int:

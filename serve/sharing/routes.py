@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from functools import partial
 from typing import Any, Final, TypeVar, cast
 
@@ -157,11 +156,8 @@ class Sharing:
         """Return the columns of a table, in an earlier version if ``version`` or ``timestamp`` is given."""
         served = await self._snapshot(request, TABLES)
         number, moment = request.query_params.get("version"), request.query_params.get("timestamp")
-        snapshot = await self._snapshot_at(
-            served,
-            None if number is None else protocol.parse_number("version", number),
-            None if moment is None else protocol.parse_moment("timestamp", moment),
-        )
+        version = None if number is None else protocol.parse_number("version", number)
+        snapshot = await self._snapshot_at(served, version, moment)
         files = await self._table(request, snapshot)
         return _lines(snapshot, protocol.metadata_lines(files[0]))
 
@@ -169,12 +165,12 @@ class Sharing:
         """Sign a link to each file of a table. The answer is a credential, so it must not be cached."""
         served = await self._snapshot(request, FILES)
         selected = protocol.parse_query(await request.body())
-        snapshot = await self._snapshot_at(served, selected.version, selected.moment)
+        snapshot = await self._snapshot_at(served, selected.version, selected.timestamp)
         files = await self._table(request, snapshot)
         lines, rows = protocol.metadata_lines(files[0]), 0
         expires = int(time.time()) + TABLE_LIFETIME
         for file in files:
-            if selected.limit is not None and rows >= selected.limit:
+            if selected.limit_hint is not None and rows >= selected.limit_hint:
                 break
             entry = await self._read(snapshot, partial(read_entry, self._service.table_views, file))
             url = await table_url(self._service, _request_record(), file, expires)
@@ -203,15 +199,16 @@ class Sharing:
             raise ApiError("table_not_found", _NOT_FOUND)
         return snapshot
 
-    async def _snapshot_at(self, served: Snapshot, version: int | None, moment: datetime | None) -> Snapshot:
-        """Return the snapshot of a version, or the one served at a moment.
+    async def _snapshot_at(self, served: Snapshot, version: int | None, timestamp: str | None) -> Snapshot:
+        """Return the snapshot of a version, or the one served at an instant.
 
         Raises
         ------
         ApiError
-            ``bad_request`` if both are given; ``snapshot_not_found`` if there is no such snapshot, gc has removed it, or the
+            ``bad_request`` if both are given, or the text is no instant; ``snapshot_not_found`` if there is no such snapshot, gc has removed it, or the
             alpha was withdrawn at that moment.
         """
+        moment = None if timestamp is None else protocol.parse_moment("timestamp", timestamp)
         if version is not None and moment is not None:
             raise bad_request("timestamp", "cannot be given beside version")
         pointer = served.pointer
