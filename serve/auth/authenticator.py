@@ -118,7 +118,10 @@ class Authenticator:
         """
         token = self._shape.read(headers)
         # The same work for every id, so that timing does not reveal whether the id exists.
-        record = await _answered(self._store.key_or_another(token.key_id))
+        try:
+            record = await self._store.key_or_another(token.key_id)
+        except StorageUnavailable as error:
+            raise _unavailable(error) from error
         digest, pepper_id = self._digests.decoy if record is None else (record.digest, record.pepper_id)
         verified = self._digests.verify(token, digest, pepper_id)
         if not verified or record is None or record.id != token.key_id or not token.ours:
@@ -234,12 +237,17 @@ async def _answered(answer: Awaitable[T]) -> T:
     try:
         return await answer
     except StorageUnavailable as error:
-        _log.warning("access_unavailable", reason=str(error), cause=type(error.__cause__).__name__)
-        raise ApiError(
-            "upstream_unavailable",
-            "Keys cannot be checked for the moment; try again.",
-            headers={"Retry-After": str(UNAVAILABLE_RETRY_SECONDS)},
-        ) from error
+        raise _unavailable(error) from error
+
+
+def _unavailable(error: StorageUnavailable) -> ApiError:
+    """Return the refusal of a call while the store or the limiter is unavailable: calls fail closed."""
+    _log.warning("access_unavailable", reason=str(error), cause=type(error.__cause__).__name__)
+    return ApiError(
+        "upstream_unavailable",
+        "Keys cannot be checked for the moment; try again.",
+        headers={"Retry-After": str(UNAVAILABLE_RETRY_SECONDS)},
+    )
 
 
 def _no_such_key() -> ApiError:
