@@ -23,6 +23,14 @@ _BOOLEANS: Final = {"1": True, "true": True, "0": False, "false": False}
 _CASELESS: Final = frozenset({"direction"})
 """Parameters whose choices are case-insensitive; other choices are the exact words of a vocabulary."""
 
+_PATTERNS: Final = {
+    parameter: re.compile(parameter.pattern)
+    for endpoint in ENDPOINTS.values()
+    for parameter in endpoint.query
+    if parameter.kind in (ParameterKind.ALPHAS, ParameterKind.WEIGHTS)
+}
+"""Parameter that lists alphas or weights -> its declared pattern."""
+
 ParameterReader = Callable[[Parameter, str], Any]
 """Parses a parameter's text; returns None, or raises Broken with the reason, if the text breaks the rule."""
 Values = Mapping[str, Any]
@@ -204,7 +212,7 @@ def _tickers(_: Parameter, text: str) -> tuple[str, ...] | None:
 
 
 def _alphas(parameter: Parameter, text: str) -> tuple[str, ...] | None:
-    return tuple(name.strip() for name in text.split(",")) if re.fullmatch(parameter.pattern, text) else None
+    return tuple(name.strip() for name in text.split(",")) if _PATTERNS[parameter].fullmatch(text) else None
 
 
 def _cursor(_: Parameter, text: str) -> str | None:
@@ -220,7 +228,7 @@ def _forbidden(parameter: Parameter, _: str) -> None:
 
 
 def _weights(parameter: Parameter, text: str) -> str | tuple[float, ...] | None:
-    if not re.fullmatch(parameter.pattern, text):
+    if not _PATTERNS[parameter].fullmatch(text):
         return None
     return text if text[0].isalpha() else tuple(float(x) for x in text.split(","))
 
