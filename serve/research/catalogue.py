@@ -38,23 +38,6 @@ class Pairs(NamedTuple):
     total: float = 0.0
     measured: int = 0
 
-    def plus(self, other: Pairs, sign: int = 1) -> Pairs:
-        """Add or subtract other pairs.
-
-        Parameters
-        ----------
-        other : Pairs
-            The other pairs.
-        sign : int
-            1 to add them, -1 to subtract them.
-
-        Returns
-        -------
-        Pairs
-            The result.
-        """
-        return Pairs(self.total + sign * other.total, self.measured + sign * other.measured)
-
 
 class _Sum(NamedTuple):
     """The pairs of some rows of the matrices."""
@@ -138,28 +121,29 @@ def _changed_pairs(
         return _pairs(searchable, list(rows.values()), [], stopped)
     removed, added = ([x[key] for key in x if key not in kept] for x in (known.rows, rows))
     old, new = ([x[key] for key in kept] for x in (known.rows, rows))
-    pairs = known.pairs.plus(_pairs(known.searchable, removed, old, stopped), -1)
-    return pairs.plus(_pairs(searchable, added, new, stopped))
+    less, more = _pairs(known.searchable, removed, old, stopped), _pairs(searchable, added, new, stopped)
+    total = known.pairs.total - less.total + more.total
+    return Pairs(total, known.pairs.measured - less.measured + more.measured)
 
 
 def _pairs(searchable: Searchable, rows: list[int], others: list[int], stopped: Callable[[], bool]) -> Pairs:
     """Sum the pairs of some rows with each other and with other rows."""
     if not rows:
         return Pairs()
-    pairs, returns = Pairs(), _Returns(searchable)
+    returns, total, count = _Returns(searchable), 0.0, 0
     own = list(returns.parts(rows))
     for place, part in enumerate(own):
         block = returns.block(part)
         for other in (*own[place:], *returns.parts(others)):
             if stopped():
-                return pairs
+                return Pairs()
             squares = squared_correlations(block, block if other is part else returns.block(other))
             if other is part:
                 squares[np.triu_indices(len(squares))] = np.nan
             measured = ~np.isnan(squares)
-            total = float(squares.sum(where=measured, dtype=np.float64))
-            pairs = pairs.plus(Pairs(total, int(np.count_nonzero(measured))))
-    return pairs
+            total += float(squares.sum(where=measured, dtype=np.float64))
+            count += int(np.count_nonzero(measured))
+    return Pairs(total, count)
 
 
 class _Returns:

@@ -200,14 +200,9 @@ class Searchable:
         DailyReturns or None
             None if no matrix holds the returns of this snapshot.
         """
-        place = self.listing.places.get(snapshot.alpha_id)
-        row = -1 if place is None else int(self.row[place])
         for matrix in self.matrices:
-            if 0 <= row < len(matrix.keys):
-                return matrix.returns(row) if matrix.keys[row] == snapshot.key else None
-            row -= len(matrix.keys)
-            if row < 0:
-                break
+            if snapshot.key in matrix.keys:
+                return matrix.returns(matrix.keys.index(snapshot.key))
         return None
 
 
