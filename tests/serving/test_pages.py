@@ -173,25 +173,6 @@ def test_uncached_pages_are_not_answered_from_memory(uncached: Parts) -> None:
         assert uncached.cached(query) is None
 
 
-def test_a_long_curve_is_not_computed_on_the_event_loop(tmp_path: Path) -> None:
-    first = dt.date(2000, 1, 1)
-    sessions = 5_001
-    ledger = pl.concat([published.ledger("long_short")] * (sessions // len(published.SESSIONS) + 1))
-    days = pl.Series([first + dt.timedelta(n) for n in range(sessions)])
-    ledger = ledger[:sessions].with_columns(date=days, timestamp=days.cast(pl.Datetime("us", "UTC")))
-    published.publish(tmp_path, {"portfolio": {"long_short": ledger}})
-    parts = Parts(tmp_path, 2**30)
-    try:
-        name = "portfolio.equity_curve"
-        everything = parts.query(name, {"limit": "1"}, raw=False)
-        part = parts.query(name, {"limit": "1", "from": "2000-01-02"}, raw=False)
-        assert parts.load(everything).rows.total == sessions
-        assert parts.cached(everything) is None
-        assert parts.cached(part) == parts.load(part)
-    finally:
-        parts.close()
-
-
 class File:
     """A file of artificial rows from which a table is made."""
 
