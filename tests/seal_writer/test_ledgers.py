@@ -299,8 +299,23 @@ CLOSE = pl.DataFrame(
         (
             pl.concat([WEEK, WEEK.with_columns(date=pl.lit(date(2024, 1, 7)))]),
             CLOSE,
-            "2024-01-05 and 2024-01-07 (no session; dated 2024-01-05) are decisions of one week",
+            ("2024-01-05 and 2024-01-07 (no session; dated 2024-01-05) are decisions of one week, and a seal is of weekly "
+            "decisions: give the weights of one day a week"),
         ),
+        (
+            pl.concat([WEEK.with_columns(date=pl.lit(date(2024, 1, day))) for day in (8, 15)]),
+            pl.concat([CLOSE, CLOSE.with_columns(pl.col("date").dt.offset_by("11d"))]).sort("date"),
+            ("2024-01-08 and 2024-01-15 (no session; dated 2024-01-09) are decisions of one week, and a seal is of weekly "
+            "decisions: date 2024-01-15 by a session of its own week"),
+        ),
+        (
+            pl.concat([WEEK.with_columns(date=pl.lit(date(2024, 1, day))) for day in (5, 12, 19)]),
+            CLOSE,
+            ("2024-01-12 (no session; dated 2024-01-09) and 2024-01-19 (no session; dated 2024-01-09) are decisions of one "
+            "week, and a seal is of weekly decisions: the sessions end on 2024-01-09: extend the prices"),
+        ),
+        (WEEK.head(0), CLOSE, "weights have no day: give at least one decision"),
+        (WEEK.rename({"AAA": "aaa"}), CLOSE, "no name with weights has prices, the first: 'aaa': compare the names"),
         (WEEK.drop("date"), CLOSE, "weights of long_short has no days"),
         (WEEK, CLOSE.with_columns(AAA=pl.col("AAA") - 11), "the close of AAA on 2024-01-05 is -1.0"),
         (WEEK.with_columns(AAA=-3.0), CLOSE.with_columns(AAA=pl.Series([1.0, 1.0, 9.0])), "lost all its equity on 2024-01-09"),
@@ -320,6 +335,7 @@ def test_invalid_input_is_reported_by_name(weights: Any, close: Any, said: str) 
             {pd.Timestamp("2024-01-08"): 0.0001},
             "Costs.interest has a rate of Timestamp('2024-01-08 00:00:00'): give rates by datetime.date",
         ),
+        (pd.Series([0.0001]), "give a finite return, or returns by datetime.date"),
     ],
 )
 def test_an_unusable_interest_rate_is_refused_by_day(interest: Any, said: str) -> None:
@@ -327,6 +343,44 @@ def test_an_unusable_interest_rate_is_refused_by_day(interest: Any, said: str) -
         Costs(interest=interest)
 
 
-def test_an_exchange_that_opens_on_another_utc_day_is_reported() -> None:
-    with pytest.raises(SealError, match="is on another day in UTC"):
+@pytest.mark.parametrize("rate", [-0.1, 1, 5.0, float("nan"), "0.1%"])
+@pytest.mark.parametrize("name", ["fee", "impact", "borrow"])
+def test_a_rate_that_is_no_fraction_is_refused(name: str, rate: Any) -> None:
+    with pytest.raises(SealError, match=f"Costs.{name} is .*: give a fraction of 0 or more, below 1"):
+        Costs(**{name: rate})
+
+
+def test_sessions_without_an_interest_rate_are_noted() -> None:
+    costs = Costs(interest={date(2024, 1, 8): 0.0001})
+    notes = Ledger.from_weights(WEEK, CLOSE, costs, NYSE).notes
+    assert any(
+        note.startswith("1 session has no interest rate, the first: 2024-01-09; cash earns none")
+        for note in notes
+    )
+    complete = Costs(interest={date(2024, 1, 8): 0.0001, date(2024, 1, 9): 0.0})
+    assert not any("interest" in note for note in Ledger.from_weights(WEEK, CLOSE, complete, NYSE).notes)
+
+
+def test_weighted_names_without_prices_are_noted() -> None:
+    weights = WEEK.with_columns(BBB=0.5, CCC=0.0)
+    notes = Ledger.from_weights(weights, CLOSE, Costs(), NYSE).notes
+    assert "1 name with weights has no prices and no trades, the first: BBB" in notes
+
+
+def test_costs_and_calendar_in_each_others_place_are_refused() -> None:
+    with pytest.raises(SealError, match=r"costs is Calendar\(.*\): give Costs\(…\)"):
+        Ledger.from_weights(WEEK, CLOSE, NYSE, Costs())  # type: ignore[arg-type]
+
+
+def test_an_exchange_that_opens_on_another_utc_day_takes_hours_in_utc(tmp_path: Path) -> None:
+    said = "is on another day in UTC, .*: give hours in UTC, within the day, such as Calendar"
+    with pytest.raises(SealError, match=said):
         Ledger.from_weights(WEEK, CLOSE, Costs(), Calendar("Australia/Sydney", "10:00", "16:00"))
+    ledger = Ledger.from_weights(WEEK, CLOSE, Costs(), Calendar("UTC", "00:00", "06:00"))
+    assert check(sealed(ledger, tmp_path / "seal")).violations == ()
+
+
+def test_an_unknown_time_zone_is_reported_in_one_line() -> None:
+    with pytest.raises(SealError, match="09:30 in 'NewYork' is not a valid time") as refusal:
+        Ledger.from_weights(WEEK, CLOSE, Costs(), Calendar("NewYork", "09:30", "16:00"))
+    assert "\n" not in str(refusal.value)

@@ -62,7 +62,7 @@ class Calendar:
             instants = local.dt.replace_time_zone(self.zone).dt.convert_time_zone("UTC")
         except pl.exceptions.PolarsError as error:
             raise SealError(
-                f"the calendar's {clock} in {self.zone!r} is not a valid time: {error}"
+                f"the calendar's {clock} in {self.zone!r} is not a valid time: {str(error).splitlines()[0]}"
             ) from error
         naive = instants.dt.replace_time_zone(None)
         late = (
@@ -73,7 +73,7 @@ class Calendar:
         if ((naive < begins) | late).any():
             raise SealError(
                 f"{clock} in {self.zone} is on another day in UTC, and a session's hours are on its date in UTC: "
-                "date the sessions by the UTC day."
+                "give hours in UTC, within the day, such as Calendar('UTC', '00:00', '06:00')."
             )
         return instants
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from numbers import Real
 
 from alpha_results_seal.errors import SealError
+from alpha_results_seal.plurals import counted
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,7 @@ class Costs:
     Attributes
     ----------
     fee
-        Commission of a fill, as a fraction of its notional at the mid.
+        Commission of a fill, as a fraction of its notional at the mid; 0.0001 is one basis point.
     impact
         Distance of a fill from the mid, as a fraction of the mid; below 1.
     borrow
@@ -31,7 +33,7 @@ class Costs:
     Raises
     ------
     SealError
-        If a rate is negative (interest may be) or not finite, `impact` is 1 or more, or interest is not given by days.
+        If a rate is no number, negative (interest may be) or 1 or more, or interest is not given by days.
     """
 
     fee: float = 0.0
@@ -42,8 +44,10 @@ class Costs:
     def __post_init__(self) -> None:
         for name in ("fee", "impact", "borrow"):
             rate = getattr(self, name)
-            if not (math.isfinite(rate) and rate >= 0):
-                raise SealError(f"Costs.{name} is {rate}: give a fraction of 0 or more.")
+            if not (_is_finite(rate) and 0 <= rate < 1):
+                raise SealError(
+                    f"Costs.{name} is {rate!r}: give a fraction of 0 or more, below 1; 0.001 is ten basis points."
+                )
         if isinstance(self.interest, Mapping):
             for day, rate in self.interest.items():
                 if type(day) is not dt.date:  # an instant of pandas or NumPy is equal to no day
@@ -51,17 +55,21 @@ class Costs:
                 _require_finite(f"interest of {day}", rate)
         else:
             _require_finite("interest", self.interest)
-        if self.impact >= 1:
-            raise SealError(
-                f"Costs.impact is {self.impact}: give a fraction below 1; 0.001 is ten basis points."
-            )
 
     def rate_on(self, day: dt.date) -> float | None:
         """Return the interest rate of one session; None if not stated."""
         return self.interest.get(day) if isinstance(self.interest, Mapping) else self.interest
 
-    def notes(self, *, traded: bool) -> list[str]:
-        """Return notes on rates that were not stated; on trading costs only if the ledger generates the fills (`traded`)."""
+    def notes(self, days: Iterable[dt.date], *, traded: bool) -> list[str]:
+        """Return notes on rates that were not stated.
+
+        Parameters
+        ----------
+        days
+            Sessions of the books, ascending.
+        traded
+            Whether the ledger generates the fills; only then there are notes on trading costs.
+        """
         notes = []
         if traded and not (self.fee or self.impact):
             notes.append("no trading costs were stated: fills are at the price, without a fee")
@@ -71,9 +79,21 @@ class Costs:
             notes.append(
                 "no interest rate was stated: cash earns no interest, and figures in excess of the risk-free rate are withheld"
             )
+        elif missing := [day for day in days if self.rate_on(day) is None]:
+            lacking = counted(len(missing), "session has", "sessions have")
+            notes.append(
+                f"{lacking} no interest rate, the first: {missing[0]}; cash earns none then, and figures in excess of the "
+                "risk-free rate leave these sessions out"
+            )
         return notes
 
 
 def _require_finite(name: str, rate: float | None) -> None:
-    if rate is not None and not math.isfinite(rate):
-        raise SealError(f"Costs.{name} is {rate}: give a finite return, or leave it out.")
+    if rate is not None and not _is_finite(rate):
+        raise SealError(
+            f"Costs.{name} is {rate!r}: give a finite return, or returns by datetime.date, or leave it out."
+        )
+
+
+def _is_finite(rate: object) -> bool:
+    return isinstance(rate, Real) and math.isfinite(rate)

@@ -22,6 +22,7 @@ from alpha_results_seal.weeks import (
     decisions_table,
     last_sessions,
     note_moved_decisions,
+    note_unpriced_names,
     read_weeks,
     rebalances_table,
 )
@@ -98,6 +99,7 @@ class Ledger:
         SealError
             If an argument is invalid; the message names it.
         """
+        _require_costs_and_calendar(costs, calendar)
         books = weights if isinstance(weights, Mapping) else {"long_short": weights}
         targets = {str(name): matrix(frame, "weight", f"weights of {name}") for name, frame in books.items()}
         scored = None if scores is None else matrix(scores, "score", "scores")
@@ -149,10 +151,12 @@ class Ledger:
         SealError
             If an argument is invalid; the message names it.
         """
+        costs = Costs() if costs is None else costs
+        _require_costs_and_calendar(costs, calendar or NEW_YORK)
         given = matrix(scores, "score", "scores")
         market = Market.of(prices, calendar or NEW_YORK, given.symbols)
         decided = select_tails(given, market, tails)
-        ledger = cls._from_targets(decided.weights, decided.scores, market, costs or Costs(), equity_basis)
+        ledger = cls._from_targets(decided.weights, decided.scores, market, costs, equity_basis)
         steps = [
             "the last day with scores in each week is the decision day",
             f"of the names with a score and a close, the best {tails:.6g} are bought and the worst sold short, equally weighted",
@@ -194,7 +198,8 @@ class Ledger:
             market.close_books(state, session, costs)
         tables = {**_joined(state), **_decided(weeks, state, market)}
         notes = market.notes(state, scored=scored is not None, decided=True) + note_moved_decisions(weeks)
-        notes += costs.notes(traded=True)
+        notes += note_unpriced_names(weeks, market)
+        notes += costs.notes(tables["portfolio"]["date"].unique(maintain_order=True), traded=True)
         return cls(tables, equity_basis, tuple(notes))
 
     @classmethod
@@ -241,6 +246,8 @@ class Ledger:
         SealError
             If a fill has no session, no close to mark it, no session before it, or no weights on its decision day.
         """
+        costs = Costs() if costs is None else costs
+        _require_costs_and_calendar(costs, calendar)
         given = table(fills, "fills")
         targets = {} if weights is None else {book: matrix(weights, "weight", "weights")}
         scored = None if scores is None else matrix(scores, "score", "scores")
@@ -276,12 +283,12 @@ class Ledger:
                     mid=fill["mid_price"], price=fill["fill_price"], fee=fill["fee"],
                     instant=market.close_at[session], decision=fill["decision_at"],
                 )  # fmt: skip
-            market.close_books({book: state}, session, costs or Costs())
+            market.close_books({book: state}, session, costs)
         tables = _joined({book: state})
         notes = market.notes({book: state}, scored=not targets or scored is not None, decided=False)
         if targets:
             tables |= _decided(weeks, {book: state}, market)
-            notes += note_moved_decisions(weeks)
+            notes += note_moved_decisions(weeks) + note_unpriced_names(weeks, market)
         else:
             tables["rebalances"] = rows.select(date=pl.col("decision_at").unique().sort()).with_columns(
                 week_status=pl.lit("traded")
@@ -289,11 +296,17 @@ class Ledger:
             notes.append(
                 "target weights and scores are unknown: no decisions are sealed, and the run is incomplete"
             )
-        notes += (costs or Costs()).notes(traded=False)
+        notes += costs.notes(tables["portfolio"]["date"], traded=False)
         for column, note in ASSUMED.items():
             if column not in given.columns:
                 notes.append(note)
         return cls(tables, equity_basis, tuple(notes))
+
+
+def _require_costs_and_calendar(costs: Costs, calendar: Calendar) -> None:
+    for name, value, kind in (("costs", costs, Costs), ("calendar", calendar, Calendar)):
+        if not isinstance(value, kind):
+            raise SealError(f"{name} is {value!r}: give {kind.__name__}(…).")
 
 
 def _rebalance(book: Book, week: Week, target: Floats, market: Market, session: int, costs: Costs) -> None:

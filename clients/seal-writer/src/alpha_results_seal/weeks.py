@@ -15,6 +15,7 @@ from alpha_results_seal.checks import typed
 from alpha_results_seal.errors import SealError
 from alpha_results_seal.frames import Days, Floats, Matrix
 from alpha_results_seal.market import Market
+from alpha_results_seal.plurals import counted
 
 BOOKS = ("long_short", "long_only", "raw_long_short", "raw_long_only")
 MIN_WEIGHT = 1e-12
@@ -82,8 +83,10 @@ def read_weeks(targets: Mapping[str, Matrix], scores: Matrix | None, market: Mar
         If books decide on different days or twice a week, or weights break the rules of their book.
     """
     days, sessions = _common_days(targets), market.sessions
+    if not days.size:
+        raise SealError("weights have no day: give at least one decision.")
     dates = last_sessions(days, sessions)
-    _require_weekly(days, dates)
+    _require_weekly(days, dates, sessions[-1])
     weights = {name: part.on(days, market.symbols) for name, part in targets.items()}
     scored = np.full((len(days), len(market.symbols)), np.nan)
     if scores is not None:
@@ -122,6 +125,23 @@ def note_moved_decisions(weeks: Sequence[Week]) -> list[str]:
         f"{moved[0].given_on} as {moved[0].date}"
     )
     return [note]
+
+
+def note_unpriced_names(weeks: Sequence[Week], market: Market) -> list[str]:
+    """Return a note on names with weights that have no prices, if any; raises SealError if none of them has prices."""
+    weighted = np.any(
+        [np.abs(weights) >= MIN_WEIGHT for week in weeks for weights in week.given.values()], axis=0
+    )
+    unpriced = np.flatnonzero(weighted & ~np.isfinite(market.closes).any(axis=0))
+    if not unpriced.size:
+        return []
+    first = market.symbols[unpriced[0]]
+    if unpriced.size == weighted.sum():
+        raise SealError(
+            f"no name with weights has prices, the first: {first!r}: compare the names of both frames."
+        )
+    names = counted(unpriced.size, "name with weights has", "names with weights have")
+    return [f"{names} no prices and no trades, the first: {first}"]
 
 
 def rebalances_table(weeks: Sequence[Week]) -> pl.DataFrame:
@@ -203,7 +223,7 @@ def week_numbers(days: Days) -> Any:
     return (days.astype("datetime64[D]").astype(np.int64) + 3) // 7
 
 
-def _require_weekly(days: Days, dates: Days) -> None:
+def _require_weekly(days: Days, dates: Days, last_session: Any) -> None:
     weeks = week_numbers(dates)
     twice = np.flatnonzero(weeks[1:] == weeks[:-1])
     if len(twice):
@@ -211,9 +231,15 @@ def _require_weekly(days: Days, dates: Days) -> None:
             f"{days[at]}" + (f" (no session; dated {dates[at]})" if days[at] != dates[at] else "")
             for at in (twice[0], twice[0] + 1)
         )
+        moved = days[twice[0] + 1]
+        if moved > last_session:
+            fix = f"the sessions end on {last_session}: extend the prices, or leave out decisions after that week"
+        elif week_numbers(days)[twice[0]] != week_numbers(days)[twice[0] + 1]:
+            fix = f"date {moved} by a session of its own week"
+        else:
+            fix = "give the weights of one day a week"
         raise SealError(
-            f"{one} and {other} are decisions of one week, and a seal is of weekly decisions: give the weights of one "
-            "day a week."
+            f"{one} and {other} are decisions of one week, and a seal is of weekly decisions: {fix}."
         )
 
 
