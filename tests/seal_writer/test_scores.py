@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from alpha_results_seal import Costs, Ledger, SealError, SealWriter
@@ -171,6 +172,49 @@ def test_every_input_format_gives_the_same_books(
             assert frame.equals(other[kind]), (number, kind)
 
 
+def test_integer_tickers_of_any_column_name_give_the_same_books() -> None:
+    codes = {name: f"60000{at}" for at, name in enumerate(NAMES)}
+    scores, close = SCORES.rename(codes), market(5)["close"].rename(codes)
+    numbered = [
+        long(frame, value).with_columns(pl.col("symbol").cast(pl.Int64)).rename({"symbol": "ticker"})
+        for frame, value in ((scores, "signal"), (close, "close"))
+    ]
+    expected, ledger = Ledger.from_scores(scores, close), Ledger.from_scores(*numbered)
+    for kind, frame in expected.tables.items():
+        assert frame.equals(ledger.tables[kind]), kind
+
+
+def test_files_that_pandas_wrote_with_an_unnamed_index_are_read(tmp_path: Path) -> None:
+    close = market(5)["close"]
+    expected = Ledger.from_scores(SCORES, close)
+    indexed = [frame.to_pandas().set_index("date").rename_axis(None) for frame in (SCORES, close)]
+    numbered = [
+        frame.to_pandas() for frame in (long(SCORES, "score"), SCORES, close)
+    ]  # their index holds no days
+    for number, written in enumerate(indexed):
+        written.to_csv(tmp_path / f"indexed-{number}.csv")
+        written.to_parquet(tmp_path / f"indexed-{number}.parquet")
+    for number, written in enumerate(numbered):
+        written.to_csv(tmp_path / f"numbered-{number}.csv")
+    for scores, prices in (
+        ("indexed-0.csv", "indexed-1.csv"),
+        ("indexed-0.parquet", "indexed-1.parquet"),
+        ("numbered-0.csv", "numbered-2.csv"),
+        ("numbered-1.csv", "numbered-2.csv"),
+    ):
+        ledger = Ledger.from_scores(tmp_path / scores, tmp_path / prices)
+        assert ledger.notes == expected.notes
+        for kind, frame in expected.tables.items():
+            assert frame.equals(ledger.tables[kind]), (scores, kind)
+
+
+def test_an_unreadable_file_is_reported_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "scores.csv").write_text("date;A;B\n2024-01-05;1,5;2,5,3\n")
+    with pytest.raises(SealError) as refusal:
+        Ledger.from_scores(tmp_path / "scores.csv", market(5))
+    assert "\n" not in str(refusal.value)
+
+
 def test_daily_scores_use_the_last_day_of_each_week_with_a_note() -> None:
     daily = wide(np.random.default_rng(4).normal(size=(DAYS.size, len(NAMES))))
     weekly = daily.filter(pl.col("date").is_in(FRIDAYS.tolist()))
@@ -202,6 +246,10 @@ def test_omitted_input_is_noted() -> None:
         (SCORES.to_pandas().set_index("date").T, {}, "scores: the index does not have days only"),
         ("nowhere.csv", {}, "scores: nowhere.csv cannot be read"),
         ("scores.xlsx", {}, "scores: scores.xlsx is neither a .csv nor a .parquet file"),
+        (long(SCORES, "score").with_columns(pl.col("date").dt.strftime("%m/%d/%Y")), {}, "scores: the date '01/19/2024' is not a day: write YYYY-MM-DD"),
+        (long(SCORES, "score").with_columns(symbol=pl.col("symbol").str.tail(1).cast(pl.Float64)), {}, "scores: symbol is Float64, so that 0.0 would be a name"),
+        (pd.concat({"Close": SCORES.to_pandas().set_index("date")}, axis=1), {}, r"scores has columns of 2 levels: select one, such as frame\['Close'\]"),
+        (SCORES, {"costs": 0.001}, r"costs is 0.001: give Costs\(…\)"),
         (long(SCORES, "score").with_columns(other=pl.lit(1)).drop("score").with_columns(more=pl.lit(1)), {}, "scores has no column 'score'"),
     ],
 )  # fmt: skip

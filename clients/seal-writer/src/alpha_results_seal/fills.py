@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from alpha_results_seal.errors import SealError
-from alpha_results_seal.frames import to_days, to_doubles
+from alpha_results_seal.frames import to_days, to_doubles, to_names
 from alpha_results_seal.market import Market
 
 ASSUMED = {
@@ -29,7 +29,7 @@ def read_fills(rows: pl.DataFrame, market: Market) -> pl.DataFrame:
         for name in ("quantity", "fill_price", "fee", "mid_price")
         if name in rows.columns
     )
-    rows = rows.with_columns(date=to_days(rows["date"], "fills"), symbol=rows["symbol"].cast(pl.String))
+    rows = rows.with_columns(date=to_days(rows["date"], "fills"), symbol=to_names(rows["symbol"], "fills"))
     if "decision_at" in rows.columns:
         rows = rows.with_columns(decision_at=to_days(rows["decision_at"], "fills"))
     if "fee" not in rows.columns:

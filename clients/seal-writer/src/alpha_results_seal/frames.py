@@ -14,8 +14,10 @@ import polars as pl
 
 from alpha_results_seal.errors import SealError
 
+_UNNAMED_INDEX = ("", "__index_level_0__")
+"""Names of an unnamed pandas index in a CSV and a Parquet file; days, unless another column has them."""
 ALIASES = {
-    "date": ("datetime", "timestamp", "day"),
+    "date": ("datetime", "timestamp", "day", *_UNNAMED_INDEX),
     "symbol": ("asset", "ticker", "instrument"),
     "score": ("factor", "signal"),
 }
@@ -173,7 +175,8 @@ def _file(path: Path, label: str) -> pl.DataFrame:
         frame = pl.read_csv(path, try_parse_dates=True, schema_overrides=texts, glob=False)
         return frame.with_columns(pl.col(zoned).str.head(len("2024-01-02")))
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise SealError(f"{label}: {path} cannot be read: {error}") from error
+        reason = str(error).splitlines()[0]  # what follows is advice on Polars
+        raise SealError(f"{label}: {path} cannot be read: {reason}") from error
 
 
 def _rename_aliases(frame: pl.DataFrame, *values: str) -> pl.DataFrame:
@@ -183,12 +186,22 @@ def _rename_aliases(frame: pl.DataFrame, *values: str) -> pl.DataFrame:
         name: next((lower[other] for other in (name, *ALIASES.get(name, ())) if other in lower), name)
         for name in ("date", "symbol", *values)
     }
-    text_types = (pl.String, pl.Categorical, pl.Enum)
-    is_long = "symbol" in frame.columns or isinstance(frame.schema.get(present["symbol"]), text_types)
+    kind = frame.schema.get(present["symbol"])
+    is_long = (
+        "symbol" in frame.columns
+        or isinstance(kind, (pl.String, pl.Categorical, pl.Enum))
+        # A column "ticker" of integers is a name of a wide frame, unless days repeat.
+        or (kind is not None and kind.is_integer() and _repeats(frame, present["date"]))
+    )
     renamed = present if is_long else {"date": present["date"]}
-    return frame.rename(
+    frame = frame.rename(
         {old: new for new, old in renamed.items() if old in frame.columns and new not in frame.columns}
     )
+    return frame.drop([name for name in _UNNAMED_INDEX if name in frame.columns])
+
+
+def _repeats(frame: pl.DataFrame, column: str) -> bool:
+    return column in frame.columns and bool(frame[column].is_duplicated().any())
 
 
 def _long(frame: pl.DataFrame, value: str, label: str) -> Matrix:
@@ -202,15 +215,16 @@ def _long(frame: pl.DataFrame, value: str, label: str) -> Matrix:
         raise SealError(
             f"{label} has a row without a symbol on {frame['date'].filter(unnamed)[0]}: name it or leave the row out."
         )
+    frame = frame.with_columns(symbol=to_names(frame["symbol"], label))
     doubled = frame.select("date", "symbol").is_duplicated()
     if doubled.any():
         first = frame.filter(doubled).row(0, named=True)
         raise SealError(f"{label} has {first['symbol']} twice on {first['date']}.")
     days = frame["date"].unique().sort()
-    names = frame["symbol"].cast(pl.String).unique().sort()
+    names = frame["symbol"].unique().sort()
     values = np.full((days.len(), names.len()), np.nan)
     rows = days.search_sorted(frame["date"]).to_numpy()
-    columns = names.search_sorted(frame["symbol"].cast(pl.String)).to_numpy()
+    columns = names.search_sorted(frame["symbol"]).to_numpy()
     values[rows, columns] = to_doubles(frame[value], label)
     return Matrix(days.to_numpy().astype("datetime64[D]"), tuple(names.to_list()), values)
 
@@ -226,15 +240,28 @@ def to_doubles(series: pl.Series, label: str) -> Floats:
     return values
 
 
+def to_names(series: pl.Series, label: str) -> pl.Series:
+    """Return a column of symbols as text; raises SealError for numbers with a fraction, such as integers with gaps in pandas."""
+    if series.dtype.is_float():
+        raise SealError(
+            f"{label}: symbol is {series.dtype}, so that {series[0]} would be a name: give text or whole numbers."
+        )
+    return series.cast(pl.String)
+
+
 def to_days(series: pl.Series, label: str) -> pl.Series:
     """Return a column as days: text is parsed, instants are reduced to their local day; raises SealError."""
+    days = series
     if series.dtype == pl.String:
-        series = series.str.to_date(strict=False)
+        days = series.str.to_date(strict=False)
     elif isinstance(series.dtype, pl.Datetime):
-        series = series.dt.replace_time_zone(None).cast(pl.Date)
-    if series.dtype != pl.Date or series.null_count():
+        days = series.dt.replace_time_zone(None).cast(pl.Date)
+    if days.dtype != pl.Date:
         raise SealError(f"{label}: the column date does not have days only (it is {series.dtype}).")
-    return series
+    if days.null_count():
+        first = series.filter(days.is_null())[0]
+        raise SealError(f"{label}: the date {first!r} is not a day: write YYYY-MM-DD.")
+    return days
 
 
 def to_local_days(index: Any) -> Any:
@@ -246,6 +273,10 @@ def to_local_days(index: Any) -> Any:
 def _from_pandas(frame: Any, label: str) -> Any:
     """Return a pandas index as columns, days first."""
     frame = frame.to_frame() if frame.ndim == 1 else frame
+    if frame.columns.nlevels > 1:
+        raise SealError(
+            f"{label} has columns of {frame.columns.nlevels} levels: select one, such as frame['Close']."
+        )
     if "date" in frame.columns:
         return frame
     if frame.index.nlevels > 1:
