@@ -219,6 +219,13 @@ def test_two_files_of_the_code_with_one_name_are_refused(
         writer.add_source(tmp_path / "book")
 
 
+def test_an_engine_without_a_version_is_refused() -> None:
+    with pytest.raises(
+        SealError, match=r"engine is 'ml': give its name and version, such as \('my-engine', '3.2'\)"
+    ):
+        SealWriter("seal", alpha_id="Test_a", engine="ml")  # type: ignore[arg-type]
+
+
 def test_a_url_is_refused_as_target() -> None:
     with pytest.raises(SealError, match="is a URL, and a seal is written to a local disk"):
         SealWriter("s3://bucket/seal", alpha_id="Test_own", engine=("tests", "1"), started_at=BEGAN)

@@ -41,8 +41,11 @@ def ledger_from_pyfolio(
     Raises
     ------
     SealError
-        If the equity differs from the returns; the message names the day and the missing cash.
+        If the transactions lack a column, or the equity differs from the returns; the message names the day and the missing cash.
     """
+    for name in ("symbol", "amount", "price"):
+        if name not in transactions:
+            raise SealError(f"transactions have no column {name!r}.")
     basis = float(positions.iloc[0].sum() / (1.0 + returns.iloc[0]))
     equity = basis * (1.0 + returns).cumprod()
     rows = transactions[transactions["amount"] != 0]
@@ -57,7 +60,7 @@ def ledger_from_pyfolio(
             else np.zeros(len(rows)),
         }
     )
-    return ledger_from_fills(fills, closes, calendar, equity, "the triple", equity_basis=basis)
+    return ledger_from_fills(fills, closes, calendar, equity, "pyfolio", equity_basis=basis)
 
 
 def ledger_from_zipline(performance: Any, calendar: Calendar) -> Ledger:

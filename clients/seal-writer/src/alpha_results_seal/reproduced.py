@@ -77,7 +77,7 @@ def require_reproduced(ledger: Ledger, equity: Any, engine: str) -> None:
         own = dict(zip(to_local_days(equity.index).tolist(), equity.to_numpy(dtype=np.float64).tolist()))
     traded = set(ledger.tables["trades"]["timestamp"].dt.date())
     for day, rebuilt in ledger.tables["portfolio"].select("date", "ending_equity").iter_rows():
-        if day not in own:
+        if day not in own or np.isnan(own[day]):
             raise SealError(
                 f"{engine} has no equity on {day}, a session with prices: end the prices where the result ends."
             )

@@ -82,6 +82,8 @@ class SealWriter:
             )
         now = dt.datetime.now(dt.timezone.utc)
         engine = engine or (NAME, version())
+        if isinstance(engine, str) or len(engine) != 2:
+            raise SealError(f"engine is {engine!r}: give its name and version, such as ('my-engine', '3.2').")
         self._folder, self._key = Path(folder), key
         self._equity_basis = equity_basis
         self._tables: dict[str, pl.DataFrame] = {}
