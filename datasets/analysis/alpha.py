@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import os
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +10,7 @@ import orjson
 import polars as pl
 
 from datasets.analysis.units import units
+from datasets.analysis.window import require_window
 from datasets.figures.price import Benchmark
 from datasets.figures.series import FULL_HISTORY, Window
 from datasets.market_data.benchmark_prices import read_benchmark
@@ -18,7 +18,6 @@ from datasets.market_data.operator_files import read_all
 from datasets.market_data.prices import is_configured, read_symbols
 from datasets.snapshot import Snapshot
 from schemas.errors import KindNotPublished, SettingsError
-from schemas.market_data import USUAL_BENCHMARK
 from schemas.metrics.statistic import SOURCES
 from schemas.parameters import MIN_ROLLING
 from schemas.settings import SETTINGS, given
@@ -26,6 +25,7 @@ from schemas.tables.sealed_metrics import SCOPES
 from schemas.warning_codes import CODES, by_member
 
 if TYPE_CHECKING:
+    import datetime as dt
     from collections.abc import Sequence
 
     import pandas as pd
@@ -83,14 +83,9 @@ class Alpha(Snapshot):
 
         if granularity not in SCOPES:
             raise SettingsError(f"no granularity {granularity!r}; there are {', '.join(SCOPES)}")
-        for name, end in (("first", first), ("last", last)):
-            if not (end is None or isinstance(end, dt.date)):
-                raise SettingsError(f"{name}={end!r}: give a datetime.date, or None for an open end")
-        if first is not None and last is not None and first > last:
-            raise SettingsError(f"the first day, {first}, is after the last, {last}")
         query = MetricsQuery(
             frozenset(source.endpoint for source in SOURCES),
-            Window(first, last),
+            require_window(Window(first, last)),
             granularity,
             panel=panel,
             alphas=frozenset(name for notice in self.manifest.notices for name in named_alphas(notice)),
@@ -227,7 +222,7 @@ class Alpha(Snapshot):
         market_data: str | os.PathLike[str] | None = None,
         factors: str | os.PathLike[str] | None = None,
         *,
-        benchmarks: str | Sequence[str | None] = (USUAL_BENCHMARK,),
+        benchmarks: str | Sequence[str | None] = (None,),
         book: str = "long_short",
         window: Window = FULL_HISTORY,
         rolling: int = 252,
@@ -240,7 +235,8 @@ class Alpha(Snapshot):
             Parquet files as described in docs/market-data.md; None to use the settings of these names. Without a file or a
             setting, the models that need it are withheld.
         benchmarks : str, or sequence of (str or None)
-            One symbol, or several, one regression each; None in a sequence stands for SPY, or for the only symbol.
+            One symbol, or several, one regression each; None in a sequence, the default, stands for SPY, or for the only
+            symbol.
         book : str
             Name of the book.
         window : Window
@@ -256,7 +252,8 @@ class Alpha(Snapshot):
         Raises
         ------
         SettingsError
-            When a file breaks a rule or lacks a symbol, or `rolling` is too small or no whole number.
+            When a file breaks a rule or lacks a symbol, `rolling` is too small or no whole number, or the window is not one
+            of days.
         KindNotPublished
             When the run has other books, but not this one.
         SnapshotCorrupt
@@ -268,6 +265,7 @@ class Alpha(Snapshot):
 
         if not isinstance(rolling, int | np.integer) or rolling < MIN_ROLLING:
             raise SettingsError(f"rolling={rolling!r}: give a whole number, at least {MIN_ROLLING} sessions")
+        require_window(window)
         self.require_book(book)
         withheld = {}
         series: Sequence[Benchmark] = ()
@@ -313,7 +311,7 @@ class Alpha(Snapshot):
         Raises
         ------
         SettingsError
-            When the market data lack the symbol, or a file breaks a rule.
+            When the market data lack the symbol, a file breaks a rule, or the window is not one of days.
         KindNotPublished
             When the run has other books, but not this one.
         SnapshotCorrupt
@@ -323,6 +321,7 @@ class Alpha(Snapshot):
         from datasets.figures.bootstrap import make_seed  # noqa: PLC0415 - as above
         from datasets.figures.regimes import measure  # noqa: PLC0415 - as above
 
+        require_window(window)
         self.require_book(book)
         market: Benchmark | str = "no market data were given"
         if is_configured(market_data):
@@ -354,6 +353,8 @@ class Alpha(Snapshot):
 
         Raises
         ------
+        SettingsError
+            When the window is not one of days.
         KindNotPublished
             When the run has other books, but not this one.
         SnapshotCorrupt
@@ -364,6 +365,7 @@ class Alpha(Snapshot):
         from datasets.figures.luck_trials import known_trials, with_deflated_sharpe  # noqa: PLC0415 - as above
         from datasets.figures.unavailable import MISSING_KIND, Unavailable  # noqa: PLC0415 - as above
 
+        require_window(window)
         self.require_book(book)
         figures = read_luck(self, LuckQuery(book, EVERYTHING, window))
         unknown_trials = Unavailable(
@@ -381,7 +383,7 @@ class Alpha(Snapshot):
         Parameters
         ----------
         column : str
-            Column of the decisions.
+            Column of numbers of the decisions.
 
         Returns
         -------
@@ -393,7 +395,7 @@ class Alpha(Snapshot):
         KindNotPublished
             When the run did not record the column.
         SettingsError
-            When pandas is not installed.
+            When the column does not hold numbers, or pandas is not installed.
         """
         try:
             import pandas as pd  # noqa: PLC0415 - only needed here
@@ -401,13 +403,10 @@ class Alpha(Snapshot):
             raise SettingsError("a factor is a pandas series: install pandas") from error
         if column not in self.columns("decisions"):
             raise KindNotPublished(f"{self.alpha_id} has no column {column!r} in its decisions")
-        rows = (
-            self.scan("decisions")
-            .select("date", "symbol", column)
-            .drop_nulls()
-            .sort("date", "symbol")
-            .collect()
-        )
+        decisions = self.scan("decisions")
+        if not decisions.collect_schema()[column].is_numeric():
+            raise SettingsError(f"{column!r} is not a column of numbers, so it is no factor")
+        rows = decisions.select("date", "symbol", column).drop_nulls().sort("date", "symbol").collect()
         days = pd.DatetimeIndex(rows["date"].cast(pl.Datetime("ns")).to_numpy())
         index = pd.MultiIndex.from_arrays([days, rows["symbol"].to_list()], names=["date", "asset"])
         return pd.Series(rows[column].to_numpy(), index=index, name=column)

@@ -18,6 +18,7 @@ from datasets.analysis.comparison import (
     others_in,
     read_returns,
 )
+from datasets.analysis.window import require_window
 from datasets.catalogue.live import Catalogue
 from datasets.disk import reading
 from datasets.figures.ratios import NAMED_WEIGHTS
@@ -26,7 +27,7 @@ from datasets.layout import ALPHAS, CATALOG, REFUSED
 from datasets.publication.pointers import not_published
 from datasets.storage import Storage, open_storage
 from datasets.storage.cache import DEFAULT_BYTES, Cache
-from schemas.errors import SettingsError
+from schemas.errors import SettingsError, SnapshotCorrupt
 from schemas.plurals import counted
 
 
@@ -48,9 +49,19 @@ class Root:
         return f"{type(self).__name__}({self.storage.address!r}, {counted(len(self), 'alpha')})"
 
     def __getitem__(self, alpha_id: str) -> Alpha:
-        """Return the served snapshot of an alpha; raises AlphaNotPublished, which suggests similar names."""
+        """Return the served snapshot of an alpha.
+
+        Raises
+        ------
+        AlphaNotPublished
+            When there is no such alpha; suggests similar names.
+        SnapshotCorrupt
+            When its pointer is damaged or has another format.
+        """
         served = self.catalogue.resolve(alpha_id)
         if served is None:
+            if alpha_id in self.catalogue.broken:
+                raise SnapshotCorrupt(self.catalogue.broken[alpha_id])
             raise not_published(self.storage, alpha_id, list(self))
         return Alpha(self.storage, served.pointer)
 
@@ -115,8 +126,9 @@ class Root:
         KindNotPublished
             When the alphas have other books, but not this one.
         SettingsError
-            When `by` is unknown, or `alphas` is not a list.
+            When `by` is unknown, `alphas` is not a list, or the window is not one of days.
         """
+        require_window(window)
         names = others_in(_listed("alphas", alphas), "")
         runs = [self[name] for name in names]
         if not any(book in run.books("portfolio") for run in runs) and by != "scores":
@@ -165,6 +177,7 @@ class Root:
         """
         if limit < 1:
             raise SettingsError(f"limit={limit}: give a number of rows, at least 1")
+        require_window(window)
         listed = self if among is None else _listed("among", among)
         run = self[alpha]
         if by != "scores":
@@ -210,8 +223,10 @@ class Root:
         KindNotPublished
             When `alpha` has other books, but not this one.
         SettingsError
-            When `others` is not a list, or `weights` has another name, another number of weights than of alphas, or weights that break the rule.
+            When `others` is not a list, `weights` has another name, another number of weights than of alphas, or weights that
+            break the rule, or the window is not one of days.
         """
+        require_window(window)
         names = others_in(_listed("others", others), alpha)
         if isinstance(weights, str):
             if weights not in NAMED_WEIGHTS:

@@ -13,12 +13,14 @@ from datasets.figures.price import Benchmark
 from datasets.market_data.operator_files import read_all, read_columns, refused
 from schemas.errors import SettingsError
 from schemas.market_data import DEFAULT_NAMES, MARKET_DATA, SIMULATED_KEY, SIMULATED_SYMBOLS, USUAL_BENCHMARK
+from schemas.plurals import counted
 from schemas.settings import SETTINGS, given
 
 _YES: Final = frozenset({"1", "true", "yes"})
 _FILE: Final = "_file"
 _SIMULATED: Final = "_simulated"
 _SETTING: Final = SETTINGS["market_data"]
+_SYMBOLS_SHOWN: Final = 5
 
 
 def read_benchmarks(files: Mapping[str, bytes]) -> dict[str, Benchmark]:
@@ -101,7 +103,10 @@ def _pick(benchmarks: Mapping[str, Benchmark], symbol: str | None, place: str) -
             raise SettingsError(f"{place} holds {', '.join(benchmarks)}: say which is the benchmark")
         symbol = USUAL_BENCHMARK if USUAL_BENCHMARK in benchmarks else next(iter(benchmarks))
     if symbol.upper() not in benchmarks:
-        raise SettingsError(f"{place} holds no row of {symbol.upper()}")
+        shown = ", ".join(list(benchmarks)[:_SYMBOLS_SHOWN])
+        raise SettingsError(
+            f"{place} holds no row of {symbol.upper()}; it has {counted(len(benchmarks), 'symbol')}: {shown}"
+        )
     return benchmarks[symbol.upper()]
 
 

@@ -92,6 +92,43 @@ def test_arguments_of_metrics_are_validated(root: Path) -> None:
         run.metrics(first="2020-01-01")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("window", "said"),
+    [
+        (datasets.Window("2022-01", "2022-06"), "first='2022-01': give a datetime.date, or None for an open end"),  # type: ignore[arg-type]
+        (datasets.Window(dt.date(2022, 2, 1), dt.date(2022, 1, 1)), "the first day, 2022-02-01, is after the last, 2022-01-01"),
+        ((dt.date(2022, 1, 1), dt.date(2022, 2, 1)), r"give Window\(first, last\)"),
+    ],
+)  # fmt: skip
+def test_a_window_that_is_not_one_of_days_is_refused(root: Path, window: Any, said: str) -> None:
+    opened = datasets.open(root)
+    run = opened[ONE]
+    calls: list[Callable[[], object]] = [
+        lambda: run.luck(window=window), lambda: run.regimes(window=window), lambda: run.exposures(window=window),
+        lambda: opened.correlations([ONE, OTHER], window=window),
+        lambda: opened.neighbours(ONE, window=window),
+        lambda: opened.contribution(ONE, [OTHER], window=window),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(SettingsError, match=said):
+            call()
+
+
+def test_a_column_without_numbers_is_no_factor(root: Path) -> None:
+    run = datasets.open(root)[ONE]
+    for column in ("symbol", "date", "decision_reason"):
+        with pytest.raises(SettingsError, match=f"'{column}' is not a column of numbers"):
+            run.factor(column)
+
+
+def test_a_damaged_pointer_is_no_unpublished_alpha(tmp_path: Path) -> None:
+    build_seal(str(make_seal(tmp_path)), tmp_path / "published")
+    pointer = tmp_path / "published" / "catalog" / "Test_small.json"
+    pointer.write_text(json.dumps({**json.loads(pointer.read_text()), "format": 2}))
+    with pytest.raises(SnapshotCorrupt, match=r"catalog/Test_small\.json"):
+        datasets.open(tmp_path / "published")["Test_small"]
+
+
 def test_figures_are_not_computed_from_a_damaged_file(tmp_path: Path) -> None:
     build_seal(str(make_seal(tmp_path)), tmp_path / "published")
     (ledger,) = tmp_path.glob("published/alphas/*/*/weekly_deciles/part-0.parquet")
@@ -215,11 +252,18 @@ def test_a_missing_benchmark_is_named(root: Path, tmp_path: Path, monkeypatch: p
     with pytest.raises(SettingsError, match="nowhere"):
         run.benchmark(tmp_path / "nowhere.parquet")
     prices = contract_app.market_data(tmp_path)
-    with pytest.raises(SettingsError, match="holds no row of QQQ"):
+    with pytest.raises(SettingsError, match=r"holds no row of QQQ; it has .* SPY"):
         run.benchmark(prices, symbol="QQQ")
     pl.read_parquet(prices).drop("close").write_parquet(tmp_path / "bad.parquet")
     with pytest.raises(SettingsError, match="close"):
         run.benchmark(tmp_path / "bad.parquet")
+
+
+def test_the_only_series_is_the_benchmark_of_exposures(root: Path, tmp_path: Path) -> None:
+    prices = pl.read_parquet(contract_app.market_data(tmp_path)).filter(pl.col("symbol") == "SPY")
+    prices.with_columns(symbol=pl.lit("OWN")).write_parquet(tmp_path / "own.parquet")
+    (model,) = datasets.open(root)[ONE].exposures(tmp_path / "own.parquet")["models"]
+    assert model["name"] == "OWN"
 
 
 def test_an_empty_variable_is_no_market_data(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
