@@ -181,12 +181,12 @@ _TYPE_NAMES: Final = {
 _BOUNDS: Final[dict[Bound, Callable[[pl.Series], pl.Series]]] = {
     Bound.ANY: lambda values: values.is_not_null(),
     Bound.POSITIVE: lambda values: values.is_finite() & (values > 0),
-    Bound.TICKER: lambda values: _fits(values, Bound.TICKER) & ~values.str.contains("/", literal=True),
+    Bound.TICKER: lambda values: _fits(values, Bound.TICKER),
     Bound.NAME: lambda values: _fits(values, Bound.NAME) & (values.str.strip_chars().str.len_bytes() > 0),
 }
 _BOUND_NAMES: Final = {
     Bound.ANY: "anything",
     Bound.POSITIVE: "a finite number above 0",
-    Bound.TICKER: "not empty, without comma, slash or space, at most 64 printable characters",
+    Bound.TICKER: "not empty, without comma or space, at most 64 printable characters",
     Bound.NAME: "not empty, at most 256 characters, without control characters",
 }

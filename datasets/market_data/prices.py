@@ -132,6 +132,11 @@ def _benchmark(symbol: str, rows: pl.DataFrame) -> Benchmark:
 def _rows(file: str, data: bytes) -> pl.DataFrame:
     """Decode a file to the declared columns; add its name and whether its prices are simulated."""
     columns = read_columns(MARKET_DATA, "market data", file, data)
+    slashed = columns.rows["symbol"].filter(columns.rows["symbol"].str.contains("/", literal=True))
+    if slashed.len():
+        raise _refused(
+            file, "symbol is without slash, as a part of an address", f"it is {slashed[0]!r} in one row"
+        )
     simulated = columns.metadata.get(SIMULATED_KEY.encode(), b"").decode("utf-8", "replace")
     return columns.rows.with_columns(pl.col("symbol").str.to_uppercase()).with_columns(
         pl.lit(file).alias(_FILE), pl.lit(simulated.strip().lower() in _YES, pl.Boolean).alias(_SIMULATED)

@@ -102,7 +102,7 @@ def test_the_reference_engines_market_is_read_as_simulated(tmp_path: Path) -> No
         ({"adj_close": [1.0, float("inf"), 1.0, 1.0, 1.0]}, "adj_close is a finite number above 0"),
         ({"symbol": ["A B"] * 5}, "symbol is not empty, without comma"),
         ({"symbol": [""] * 5}, "symbol is not empty"),
-        ({"symbol": ["A/B"] * 5}, "symbol is not empty, without comma, slash"),
+        ({"symbol": ["A/B"] * 5}, "symbol is without slash, as a part of an address, but it is 'A/B'"),
         ({"symbol": ["\ufeffABC"] * 5}, "symbol is not empty, without comma"),
         ({"date": [dt.date(2024, 1, 2)] * 5}, "a symbol has one row per day, but ABC has several on 2024-01-02"),
         ({"name": ["One", "Two", None, None, None]}, "a symbol has one name, but ABC is called 'One' and 'Two'"),

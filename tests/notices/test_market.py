@@ -27,6 +27,7 @@ from examples.reference_engine import (
 from pipeline.__main__ import cli
 from pipeline.batch.many import build_many
 from pipeline.notices import NoticeOutcome
+from pipeline.notices.market.price_file import read_prices
 from pipeline.rules import check
 from pipeline.seal import Seal
 from schemas.errors import SettingsError
@@ -392,6 +393,11 @@ def test_without_prices_the_flag_is_named(market: Market, tmp_path: Path) -> Non
     assert {outcome.reason for outcome in outcomes.values()} == {
         "no market prices were given: give a file with --prices or ALPHA_RESULTS_PRICES"
     }
+
+
+def test_symbols_of_market_prices_may_have_a_slash_as_sealed_ones_may(prices: Path, tmp_path: Path) -> None:
+    pl.read_parquet(prices).with_columns(symbol="A/" + pl.col("symbol")).write_parquet(tmp_path / "a.parquet")
+    assert all(name.startswith("A/") for name in read_prices(str(tmp_path / "a.parquet")).names.categories)
 
 
 def test_only_names_and_days_of_the_file_are_compared(market: Market, prices: Path, tmp_path: Path) -> None:
