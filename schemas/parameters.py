@@ -119,7 +119,7 @@ class Parameter:
         if self.kind is ParameterKind.ALPHAS:
             return f"{self.least} to {self.most} addresses of alphas, separated by commas, without white space inside them"
         if self.kind is ParameterKind.TEXT and self.minimum is not None:
-            return f"text of at least {self.minimum:.0f} character; leave it out for no restriction"
+            return f"text of at least {self.minimum:.0f} character; otherwise leave it out"
         return _RULES.get(self.kind, "text")
 
 
@@ -306,6 +306,7 @@ SNAPSHOT: Final = Parameter(
     ParameterKind.TEXT,
     "Answer from this snapshot of the run, as named in `meta.snapshot` of an earlier answer, even if a newer one is served: pages that "
     "pass it on are all of one build. Once the snapshot is removed, the answer is `snapshot_not_found`.",
+    minimum=1,
 )
 
 SINCE: Final = Parameter(
@@ -315,13 +316,14 @@ SINCE: Final = Parameter(
     "change.",
 )
 TO_SNAPSHOT: Final = Parameter(
-    "to_snapshot", ParameterKind.TEXT, "Id of the later snapshot; by default the one served."
+    "to_snapshot", ParameterKind.TEXT, "Id of the later snapshot; by default the one served.", minimum=1
 )
 FROM_SNAPSHOT: Final = Parameter(
     "from_snapshot",
     ParameterKind.TEXT,
     "Id of the earlier snapshot; by default the one published before the later one, or the later one itself if there is no "
     "other.",
+    minimum=1,
 )
 
 ALPHA_PATH: Final = Parameter(

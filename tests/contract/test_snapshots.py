@@ -27,7 +27,7 @@ from tests.support.waiting import eventually
 PINNED = tuple(e for e in ENDPOINTS.values() if SNAPSHOT in e.parameters)
 SERVED = tuple(e for e in PINNED if e.id != "catalog.alphas.source.download")
 """Those that answer here: this deployment signs no address."""
-NO_SNAPSHOTS = ("0" * 20, "", "current", "0" * 19, "A" * 20, "../manifest", "é", "0" * 400)
+NO_SNAPSHOTS = ("0" * 20, "current", "0" * 19, "A" * 20, "../manifest", "é", "0" * 400)
 
 
 @dataclass(frozen=True)
@@ -143,6 +143,14 @@ def test_a_removed_snapshot_is_not_found_and_the_current_one_named(moved: Moved,
         error = response.json()["error"]
         assert (response.status_code, error["code"]) == (404, "snapshot_not_found")
         assert error["details"] == {"current": listed(moved.api)}
+
+
+@every(PINNED)
+def test_an_empty_snapshot_is_an_invalid_parameter(moved: Moved, endpoint: Endpoint) -> None:
+    response = send(moved.api, endpoint, snapshot="")
+    error = response.json()["error"]
+    assert (response.status_code, error["code"]) == (400, "bad_request")
+    assert [entry["name"] for entry in error["details"]["parameters"]] == ["snapshot"]
 
 
 @every(e for e in SERVED if not e.admin and not e.shared)
