@@ -326,6 +326,14 @@ def test_links_and_pages_are_refused_alike(service: Service) -> None:
         assert len(tampering.calls) == 1, "a call that is refused is not made twice"
 
 
+def test_an_invalid_choice_of_columns_is_refused_though_a_file_has_none(service: Service) -> None:
+    with (
+        Client(service.address, service.keys["raw"]) as client,
+        pytest.raises(InvalidRequest, match="one of core, all"),
+    ):
+        client[FULL].scores(fields="al")
+
+
 @pytest.mark.usefixtures("no_waits")
 def test_an_unreachable_download_host_is_given_up_quickly(service: Service) -> None:
     def change(request: httpx.Request, _: bytes) -> None:

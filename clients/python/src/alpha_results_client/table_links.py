@@ -62,6 +62,8 @@ def may_link(settings: Settings, request: CollectionRequest) -> bool:
     parameters = {name for name, value in request.query.items() if value is not None}
     if not ENDPOINTS[request.endpoint].table or not parameters <= {*_FILTERS, "book", "fields", "snapshot"}:
         return False
+    if request.query.get("fields") not in (None, "core", "all"):
+        return False  # the service reports the invalid value
     reason = settings.links_disabled_reason()
     if reason is not None:
         _log_paging(request, reason)
