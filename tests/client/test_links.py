@@ -331,7 +331,7 @@ def test_an_invalid_choice_of_columns_is_refused_though_a_file_has_none(service:
         Client(service.address, service.keys["raw"]) as client,
         pytest.raises(InvalidRequest, match="one of core, all"),
     ):
-        client[FULL].scores(fields="al")
+        client[FULL].scores(fields="al")  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("no_waits")
