@@ -278,6 +278,17 @@ def test_instants_with_an_offset_in_a_file_are_of_their_local_day(tmp_path: Path
         assert frame.equals(ledger.tables[kind]), kind
 
 
+def test_sessions_shifted_by_the_time_in_utc_are_noted() -> None:
+    midnight = pl.col("date").cast(pl.Datetime).dt.replace_time_zone("Asia/Tokyo")
+    local, shifted = (
+        [frame.with_columns(date=date) for frame in (SCORES, market(5)["close"])]
+        for date in (midnight, midnight.dt.convert_time_zone("UTC"))
+    )
+    note = "14 sessions are on Sundays and none on Fridays: if instants are in UTC, convert them"
+    assert any(said.startswith(note) for said in Ledger.from_scores(*shifted).notes)
+    assert not any("Sundays" in said for said in Ledger.from_scores(*local).notes)
+
+
 def run(folder: Path, *arguments: str) -> Done:
     with contextlib.chdir(folder):
         return writer("import", *arguments)

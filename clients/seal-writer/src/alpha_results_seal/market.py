@@ -101,6 +101,7 @@ class Market:
             notes.append(
                 "prices have no open: fills are at closes, and forward_return is from close to close"
             )
+        notes += self._note_on_weekends()
         ended = ~np.isfinite(self.closes[-1])
         notes += [
             f"{book.name} still holds {self.symbols[at]}, which has no price on the last day, at its last price"
@@ -108,3 +109,14 @@ class Market:
             for at in np.flatnonzero(ended & (book.shares != 0))
         ]
         return notes
+
+    def _note_on_weekends(self) -> list[str]:
+        """Return a note if sessions are on Sundays but never on Fridays, as those of Asia are by their time in UTC."""
+        weekdays = np.bincount((self.sessions.astype(np.int64) + 3) % 7, minlength=7)  # from Monday
+        if weekdays[6] < 4 or weekdays[4]:
+            return []
+        note = (
+            f"{weekdays[6]} sessions are on Sundays and none on Fridays: if instants are in UTC, convert them to the zone of "
+            "the exchange, whose days are the sessions"
+        )
+        return [note]
