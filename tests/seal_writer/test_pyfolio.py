@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 from alpha_results_seal import Calendar, SealError
-from alpha_results_seal.pyfolio import ledger_from_pyfolio
+from alpha_results_seal.pyfolio import ledger_from_pyfolio, ledger_from_zipline
 
 NYSE = Calendar("America/New_York", "09:30", "16:00")
 DAYS = pd.bdate_range("2024-01-01", periods=4)
@@ -24,6 +24,11 @@ def test_a_missing_column_of_the_transactions_is_named() -> None:
     named = TRANSACTIONS.rename(columns={"symbol": "sid"})
     with pytest.raises(SealError, match="transactions have no column 'symbol'"):
         ledger_from_pyfolio(RETURNS, POSITIONS, named, CLOSES, NYSE)
+
+
+def test_a_missing_column_of_ziplines_performance_is_named() -> None:
+    with pytest.raises(SealError, match="performance has no column 'orders'"):
+        ledger_from_zipline(RETURNS.to_frame("returns"), NYSE)
 
 
 def test_a_session_without_a_return_is_named() -> None:

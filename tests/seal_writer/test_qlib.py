@@ -65,6 +65,19 @@ def test_a_qlib_account_that_is_not_reproduced_is_refused(costs: Any, interest: 
         ledger_from_qlib(*exported(interest=interest), SHANGHAI, equity_basis=1e6, **costs)
 
 
+def test_a_report_without_the_account_is_refused() -> None:
+    report, positions, closes = exported()
+    with pytest.raises(SealError, match="report has no column 'account'"):
+        ledger_from_qlib(
+            report.rename(columns={"account": "value"}),
+            positions,
+            closes,
+            SHANGHAI,
+            equity_basis=1e6,
+            **COSTS,
+        )
+
+
 def test_a_name_without_a_close_on_the_day_of_a_deal_is_named() -> None:
     report, positions, close = exported()
     close.loc[DAYS[5], NAMES[5]] = np.nan

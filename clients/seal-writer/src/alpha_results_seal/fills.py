@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from alpha_results_seal.errors import SealError
-from alpha_results_seal.frames import to_days, to_doubles, to_names
+from alpha_results_seal.frames import require_columns, to_days, to_doubles, to_names
 from alpha_results_seal.market import Market
 
 ASSUMED = {
@@ -21,9 +21,7 @@ ASSUMED = {
 
 def read_fills(rows: pl.DataFrame, market: Market) -> pl.DataFrame:
     """Return fills completed with session, fee, mid and decision; raises SealError for an invalid one."""
-    for name in ("date", "symbol", "quantity", "fill_price"):
-        if name not in rows.columns:
-            raise SealError(f"fills have no column {name!r}.")
+    require_columns(rows.columns, ("date", "symbol", "quantity", "fill_price"), "fills have")
     rows = rows.with_columns(
         pl.Series(name, to_doubles(rows[name], "fills"))
         for name in ("quantity", "fill_price", "fee", "mid_price")

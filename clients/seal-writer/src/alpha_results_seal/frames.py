@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -227,6 +227,14 @@ def _long(frame: pl.DataFrame, value: str, label: str) -> Matrix:
     columns = names.search_sorted(frame["symbol"]).to_numpy()
     values[rows, columns] = to_doubles(frame[value], label)
     return Matrix(days.to_numpy().astype("datetime64[D]"), tuple(names.to_list()), values)
+
+
+def require_columns(columns: Iterable[str], names: Iterable[str], label: str) -> None:
+    """Raise SealError for a missing column; `label` is the frame with its verb, such as ``fills have``."""
+    present = set(columns)
+    for name in names:
+        if name not in present:
+            raise SealError(f"{label} no column {name!r}.")
 
 
 def to_doubles(series: pl.Series, label: str) -> Floats:

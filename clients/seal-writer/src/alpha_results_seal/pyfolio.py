@@ -10,7 +10,7 @@ import polars as pl
 from alpha_results_seal.calendar import Calendar
 from alpha_results_seal.errors import SealError
 from alpha_results_seal.fills import ASSUMED
-from alpha_results_seal.frames import to_local_days
+from alpha_results_seal.frames import require_columns, to_local_days
 from alpha_results_seal.ledger import Ledger
 from alpha_results_seal.reproduced import ledger_from_fills
 
@@ -43,9 +43,7 @@ def ledger_from_pyfolio(
     SealError
         If the transactions lack a column, or the equity differs from the returns; the message names the day and the missing cash.
     """
-    for name in ("symbol", "amount", "price"):
-        if name not in transactions:
-            raise SealError(f"transactions have no column {name!r}.")
+    require_columns(transactions.columns, ("symbol", "amount", "price"), "transactions have")
     basis = float(positions.iloc[0].sum() / (1.0 + returns.iloc[0]))
     equity = basis * (1.0 + returns).cumprod()
     rows = transactions[transactions["amount"] != 0]
@@ -79,8 +77,10 @@ def ledger_from_zipline(performance: Any, calendar: Calendar) -> Ledger:
     Raises
     ------
     SealError
-        If the equity differs from zipline's, for example after a dividend; the message names the day and the missing cash.
+        If the performance lacks a column, or the equity differs from zipline's, for example after a dividend; the message names the day and the missing cash.
     """
+    columns = ("orders", "transactions", "positions", "portfolio_value", "starting_cash", "starting_value")
+    require_columns(performance.columns, columns, "performance has")
     days = to_local_days(performance.index)
     closes: dict[tuple[Any, str], float] = {}
     fills: list[tuple[Any, ...]] = []
@@ -103,13 +103,13 @@ def ledger_from_zipline(performance: Any, calendar: Calendar) -> Ledger:
             closes[day, str(held["sid"].symbol)] = float(held["last_sale_price"])
     if not fills:
         raise SealError("zipline traded nothing: there are no books to keep.")
-    columns = ["date", "symbol", "quantity", "fill_price", "fee", "decision_at"]
+    filled = ["date", "symbol", "quantity", "fill_price", "fee", "decision_at"]
     marks = pl.DataFrame(
         [(*key, price) for key, price in closes.items()], ["date", "symbol", "close"], orient="row"
     )
     first = performance.iloc[0]
     return ledger_from_fills(
-        pl.DataFrame(fills, columns, orient="row"),
+        pl.DataFrame(fills, filled, orient="row"),
         marks,
         Calendar(calendar.zone, calendar.open, calendar.close, days.tolist()),
         performance["portfolio_value"],

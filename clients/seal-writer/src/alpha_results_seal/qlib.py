@@ -9,7 +9,7 @@ import polars as pl
 
 from alpha_results_seal.calendar import Calendar
 from alpha_results_seal.errors import SealError
-from alpha_results_seal.frames import matrix, table, to_days
+from alpha_results_seal.frames import matrix, require_columns, table, to_days
 from alpha_results_seal.ledger import Ledger
 from alpha_results_seal.reproduced import ledger_from_fills
 
@@ -50,12 +50,12 @@ def ledger_from_qlib(
     Raises
     ------
     SealError
-        If the equity differs from the account; the message names the day and the missing cash.
+        If the report lacks a column, or the equity differs from the account; the message names the day and the missing cash.
     """
     rows = table(report, "report")
-    account = dict(
-        zip(to_days(rows["datetime" if "datetime" in rows.columns else "date"], "report"), rows["account"])
-    )
+    days_column = "datetime" if "datetime" in rows.columns else "date"
+    require_columns(rows.columns, (days_column, "account"), "report has")
+    account = dict(zip(to_days(rows[days_column], "report"), rows["account"]))
     held = matrix(table(positions, "positions"), "amount", "positions")
     days = np.array(sorted(account), "datetime64[D]")
     amounts = np.nan_to_num(held.on(np.union1d(days, held.days), held.symbols))[
