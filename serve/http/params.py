@@ -57,7 +57,7 @@ def parse(endpoint: Endpoint, path: Mapping[str, str], query_string: bytes) -> V
     path
         Values of the path's placeholders, decoded.
     query_string
-        As received. Bytes that are not UTF-8 become replacement characters, which no rule accepts and no name contains.
+        As received. Bytes that are not UTF-8 become replacement characters, which no name contains.
 
     Returns
     -------

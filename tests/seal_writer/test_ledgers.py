@@ -367,6 +367,25 @@ def test_weighted_names_without_prices_are_noted() -> None:
     assert "1 name with weights has no prices and no trades, the first: BBB" in notes
 
 
+def test_a_delisted_name_is_closed_at_the_bar_of_the_price_received() -> None:
+    days = pl.date_range(date(2024, 1, 5), date(2024, 1, 16), eager=True).alias("date")
+    close = pl.DataFrame({"date": days, "AAA": [10.0] * 4 + [None] * 8, "BBB": [5.0] * 12})
+    weights = pl.DataFrame(
+        {"date": [date(2024, 1, 5), date(2024, 1, 12)], "AAA": [0.5, None], "BBB": [-0.5, -0.5]}
+    )
+    held = Ledger.from_weights(weights, close, Costs(), NYSE)
+    assert held.tables["positions"].filter(pl.col("symbol") == "AAA")["mark_price"].to_list() == [10.0] * 11
+    assert any(
+        "add a bar at the price received to a session on which a decision is filled" in note
+        for note in held.notes
+    )
+    received = pl.when(pl.col("date") == date(2024, 1, 13)).then(4.0).otherwise("AAA")
+    settled = Ledger.from_weights(weights, close.with_columns(AAA=received), Costs(), NYSE)
+    assert not any("still holds" in note for note in settled.notes)
+    fill = settled.tables["trades"].filter(pl.col("symbol") == "AAA").row(-1, named=True)
+    assert (fill["phase"], fill["mid_price"], fill["quantity"]) == ("close", 4.0, -0.05)
+
+
 def test_costs_and_calendar_in_each_others_place_are_refused() -> None:
     with pytest.raises(SealError, match=r"costs is Calendar\(.*\): give Costs\(…\)"):
         Ledger.from_weights(WEEK, CLOSE, NYSE, Costs())  # type: ignore[arg-type]

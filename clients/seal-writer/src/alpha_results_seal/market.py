@@ -104,7 +104,8 @@ class Market:
         notes += self._note_on_weekends()
         ended = ~np.isfinite(self.closes[-1])
         notes += [
-            f"{book.name} still holds {self.symbols[at]}, which has no price on the last day, at its last price"
+            f"{book.name} still holds {self.symbols[at]}, which has no price on the last day, at its last price; to close the "
+            "position, add a bar at the price received to a session on which a decision is filled"
             for book in books.values()
             for at in np.flatnonzero(ended & (book.shares != 0))
         ]
