@@ -13,6 +13,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from alpha_results_seal import Calendar, Costs, Ledger, SealError, SealWriter
+from alpha_results_seal.reproduced import require_reproduced
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -365,6 +366,16 @@ def test_weighted_names_without_prices_are_noted() -> None:
     weights = WEEK.with_columns(BBB=0.5, CCC=0.0)
     notes = Ledger.from_weights(weights, CLOSE, Costs(), NYSE).notes
     assert "1 name with weights has no prices and no trades, the first: BBB" in notes
+
+
+def test_instants_with_a_zone_are_sessions_and_equity_of_their_local_day() -> None:
+    days = pd.DatetimeIndex(CLOSE["date"].to_list())
+    sessions = list(days.tz_localize("Asia/Tokyo"))  # midnights, in UTC of the day before
+    ledger = Ledger.from_weights(WEEK, CLOSE, Costs(), Calendar("Asia/Tokyo", "09:00", "15:00", sessions))
+    equity = ledger.tables["portfolio"]["ending_equity"].to_list()
+    require_reproduced(ledger, dict(zip(sessions[1:], equity, strict=True)), "mine")
+    with pytest.raises(SealError, match="mine has no equity on 2024-01-09"):
+        require_reproduced(ledger, dict(zip(sessions[1:2], equity[:1], strict=True)), "mine")
 
 
 def test_a_delisted_name_is_closed_at_the_bar_of_the_price_received() -> None:

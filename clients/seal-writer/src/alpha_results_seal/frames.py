@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -270,6 +271,11 @@ def to_days(series: pl.Series, label: str) -> pl.Series:
         first = series.filter(days.is_null())[0]
         raise SealError(f"{label}: the date {first!r} is not a day: write YYYY-MM-DD.")
     return days
+
+
+def to_local_day(day: Any) -> Any:
+    """Return the local day of an instant of Python or pandas; anything else is returned unchanged."""
+    return day.date() if isinstance(day, dt.datetime) else day
 
 
 def to_local_days(index: Any) -> Any:

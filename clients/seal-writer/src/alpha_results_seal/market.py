@@ -14,7 +14,7 @@ from alpha_results_seal.book import Book
 from alpha_results_seal.calendar import Calendar
 from alpha_results_seal.costs import Costs
 from alpha_results_seal.errors import SealError
-from alpha_results_seal.frames import Days, Floats, prices
+from alpha_results_seal.frames import Days, Floats, prices, to_local_day
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ class Market:
         days = closes.days
         if not len(days):
             raise SealError("there are no prices.")
-        sessions = (
-            days if calendar.sessions is None else np.unique(np.array(calendar.sessions, "datetime64[D]"))
-        )
+        sessions = days
+        if calendar.sessions is not None:
+            sessions = np.unique(np.array([to_local_day(day) for day in calendar.sessions], "datetime64[D]"))
         unexpected = days[~np.isin(days, sessions)]
         if len(unexpected):
             raise SealError(f"there are prices on {unexpected[0]}, which is not a session of the calendar.")

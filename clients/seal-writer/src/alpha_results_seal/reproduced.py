@@ -11,7 +11,7 @@ import polars as pl
 
 from alpha_results_seal.calendar import Calendar
 from alpha_results_seal.errors import SealError
-from alpha_results_seal.frames import to_local_days
+from alpha_results_seal.frames import to_local_day, to_local_days
 from alpha_results_seal.ledger import Ledger
 
 _TOLERANCE = 1e-8
@@ -72,7 +72,7 @@ def require_reproduced(ledger: Ledger, equity: Any, engine: str) -> None:
         If they differ, because cash moved without a fill or a close differs from the engine's.
     """
     if isinstance(equity, Mapping):
-        own = dict(equity)
+        own = {to_local_day(day): value for day, value in equity.items()}
     else:
         own = dict(zip(to_local_days(equity.index).tolist(), equity.to_numpy(dtype=np.float64).tolist()))
     traded = set(ledger.tables["trades"]["timestamp"].dt.date())
