@@ -162,6 +162,11 @@ def test_every_input_format_gives_the_same_books(
         (factor, long_prices.to_pandas().set_index(["date", "symbol"])),
         (factor["factor"].rename(None), long_prices),
         (factor.rename_axis([None, None]), long_prices),
+        (
+            factor.rename_axis(["Date", "Ticker"]).reset_index(),
+            long_prices.to_pandas().rename(columns=str.title),
+        ),
+        (SCORES.to_pandas().rename(columns={"date": "timestamp"}), long_prices),
         (factor.assign(factor_quantile=1, **{"5D": 0.0}), long_prices),
         (tmp_path / "scores.csv", tmp_path / "prices.csv"),
         (str(tmp_path / "scores.csv"), tmp_path / "prices.parquet"),

@@ -297,6 +297,8 @@ def _from_pandas(frame: Any, label: str) -> Any:
         unnamed = frame.index.nlevels == 2 and not any(frame.index.names)
         return frame.reset_index(names=["date", "symbol"] if unnamed else None)
     if getattr(frame.index, "dtype", None) is None or frame.index.dtype.kind not in "MO":
+        if any(str(name).lower() in ("date", *ALIASES["date"]) for name in frame.columns):
+            return frame
         raise SealError(
             f"{label} has no days: give a column 'date', or a pandas frame with an index of days."
         )
