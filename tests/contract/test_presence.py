@@ -116,26 +116,6 @@ def test_a_pending_week_has_nulls(api: ContractApp) -> None:
         assert row["forward_return"] is None
 
 
-def test_a_date_without_rebalance_is_not_found_and_its_neighbours_named(api: ContractApp) -> None:
-    days = [row["date"] for row in api.rows("signals.rebalances.list", alpha=FULL)]
-    week = traded_week(api)
-    place = days.index(week)
-    asked_for = f"{week[:8]}{int(week[8:]) - 1:02d}" if week[8:] != "01" else f"{week[:8]}02"
-    error = api.refused("signals.rebalances.get", alpha=FULL, date=asked_for)
-    assert error["code"] == "rebalance_not_found"
-    earlier = place - (asked_for < week)
-    assert error["details"] == {
-        "first": days[0],
-        "last": days[-1],
-        "previous": days[earlier],
-        "next": days[earlier + 1],
-    }
-    before = api.refused("signals.rebalances.get", alpha=FULL, date="0001-01-01")["details"]
-    assert before == {"first": days[0], "last": days[-1], "previous": None, "next": days[0]}
-    after = api.refused("signals.rebalances.get", alpha=FULL, date="9999-12-31")["details"]
-    assert after == {"first": days[0], "last": days[-1], "previous": days[-1], "next": None}
-
-
 def test_a_description_has_every_documented_key_and_may_be_missing(api: ContractApp) -> None:
     # Every answer is checked against the document, which requires every key.
     body = api.ok("catalog.alphas.get", alpha=FULL)

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.errors import ApiError, SnapshotCorrupt
-from serve.pages.duckdb import Engine, PageStatements, Statement, source, to_json, writable
-from serve.pages.tables import RebalanceIndex
+from schemas.errors import SnapshotCorrupt
+from serve.pages.duckdb import Engine, Statement, source, to_json, writable
 
 
 @pytest.fixture
@@ -34,17 +33,6 @@ def test_threads_never_see_each_others_rows(numbered: list[Path]) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         assert all(len(result) == 1 for result in pool.map(query, range(120)))
-    engine.close()
-
-
-def test_a_thread_recovers_from_a_failed_query(numbered: list[Path], tmp_path: Path) -> None:
-    engine = Engine()
-    table = source(str(numbered[1]))
-    good = Statement(f"SELECT n FROM {table.sql} LIMIT 1", table.binds)
-    for bad in (source(str(tmp_path / "absent.parquet")), source(__file__)):
-        with pytest.raises(SnapshotCorrupt):
-            engine.frame(Statement(f"SELECT * FROM {bad.sql}", bad.binds))
-        assert engine.frame(good).item() == 1
     engine.close()
 
 
@@ -75,22 +63,6 @@ def test_a_truncated_file_is_reported_as_corrupt(numbered: list[Path], tmp_path:
     engine.close()
 
 
-def test_the_last_page_gives_the_total_without_a_count() -> None:
-    engine = Engine()
-    rows = Statement("SELECT * FROM range(?) t(n) LIMIT ? OFFSET ?", (10, 4, 8))
-    impossible = Statement("SELECT error('counted')")
-    assert engine.page(PageStatements(rows, impossible, 4, 8)).total == 10
-    engine.close()
-
-
-def test_a_page_past_the_end_counts_the_rows() -> None:
-    engine = Engine()
-    rows = Statement("SELECT * FROM range(?) t(n) LIMIT ? OFFSET ?", (10, 4, 80))
-    result = engine.page(PageStatements(rows, Statement("SELECT count(*) FROM range(?)", (10,)), 4, 80))
-    assert (result.objects, result.returned, result.total) == (b"", 0, 10)
-    engine.close()
-
-
 def test_queries_can_neither_load_code_nor_change_the_engines_settings() -> None:
     import duckdb  # noqa: PLC0415 - the engine's own error is what is expected
 
@@ -99,28 +71,6 @@ def test_queries_can_neither_load_code_nor_change_the_engines_settings() -> None
         with pytest.raises((duckdb.Error, SnapshotCorrupt), match="locked"):
             engine.frame(Statement(sql))
     engine.close()
-
-
-def test_neighbours_of_a_day_in_an_index() -> None:
-    days = [dt.date(2020, 1, 3), dt.date(2020, 1, 10)]
-    weeks = RebalanceIndex(days, ["traded", "traded"], None)
-    assert weeks.week(days[1]) == ("traded", None)
-    with pytest.raises(ApiError, match="2020-01-04 is not a rebalance date") as caught:
-        weeks.week(dt.date(2020, 1, 4))
-    assert caught.value.details == {
-        "first": "2020-01-03",
-        "last": "2020-01-10",
-        "previous": "2020-01-03",
-        "next": "2020-01-10",
-    }
-    for day, around in ((1, (None, "2020-01-03")), (11, ("2020-01-10", None))):
-        with pytest.raises(ApiError) as outside:
-            weeks.week(dt.date(2020, 1, day))
-        details = outside.value.details or {}
-        assert (details["previous"], details["next"]) == around
-    with pytest.raises(ApiError) as none:
-        RebalanceIndex([], [], None).week(days[0])
-    assert set((none.value.details or {}).values()) == {None}
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kolkata"])
