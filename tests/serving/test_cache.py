@@ -45,35 +45,29 @@ def test_an_entry_is_loaded_once_and_hits_and_misses_are_counted() -> None:
     assert (cache.hits, cache.misses, len(cache), cache.bytes, cache.limit) == (1, 1, 1, 10, 100)
 
 
-@given(requests=st.lists(st.tuples(st.integers(0, 8), st.integers(0, 60)), max_size=60))
-def test_the_cache_never_exceeds_its_bound_and_answers_correctly(requests: list[tuple[int, int]]) -> None:
-    cache: SizedLRUCache[bytes] = SizedLRUCache(100)
-    for key, size in requests:
-        value = bytes([key]) * size
-        assert loaded(cache, (key, size), value) == value
-        assert cache.bytes <= 100
+acts = st.tuples(st.sampled_from("ab"), st.integers(0, 3), st.none() | st.integers(15, 45))
 
 
-def test_the_least_recently_used_goes_first() -> None:
-    made: list[str] = []
-    cache: SizedLRUCache[bytes] = SizedLRUCache(20)
-
-    def request(name: str) -> None:
-        def load() -> bytes:
-            made.append(name)
-            return b"x" * 10
-
-        cache.get_or_load(OWNER, name, load, len)
-
-    for name in "abacab":
-        request(name)
-    assert "".join(made) == "abcb"
-
-
-def test_an_oversized_value_is_returned_but_not_cached() -> None:
-    cache: SizedLRUCache[bytes] = SizedLRUCache(5)
-    assert loaded(cache, "a", b"x" * 6) == b"xxxxxx"
-    assert cache.bytes == 0
+@given(st.lists(acts, max_size=60))
+def test_the_bound_holds_with_least_recently_used_eviction(acts: list[tuple[str, int, int | None]]) -> None:
+    cache: SizedLRUCache[int] = SizedLRUCache(100)
+    order: list[tuple[str, int]] = []
+    sizes: dict[tuple[str, int], int] = {}
+    for owner, name, size in acts:
+        key = (owner, name)
+        assert cache.get((owner, "s"), name) == sizes.get(key)
+        if size is not None:
+            cache.put((owner, "s"), name, size, size)
+            sizes[key] = size
+        order = [x for x in order if x != key] + [key] * (key in sizes)
+        while sum(sizes.values()) > 100:
+            del sizes[order.pop(0)]
+        assert cache.bytes == sum(sizes.values()) <= 100
+        assert len(cache) == len(sizes)
+    cache.put(("a", "s"), "large", 1, 101)
+    assert cache.get(("a", "s"), "large") is None, "larger than everything together"
+    cache.remove_if(lambda owner, _: owner == ("a", "s"))
+    assert cache.bytes == sum(size for (owner, _), size in sizes.items() if owner != "a")
 
 
 def test_a_walk_through_all_pages_evicts_none_that_others_repeat() -> None:
