@@ -278,6 +278,12 @@ def test_parameters_are_checked_before_the_alpha_is_looked_up(api: ContractApp) 
     assert error["code"] == "bad_request"
 
 
+def test_the_alpha_is_looked_up_before_its_books_and_weeks(api: ContractApp) -> None:
+    book = api.refused("portfolio.ledger", {"book": "none"}, alpha="Test_nowhere")
+    week = api.refused("signals.rebalances.get", alpha="Test_nowhere", date="2020-01-04")
+    assert (book["code"], week["code"]) == ("run_not_found", "run_not_found")
+
+
 @every(OF_AN_ALPHA)
 def test_a_forbidden_alpha_is_403_even_with_invalid_parameters(api: ContractApp, endpoint: Endpoint) -> None:
     code = "alpha_not_allowed" if endpoint.allow_list is AllowListScope.ALPHAS else "run_not_allowed"
