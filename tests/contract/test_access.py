@@ -79,6 +79,12 @@ def test_a_key_is_judged_before_the_parameters(api: ContractApp, endpoint: Endpo
         assert error["code"] == code
 
 
+@every(OF_AN_ALPHA)
+def test_the_endpoint_list_is_checked_before_the_list_of_alphas(api: ContractApp, endpoint: Endpoint) -> None:
+    arguments = {**arguments_of(api, endpoint), "alpha": HIDDEN, "key": "nothing"}
+    assert api.refused(endpoint, CASES[endpoint.id].query, **arguments)["code"] == "endpoint_not_allowed"
+
+
 def test_an_unknown_key_is_indistinguishable_from_a_wrong_secret(api: ContractApp) -> None:
     own_id = {"x-request-id": "the-same"}
     unknown = api.get("meta.me", key="unknown", headers=own_id)
@@ -171,8 +177,9 @@ def test_an_administrator_sees_revoked_keys_too(api: ContractApp) -> None:
         body = api.ok("admin.keys.usage", key="administrator", key_id=api.keys.ids[name])
         assert body["data"]["status"] == status
         assert body["data"]["owner"]["active"] == (name != "former")
-    error = api.refused("admin.keys.usage", key="administrator", key_id="0" * 16)
-    assert error["code"] == "key_not_found"
+    for unknown in ("0" * 16, "short", "\x00"):
+        error = api.refused("admin.keys.usage", key="administrator", key_id=unknown)
+        assert error["code"] == "key_not_found"
 
 
 def test_readiness_lists_the_kinds_of_a_run(api: ContractApp) -> None:

@@ -34,6 +34,7 @@ def test_an_unchanged_page_is_answered_with_304(api: ContractApp, endpoint: Endp
         assert again.headers["etag"] == tag
         assert again.headers["cache-control"] == first.headers["cache-control"]
         assert again.headers["vary"] == first.headers["vary"]
+        assert "content-type" not in again.headers
     for other in ('"other"', tag.strip('"'), tag[:-2] + 'x"'):
         again = api.get(endpoint, query, **arguments, headers={"if-none-match": other})
         assert again.status_code == 200, other
@@ -70,6 +71,19 @@ def test_equal_requests_share_an_entity_tag(api: ContractApp) -> None:
         answers = [api.get("signals.scores", query, alpha=FULL) for query in (one, two)]
         assert answers[0].headers["etag"] == answers[1].headers["etag"]
         assert answers[0].content == answers[1].content
+
+
+def test_pages_of_other_rows_or_columns_have_other_entity_tags(api: ContractApp) -> None:
+    day = api.rows("signals.rebalances.list", alpha=FULL)[3]["date"]
+    queries: tuple[dict[str, str], ...] = (
+        {},
+        {"fields": "all"},
+        {"symbol": "SIM001"},
+        {"symbol": "SIM002"},
+        {"from": day},
+        {"to": day},
+    )
+    assert len({api.get("signals.scores", query, alpha=FULL).headers["etag"] for query in queries}) == 6
 
 
 @every(e for e in ENDPOINTS.values() if e.id != "catalog.alphas.source.download")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import pytest
@@ -21,9 +20,23 @@ def still(endpoint: Endpoint, rows: list[dict[str, Any]]) -> list[dict[str, Any]
     return [{k: v for k, v in row.items() if endpoint.id not in COUNTING or k != "usage"} for row in rows]
 
 
-@every(COLLECTIONS)
-def test_pages_cover_every_row_once_in_order(api: ContractApp, endpoint: Endpoint) -> None:
-    arguments, query = arguments_of(api, endpoint), CASES[endpoint.id].query
+NARROWED = [
+    ("signals.rebalances.get", {"sort": "weight", "direction": "long"}),
+    ("signals.scores", {"symbol": "SIM001,SIM002,SIM003", "from": "2020-01-04", "fields": "all"}),
+    ("portfolio.pnl", {"symbol": "SIM001"}),
+    ("research.screen", {"sort": "-icir"}),
+]
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "narrowed"),
+    [(e, {}) for e in COLLECTIONS] + [(ENDPOINTS[name], query) for name, query in NARROWED],
+    ids=lambda value: value.id if isinstance(value, Endpoint) else None,
+)
+def test_pages_cover_every_row_once_in_order(
+    api: ContractApp, endpoint: Endpoint, narrowed: dict[str, str]
+) -> None:
+    arguments, query = arguments_of(api, endpoint), {**CASES[endpoint.id].query, **narrowed}
     everything = still(endpoint, api.rows(endpoint, query, **arguments))
     total = len(everything)
     for limit in sorted({1, 7, total - 1, total, total + 1, 97} - {0}):
@@ -96,22 +109,3 @@ def test_alphas_are_sorted_latest_started_first(api: ContractApp) -> None:
 def test_keys_are_sorted_newest_first(api: ContractApp) -> None:
     created = [row["created_at"] for row in api.rows("meta.keys")]
     assert created == sorted(created, reverse=True)
-
-
-@pytest.mark.parametrize("sort", ["score", "rank", "weight", "symbol"])
-@pytest.mark.parametrize("order", ["asc", "desc", None])
-@pytest.mark.parametrize("book", ["long_short", "long_only"])
-def test_a_cross_section_is_sorted_as_requested(
-    api: ContractApp, sort: str, order: str | None, book: str
-) -> None:
-    arguments = arguments_of(api, ENDPOINTS["signals.rebalances.get"])
-    query = {"sort": sort, "book": book} | ({} if order is None else {"order": order})
-    rows = api.rows("signals.rebalances.get", query, **arguments)
-    column = {"rank": "average_rank", "weight": f"{book}_target_weight"}.get(sort, sort)
-    descending = order == "desc" if order else sort in ("score", "weight")
-    known = [row for row in rows if row[column] is not None]
-    values = [row[column] for row in known]
-    assert values == sorted(values, reverse=descending)
-    assert rows == known + [row for row in rows if row[column] is None], "nulls come last either way"
-    for one, two in itertools.pairwise(rows):
-        assert one[column] != two[column] or one["symbol"] < two["symbol"], "ties in ticker order"

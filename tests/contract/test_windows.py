@@ -109,6 +109,8 @@ def test_an_equity_curve_follows_from_the_ledger(api: ContractApp) -> None:
         assert close(row["drawdown_pct"], 100 * (peak - row["ending_equity"]) / peak)
         assert close(row["period_return"], row["ending_equity"] / row["starting_equity"] - 1)
     summary = api.ok("portfolio.equity_curve", alpha=FULL)["meta"]["summary"]
+    assert summary["starting_equity"] == curve[0]["starting_equity"]
+    assert summary["ending_equity"] == curve[-1]["ending_equity"]
     assert close(summary["total_return"], curve[-1]["ending_equity"] / curve[0]["starting_equity"] - 1)
     assert close(summary["max_drawdown"], max(row["drawdown"] for row in curve))
     assert summary["peak_equity"] == peak
@@ -158,33 +160,6 @@ def test_metrics_return_their_window(api: ContractApp) -> None:
     for window in ({}, {"from": "2019-02-01"}, {"from": "2019-02-01", "to": "2019-12-31"}):
         data = api.ok("performance.metrics", window, alpha=FULL)["data"]
         assert data["window"] == {"from": None, "to": None, **window}
-
-
-def test_the_cross_section_is_filtered_as_requested(api: ContractApp) -> None:
-    arguments = arguments_of(api, ENDPOINTS["signals.rebalances.get"])
-    body = api.ok("signals.rebalances.get", {"limit": 5000}, **arguments)
-    everything, counted = body["data"], body["meta"]["n_symbols"]
-    assert counted == len(everything) == body["pagination"]["total"]
-
-    def selected(**query: str) -> list[str]:
-        page = api.ok("signals.rebalances.get", {**query, "limit": 5000}, **arguments)
-        assert page["pagination"]["total"] == len(page["data"])
-        assert page["meta"]["n_symbols"] == counted, "of the whole cross-section, before any filter"
-        assert page["meta"]["book"] == query.get("book", "long_short")
-        return [row["symbol"] for row in page["data"]]
-
-    some = [everything[3]["symbol"], everything[0]["symbol"]]
-    assert selected(symbol=",".join(some)) == [some[1], some[0]]
-    assert selected(symbol="NOBODY") == []
-    for words, sign in ((("1", "long"), 1), (("-1", "short"), -1), (("0", "flat", "neutral"), 0)):
-        expected = [row["symbol"] for row in everything if row["direction"] == sign]
-        assert all(selected(direction=word) == expected for word in words)
-    for book in ("long_short", "long_only"):
-        column = f"{book}_target_weight"
-        weights = sorted({abs(row[column]) for row in everything})
-        for least in (0.0, weights[-1], weights[-1] * 1.01):
-            expected = [row["symbol"] for row in everything if abs(row[column]) >= least]
-            assert selected(min_abs_weight=repr(least), book=book) == expected
 
 
 @pytest.mark.parametrize(

@@ -39,23 +39,3 @@ def test_readiness_lists_each_kind(api: ApiClient) -> None:
     assert body["data"]["warnings"] == []
     missing = api.get("/v1/admin/alphas/absent/readiness", token)
     assert (missing.status_code, missing.json()["error"]["code"]) == (404, "alpha_not_found")
-
-
-def test_administrators_read_usage_of_any_key(api: ApiClient) -> None:
-    admin = api.key(admin=True)
-    token = api.key(account="used@example.org", rate="per_second=50,per_minute=50,per_day=50,monthly=50")
-    key_id = token.split("_")[2].split(".")[0]
-    api.json("/v1/me", token)
-    body = api.json(f"/v1/admin/keys/{key_id}/usage", admin)
-    data = body["data"]
-    assert data["key_id"] == key_id
-    assert data["owner"]["email"] == "used@example.org"
-    assert data["owner"]["active"] is True
-    assert data["status"] == "active"
-    assert data["usage"]["month"] == 1
-    assert data["usage"]["remaining_month"] == 49
-    assert data["rate_limit"]["monthly_requests"] == 50
-    assert token.split(".")[1] not in api.get(f"/v1/admin/keys/{key_id}/usage", admin).text
-    for unknown in ("0" * 16, "short", "%00"):
-        result = api.get(f"/v1/admin/keys/{unknown}/usage", admin)
-        assert (result.status_code, result.json()["error"]["code"]) == (404, "key_not_found")

@@ -144,7 +144,8 @@ def test_an_unavailable_root_is_degraded_and_alphas_stay_listed(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    "path", ["/v1/alphas", "/v1/screen", "/v1/luck", "/v1/admin/alphas", "/delta-sharing/shares"]
+    "path",
+    ["/v1/alphas", "/v1/screen", "/v1/changes", "/v1/luck", "/v1/admin/alphas", "/delta-sharing/shares"],
 )
 def test_a_node_that_has_not_read_the_catalogue_lists_nothing(tmp_path: Path, path: str) -> None:
     with running(tmp_path / "away" / "root", counts=tmp_path / "counts", store=str(tmp_path / "keys")) as api:
