@@ -242,16 +242,6 @@ async def test_a_failed_write_is_retried_later(tmp_path: Path, monkeypatch: pyte
     await again.close()
 
 
-@pytest.mark.usefixtures("clock")
-async def test_keys_do_not_share_counts(tmp_path: Path) -> None:
-    limiter = limiter_in(tmp_path)
-    one = RateLimit((1, 1, 1, 1))
-    assert (await limiter.hit("a", one)).refused is None
-    assert (await limiter.hit("b", one)).refused is None
-    assert (await limiter.hit("a", one)).refused is WINDOW["month"]
-    await limiter.close()
-
-
 @pytest.fixture
 async def own_redis() -> AsyncIterator[RedisServer]:
     with redis_running() as server:

@@ -37,21 +37,6 @@ def test_headers_state_limit_remaining_and_reset_of_each_window() -> None:
     }
 
 
-def test_a_month_without_quota_has_no_headers_and_no_remaining() -> None:
-    rate = RateLimit((5, 60, 5000, None))
-    status = LimitStatus((1, 1, 1, 7), (1, 1, 1, 1))
-    assert not [name for name in rate_headers(rate, status) if name.endswith("Month")]
-    usage = Usage(status.used, rate).to_json()
-    assert usage["month"] == 7
-    assert usage["remaining_month"] is None
-
-
-def test_a_refusal_has_a_retry_after() -> None:
-    refused = LimitStatus((5, 5, 5, 5), (1, 1, 1, 1), LIMIT_WINDOWS[0], 1_200_000)
-    assert rate_headers(RATE, refused)["Retry-After"] == "2"
-    assert "Retry-After" not in rate_headers(RATE, LimitStatus((5, 5, 5, 5), (1, 1, 1, 1)))
-
-
 def test_remaining_is_never_negative() -> None:
     usage = Usage((9, 90, 9000, 200_000), RATE)
     assert usage.to_json() == {
