@@ -189,9 +189,3 @@ def test_the_time_of_a_change_is_that_of_its_publication(api: ApiClient) -> None
     changes = api.json("/v1/changes", api.key())["data"]
     assert {row["alpha_id"] for row in changes} == set(listed)
     assert {row["alpha_id"]: row["at"] for row in changes} == listed
-
-
-def test_a_node_without_a_catalogue_lists_no_changes(tmp_path: Path) -> None:
-    with running(tmp_path / "away" / "root", counts=tmp_path / "counts", store=str(tmp_path / "keys")) as api:
-        error = api.json("/v1/changes", api.key(), 503)["error"]
-    assert error["code"] == "upstream_unavailable"

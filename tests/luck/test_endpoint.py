@@ -429,26 +429,6 @@ def test_a_short_window_is_withheld_with_the_missing_observations(
     assert none["first_date"] is none["last_date"] is None
 
 
-@pytest.mark.parametrize(
-    ("query", "named"),
-    [
-        ({"trials": "0"}, {"trials"}),
-        ({"trials": "1.5"}, {"trials"}),
-        ({"trials": "1000000001"}, {"trials"}),
-        ({"trial_deviation": "-0.1"}, {"trial_deviation"}),
-        ({"trial_deviation": "nan", "trials": "many"}, {"trials", "trial_deviation"}),
-        ({"from": "2020-02-02", "to": "2020-02-01"}, {"from"}),
-        ({"trial": "3"}, {"trial"}),
-    ],
-)
-def test_broken_parameters_are_all_named(
-    api: ApiClient, key: str, query: dict[str, str], named: set[str]
-) -> None:
-    error = api.json(path(**query), key, 400)["error"]
-    assert error["code"] == "bad_request"
-    assert {x["name"] for x in error["details"]["parameters"]} == named
-
-
 def test_every_valid_number_of_trials_is_answered(api: ApiClient, key: str) -> None:
     before = 1.0
     for trials, deviation in ((1, 0), (2, 0.1), (10, 0.1), (10**9, 0.1), (10**9, "1e300")):

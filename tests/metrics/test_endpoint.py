@@ -101,58 +101,6 @@ def test_a_window_is_returned_and_applied(api: ApiClient, key: str) -> None:
     assert within["ic"]["value"] == pytest.approx(full["core"]["ic"]["value"])
 
 
-@pytest.mark.parametrize(
-    ("query", "parameters"),
-    [
-        ("granularity=weekly", {"granularity"}),
-        ("granularity=", {"granularity"}),
-        ("panel=2&doc=yes", {"panel", "doc"}),
-        ("from=2020-13-01&to=yesterday&granularity=daily", {"from", "to", "granularity"}),
-        ("from=2020-02-02&to=2020-02-01", {"from"}),
-        ("panel=1&panel=1", {"panel"}),
-    ],
-)
-def test_broken_parameters_are_all_named(api: ApiClient, key: str, query: str, parameters: set[str]) -> None:
-    error = api.json(f"{PATH}?{query}", key, 400)["error"]
-    assert error["code"] == "bad_request"
-    assert {x["name"] for x in error["details"]["parameters"]} >= parameters
-
-
-@pytest.mark.parametrize("path", ["", "/_doc"])
-def test_a_forbidden_alpha_is_forbidden_whether_or_not_it_exists(api: ApiClient, path: str) -> None:
-    narrow = api.key(runs="list:Test_other")
-    for alpha in (ALPHA, "Test_not_there"):
-        error = api.json(f"/v1/alphas/{alpha}/metrics{path}", narrow, 403)["error"]
-        assert error["code"] == "run_not_allowed"
-
-
-@pytest.mark.parametrize("path", ["", "/_doc"])
-def test_a_missing_alpha_is_missing(api: ApiClient, key: str, path: str) -> None:
-    assert api.json(f"/v1/alphas/Test_not_there/metrics{path}", key, 404)["error"]["code"] == "run_not_found"
-
-
-def test_each_endpoint_needs_its_own_grant(api: ApiClient) -> None:
-    for granted, closed in ((PATH, f"{PATH}/_doc"), (f"{PATH}/_doc", PATH)):
-        ids = "performance.metrics" if granted == PATH else "performance.metrics.doc"
-        key = api.key(endpoints=f"list:{ids}")
-        assert api.get(granted, key).status_code == 200
-        error = api.json(closed, key, 403)["error"]
-        assert error["code"] == "endpoint_not_allowed"
-
-
-def test_the_documentation_is_the_same_for_every_alpha_and_key(api: ApiClient, key: str) -> None:
-    raw = api.key(raw=True)
-    results = [
-        api.get(f"/v1/alphas/{alpha}/metrics/_doc", token)
-        for alpha in (ALPHA, "Test_nothing")
-        for token in (key, raw)
-    ]
-    assert len({x.content for x in results}) == 1
-    assert {x.headers["cache-control"] for x in results} == {"public, max-age=86400, immutable"}
-    conformance.check(ENDPOINTS["performance.metrics.doc"], results[0])
-    assert results[0].json()["data"]["schema_version"] == "2.0.0"
-
-
 def test_a_key_without_access_to_the_data_gets_the_sealed_figures(api: ApiClient) -> None:
     narrow = api.key(endpoints="list:performance.metrics")
     result = api.json(f"{PATH}?panel=1", narrow)

@@ -17,7 +17,6 @@ from datasets.figures.daily_returns import DailyReturns
 from datasets.snapshot import Snapshot
 from datasets.storage.file_digests import FileDigests
 from schemas.errors import DiskUnavailable
-from serve.compute import ComputeQueue
 from serve.research import returns_matrix, store
 from serve.research.catalogue import EffectiveNumbers
 from serve.research.ledgers import read_ledgers
@@ -79,24 +78,6 @@ def test_neighbours_match_a_loop_over_any_window(
         assert excluded["no_data"] == 1
         assert excluded["not_read"] == excluded["unreadable"] == 0
         assert {row["name"] for row in actual["data"]} == {row[0] for row in rows}
-
-
-def test_a_search_waits_for_a_compute_thread_once(
-    api: ApiClient, token: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    body(api, token, "Test_like_0")
-    turns: list[object] = []
-    turn = vars(ComputeQueue)["_turn"]
-
-    def count(queue: ComputeQueue, key: object) -> object:
-        turns.append(key)
-        return turn(queue, key)
-
-    monkeypatch.setattr(ComputeQueue, "_turn", count)
-    path = "/v1/alphas/Test_like_0/neighbours?to=2021-05-03"
-    answer = api.get(path, token, headers={"accept-encoding": "gzip"})
-    assert (answer.status_code, answer.headers["content-encoding"]) == (200, "gzip")
-    assert len(turns) == 1
 
 
 def test_pages_cover_neighbours_once_in_order(api: ApiClient, token: str, market: Published) -> None:

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 import datasets
-from datasets.layout import pointer_path
 from datasets.manifest import digest
 from datasets.pointer import Pointer, RollbackScope
 from datasets.publication.pointers import compare_and_swap, served
@@ -124,13 +123,6 @@ def test_the_lock_has_one_holder_and_expires_with_it(bucket: Bucket) -> None:
             pass
     with storage.lock("gc", "three"):
         pass
-
-
-def test_a_pointer_is_one_object(bucket: Bucket, small_seal: Seals) -> None:
-    from pipeline.snapshot_builder import build_seal  # noqa: PLC0415 - as above
-
-    build_seal(str(small_seal()), bucket.url("a"))
-    assert [key for key in bucket.objects() if "catalog" in key] == [f"a/{pointer_path('Test_small')}"]
 
 
 def _judge(pointer: Pointer | None, snapshot: str) -> Pointer | None:

@@ -55,13 +55,6 @@ def test_a_key_is_refused_wherever_v1_refuses_it(api: ContractApp, name: str, ke
                     assert answer.headers.get("retry-after") is None
 
 
-def test_a_forbidden_share_looks_like_a_missing_one(api: ContractApp) -> None:
-    for name in OPERATIONS:
-        hidden, absent = (operation(api, name, "testing", x, "portfolio") for x in (HIDDEN, ABSENT))
-        assert hidden.status_code == absent.status_code == 403
-        assert hidden.json() == absent.json()
-
-
 def test_every_operation_is_one_call(api: ContractApp) -> None:
     def used() -> int:
         return int(api.ok("meta.me", key="counted")["data"]["usage"]["day"])

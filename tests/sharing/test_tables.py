@@ -54,7 +54,9 @@ def test_pages_of_a_list_concatenate_to_the_list(api: ContractApp) -> None:
     assert paged == everything
 
 
-@pytest.mark.parametrize("query", ["maxResults=-1", "maxResults=x"])
+@pytest.mark.parametrize(
+    "query", [f"maxResults={most}" for most in ("-1", "x", "1.5", "9" * 23, "%EF%BC%91")]
+)
 def test_an_invalid_page_is_refused_by_parameter_name(api: ContractApp, query: str) -> None:
     answer = send(api, f"/shares?{query}")
     assert answer.status_code == 400
