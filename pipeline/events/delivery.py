@@ -11,7 +11,7 @@ import sqlite3
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, datetime
 from http import HTTPStatus
 from http.client import HTTPException
@@ -180,7 +180,6 @@ def send(
     media_type: str,
     secret: str | None = None,
     token: str | None = None,
-    sleep: Callable[[float], None] = time.sleep,
 ) -> None:
     """Send one document; retry transient failures.
 
@@ -219,6 +218,6 @@ def send(
         if not transient:
             break
         if number + 1 < TRIES:
-            sleep(_PAUSE * 2**number)
+            time.sleep(_PAUSE * 2**number)
     # The address may hold a secret, so only the host is named.
     raise EventNotDelivered(f"{host} {reason}; event {event_id} and later ones are sent by the next run")

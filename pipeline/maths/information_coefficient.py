@@ -1,4 +1,4 @@
-"""Weekly rank correlation of two columns of the cross-section."""
+"""Weekly rank correlation of a signal and the forward return."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pipeline.maths.ordering import ascending_within, ordered
 from pipeline.maths.weeks import count_flags, iter_blocks, week_sizes
 
 
-def weekly_ic(decisions: pl.DataFrame, signal: str, outcome: str = "forward_return") -> pl.DataFrame:
-    """Compute Spearman's rank correlation within each week, ties averaged.
+def weekly_ic(decisions: pl.DataFrame, signal: str) -> pl.DataFrame:
+    """Compute Spearman's rank correlation of a signal and the forward return within each week, ties averaged.
 
     Parameters
     ----------
     decisions : polars.DataFrame
-        One row per name and week, in any order, with ``date`` and the two columns.
-    signal, outcome : str
-        Columns to correlate, over the names where both are known.
+        One row per name and week, in any order, with ``date``, the signal and ``forward_return``.
+    signal : str
+        Column of the signal; names without signal or return are left out.
 
     Returns
     -------
@@ -31,7 +31,7 @@ def weekly_ic(decisions: pl.DataFrame, signal: str, outcome: str = "forward_retu
     ----------
     Spearman (1904), "The Proof and Measurement of Association between Two Things", American Journal of Psychology 15.
     """
-    rows = ordered(decisions.select("date", x=signal, y=outcome), ("date",))
+    rows = ordered(decisions.select("date", x=signal, y="forward_return"), ("date",))
     dates, size = week_sizes(rows["date"])
     x, y = (rows[name].cast(pl.Float64).to_numpy() for name in ("x", "y"))
     parts = [_week_ics(x[block], y[block], size[weeks]) for weeks, block in iter_blocks(size)]

@@ -16,9 +16,10 @@ DAY = dt.date(2020, 1, 3)
 
 def ic_of(x: list[float | None], y: list[float | None]) -> float | None:
     frame = pl.DataFrame(
-        {"date": [DAY] * len(x), "x": x, "y": y}, schema_overrides={"x": pl.Float64, "y": pl.Float64}
+        {"date": [DAY] * len(x), "x": x, "forward_return": y},
+        schema_overrides={"x": pl.Float64, "forward_return": pl.Float64},
     )
-    ic: float | None = weekly_ic(frame, "x", "y")["ic"].item()
+    ic: float | None = weekly_ic(frame, "x")["ic"].item()
     return ic
 
 

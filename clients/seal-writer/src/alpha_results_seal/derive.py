@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import polars as pl
 
-_CELL = ("book", "date", "symbol")
 _SESSION = ("book", "date")
 _FLOWS = ("market_pnl", "execution_cost", "borrow_cashflow")
 
