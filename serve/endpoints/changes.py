@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 from datasets.publication.history import Change
@@ -23,18 +24,14 @@ def changes(service: ServerState, request: Request) -> Page:
     service.snapshots.require_known()
     values, listing = request.values, service.snapshots.listing
     since = _cursor(values["since"])
-    log = change_log(listing).known(datetime.now(UTC), _visible(request.caller), since)
+    log = change_log(listing).known(datetime.now(UTC), partial(_may_read, request.caller), since)
     part = log.after(since, values["limit"], values["offset"])
     rows = [_row(change, cursor) for change, cursor in zip(part.changes, part.cursors, strict=True)]
     return Page(Rows.of(rows, part.total), {"next": part.next.encode()})
 
 
-def _visible(caller: Caller) -> Callable[[str], bool] | None:
-    """Return a predicate of the alphas that the caller may read; None if it may read all."""
-    alphas, runs = caller.alphas, caller.runs
-    if alphas.is_all and runs.is_all:
-        return None
-    return lambda alpha: alphas.allows(alpha) and runs.allows(alpha)
+def _may_read(caller: Caller, alpha_id: str) -> bool:
+    return caller.may_read_alpha(alpha_id) and caller.may_read_run(alpha_id)
 
 
 def _cursor(text: str | None) -> Cursor:

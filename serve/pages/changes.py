@@ -11,11 +11,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import struct
-import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -132,14 +131,11 @@ class ChangeLog:
     def __init__(self, entries: list[Entry]) -> None:
         self._entries = entries
         self._times: Times = np.array([entry.time for entry in entries], dtype=np.int64)
-
-    @cached_property
-    def _digests(self) -> Hashes:
+        hashes = np.array([0, *(entry.hash for entry in entries)], dtype=np.uint64)
+        self._digests: Hashes = np.bitwise_xor.accumulate(hashes)
         """The digest of all changes before each index."""
-        hashes = np.array([entry.hash for entry in self._entries], dtype=np.uint64)
-        return np.concatenate([np.zeros(1, dtype=np.uint64), np.bitwise_xor.accumulate(hashes)])
 
-    def known(self, now: datetime, visible: Callable[[str], bool] | None, since: Cursor = START) -> ChangeLog:
+    def known(self, now: datetime, visible: Callable[[str], bool], since: Cursor = START) -> ChangeLog:
         """Return the log without changes in the future, and of the alphas that a caller may read.
 
         A change dated in the future, by a fast clock, is left out until then: a cursor after it would skip the changes before.
@@ -147,16 +143,13 @@ class ChangeLog:
         Parameters
         ----------
         visible
-            Whether the caller may read an alpha; None if it may read all.
+            Whether the caller may read an alpha.
         since
             Cursor to resume from: changes before the reach of its digests are left out.
         """
         until = int(np.searchsorted(self._times, _microseconds(now), "right"))
         begin = int(np.searchsorted(self._times, since.time - _SPANS[-1], "left"))
-        if (begin, until) == (0, len(self._entries)) and visible is None:
-            return self
-        entries = self._entries[begin:until]
-        return ChangeLog(entries if visible is None else [x for x in entries if visible(x.change.alpha_id)])
+        return ChangeLog([x for x in self._entries[begin:until] if visible(x.change.alpha_id)])
 
     def after(self, cursor: Cursor, limit: int, offset: int) -> Part:
         """Return the changes after a cursor."""
@@ -196,17 +189,9 @@ class ChangeLog:
         return Cursor(time, tie, self._window_digests(index, self._bounds(time)))
 
 
-_BUILDING: Final = threading.Lock()
-
-
-def change_log(listing: Listing) -> ChangeLog:
-    """Return the changes of a catalogue; built once, and cached until it changes."""
-    with _BUILDING:
-        return _built(listing)
-
-
 @lru_cache(maxsize=1)
-def _built(listing: Listing) -> ChangeLog:
+def change_log(listing: Listing) -> ChangeLog:
+    """Return the changes of a catalogue, cached until it changes."""
     pointers = (*listing.pointers, *listing.unserved)
     entries = [make_entry(change) for pointer in pointers for change in recorded_changes(pointer)]
     return ChangeLog(sorted(entries, key=lambda entry: entry[:2]))

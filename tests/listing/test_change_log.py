@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from datasets.catalogue.live import Catalogue
-from datasets.pointer import Pointer
 from datasets.publication.history import Change
 from datasets.storage import open_storage
-from serve.pages import changes
-from serve.pages.changes import START, ChangeLog, Cursor, Entry, make_entry
+from serve.pages.changes import START, ChangeLog, Cursor, Entry, change_log, make_entry
 from tests.support import published
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -31,25 +25,15 @@ def log(entries: list[Entry]) -> ChangeLog:
     return ChangeLog(sorted(entries, key=lambda entry: entry[:2]))
 
 
-def test_the_log_of_a_catalogue_is_built_once_for_concurrent_requests(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def everyone(_: str) -> bool:
+    return True
+
+
+def test_the_log_of_a_catalogue_is_cached(tmp_path: Path) -> None:
     published.publish(tmp_path, {"rebalances": published.rebalances()})
     catalogue = Catalogue(open_storage(tmp_path))
     catalogue.refresh()
-    together, builds = threading.Barrier(2), []
-
-    def read_slowly(pointer: Pointer) -> list[Change]:
-        builds.append(pointer)
-        with contextlib.suppress(threading.BrokenBarrierError):
-            together.wait(0.5)  # for another build, which would never come if one is enough
-        return []
-
-    monkeypatch.setattr(changes, "recorded_changes", read_slowly)
-    with ThreadPoolExecutor(2) as threads:
-        one, other = threads.map(changes.change_log, [catalogue.listing] * 2)
-    assert one is other
-    assert len(builds) == 1
+    assert change_log(catalogue.listing) is change_log(catalogue.listing)
 
 
 def read_on(seen: ChangeLog, cursor: Cursor, limit: int) -> tuple[list[Change], Cursor]:
@@ -121,8 +105,8 @@ def test_a_rows_cursor_continues_after_it() -> None:
 
 def test_a_change_dated_in_the_future_is_listed_when_its_time_comes() -> None:
     entries = [change(0, "Test_a"), change(600, "Test_fast")]
-    assert [x.alpha_id for x in log(entries).known(NOW, None).after(START, 9, 0).changes] == ["Test_a"]
-    later = log(entries).known(NOW + timedelta(seconds=601), None)
+    assert [x.alpha_id for x in log(entries).known(NOW, everyone).after(START, 9, 0).changes] == ["Test_a"]
+    later = log(entries).known(NOW + timedelta(seconds=601), everyone)
     assert [x.alpha_id for x in later.after(START, 9, 0).changes] == ["Test_a", "Test_fast"]
 
 
