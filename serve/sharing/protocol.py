@@ -6,7 +6,7 @@ Source: PROTOCOL.md of delta-io/delta-sharing, response format ``parquet``.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Final
 
@@ -119,12 +119,6 @@ def page(
     names = [name for name in names if name > (token or "")]
     shown = names[:size]
     return shown, shown[-1] if len(names) > size and shown else None
-
-
-def list_body(items: Iterable[Mapping[str, Any]], next_token: str | None) -> bytes:
-    """Return the body of a list."""
-    continuation = {} if next_token is None else {"nextPageToken": next_token}
-    return orjson.dumps({"items": list(items), **continuation})
 
 
 def table_id(alpha_id: str, table: str) -> str:

@@ -269,7 +269,8 @@ def _list(
 ) -> Response[bytes]:
     parameters = request.query_params
     shown, token = protocol.page(names, parameters.get("maxResults"), parameters.get("pageToken"))
-    return _response(protocol.list_body(map(row, shown), token))
+    continuation = {} if token is None else {"nextPageToken": token}
+    return _response(orjson.dumps({"items": [row(name) for name in shown], **continuation}))
 
 
 def _lines(snapshot: Snapshot, lines: Sequence[bytes]) -> Response[bytes]:
