@@ -34,30 +34,23 @@ _TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/sv
 _ASSETS: Final = Path(__file__).with_name("assets")
 
 
-def _files() -> tuple[PageFile, ...]:
-    own = [path for path in sorted(_ASSETS.iterdir()) if path.suffix in _TYPES]
-    return (
-        *(
-            PageFile(
-                PAGE_PATH if path.suffix == ".html" else f"{PAGE_PATH}/{path.name}",
-                _TYPES[path.suffix],
-                path.read_bytes,
-            )
-            for path in own
-        ),
-        *(
-            PageFile(f"{PAGE_PATH}/{name}", "text/javascript", partial(_module, name))
-            for name in charts.MODULES
-        ),
-        PageFile(f"{PAGE_PATH}/chart.js", "text/javascript", charts.library),
-    )
-
-
 def _module(name: str) -> bytes:
     return charts.modules()[name]
 
 
-FILES: Final = _files()
+def _path(name: str) -> str:
+    return PAGE_PATH if name.endswith(".html") else f"{PAGE_PATH}/{name}"
+
+
+FILES: Final = (
+    *(
+        PageFile(_path(path.name), _TYPES[path.suffix], path.read_bytes)
+        for path in sorted(_ASSETS.iterdir())
+        if path.suffix in _TYPES
+    ),
+    *(PageFile(_path(name), "text/javascript", partial(_module, name)) for name in charts.MODULES),
+    PageFile(_path("chart.js"), "text/javascript", charts.library),
+)
 """The page, its modules and style sheet, and the library of its charts."""
 
 
