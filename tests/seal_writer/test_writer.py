@@ -219,6 +219,14 @@ def test_two_files_of_the_code_with_one_name_are_refused(
         writer.add_source(tmp_path / "book")
 
 
+def test_metrics_and_description_of_another_shape_are_refused(tmp_path: Path) -> None:
+    writer = begun(tmp_path / "seal")
+    with pytest.raises(SealError, match="metrics are a list of records, and 'pnl' is none"):
+        writer.add_metrics({"pnl": 1.0})  # type: ignore[arg-type]
+    with pytest.raises(SealError, match=r"a description is a mapping such as .*, not 'Momentum'"):
+        writer.add_description("Momentum")  # type: ignore[arg-type]
+
+
 def test_an_engine_without_a_version_is_refused() -> None:
     with pytest.raises(
         SealError, match=r"engine is 'ml': give its name and version, such as \('my-engine', '3.2'\)"

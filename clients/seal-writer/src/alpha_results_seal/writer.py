@@ -134,12 +134,22 @@ class SealWriter:
         return self
 
     def add_metrics(self, records: Sequence[Mapping[str, Any]]) -> SealWriter:
-        """Add the run's own figures; each is compared with its tables."""
+        """Add the run's own figures; each is compared with its tables. Raises SealError for anything but a list of records."""
+        for record in records:
+            if not isinstance(record, Mapping):
+                raise SealError(
+                    f"metrics are a list of records, and {record!r} is none: give mappings with name, scope, period, value, "
+                    "unit, source_kind and annualised; an undefined value is None."
+                )
         self._metrics += [dict(record) for record in records]
         return self
 
     def add_description(self, description: Mapping[str, Any]) -> SealWriter:
-        """Add the description of the alpha."""
+        """Add the description of the alpha; raises SealError for anything but a mapping."""
+        if not isinstance(description, Mapping):
+            raise SealError(
+                f"a description is a mapping such as {{'name': …, 'tldr': …}}, not {description!r}."
+            )
         self._description = dict(description)
         return self
 
