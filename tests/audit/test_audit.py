@@ -162,14 +162,6 @@ def test_an_earlier_snapshots_audit_is_requested_by_id(api: ApiClient, root: Pat
     assert api.json(f"{PATH}?snapshot={'0' * 20}", key, status=404)["error"]["code"] == "snapshot_not_found"
 
 
-def test_a_forbidden_alpha_is_refused_and_a_missing_one_not_found(
-    api: ApiClient,
-) -> None:
-    key = api.key(**TESTS_ONLY)
-    assert api.json(f"/v1/alphas/{HIDDEN}/audit", key, status=403)["error"]["code"] == "run_not_allowed"
-    assert api.json("/v1/alphas/Test_nowhere/audit", key, status=404)["error"]["code"] == "run_not_found"
-
-
 def test_the_datasets_package_returns_the_same_entries(api: ApiClient, root: Path) -> None:
     frame = datasets.open(root)[AUDITED].audit()
     entries = audited(api, raw=True)["entries"]

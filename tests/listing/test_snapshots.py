@@ -163,14 +163,6 @@ def test_a_missing_snapshot_is_a_404_with_the_served_one(api: ApiClient, ids: li
     assert error["details"] == {"current": ids[2]}
 
 
-def test_a_forbidden_run_is_refused(api: ApiClient) -> None:
-    token = api.key(runs="prefix:Prod_")
-    for path in ("snapshots", "snapshots/compare"):
-        assert api.json(f"/v1/alphas/{ALPHA}/{path}", token, 403)["error"]["code"] == "run_not_allowed"
-        missing = api.json(f"/v1/alphas/Test_nowhere/{path}", api.key(), 404)["error"]
-        assert missing["code"] == "run_not_found"
-
-
 def test_the_empty_snapshot_of_a_withdrawal_is_neither_listed_nor_read(tmp_path: Path) -> None:
     build_seal(str(make_seal(tmp_path / "seal", weeks=14)), tmp_path / "root")
     for command in ("withdraw", "restore"):

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from schemas.rows import ROWS
 from tests.support.application import running
 from tests.support.client import ApiClient
 from tests.support.waiting import eventually_is
@@ -23,22 +22,6 @@ def api(tmp_path: Path, market_file: File) -> Iterator[ApiClient]:
     (tmp_path / "market.parquet").write_bytes(market_file())
     with running(tmp_path / "published", market_data=str(tmp_path / "market.parquet")) as result:
         yield result
-
-
-def test_a_page_of_a_benchmark(api: ApiClient) -> None:
-    token = api.key()
-    body = api.json(f"{PATH}?limit=2&offset=1", token)
-    assert list(body) == ["data", "pagination", "meta"]
-    assert [row["date"] for row in body["data"]] == ["2024-01-03", "2024-01-04"]
-    assert list(body["data"][0]) == [column.name for column in ROWS["benchmark"].columns]
-    assert body["pagination"] == {"limit": 2, "offset": 1, "returned": 2, "total": 5, "has_more": True}
-    assert body["meta"]["symbol"] == "ABC"
-    assert body["meta"]["source"] == "market data"
-    assert body["meta"]["summary"]["sessions"] == 5, "the summary is of the window, not of the page"
-    full = api.json(PATH, token)
-    assert full["pagination"]["limit"] == 500
-    assert full["data"][1:3] == body["data"], "every page shares one baseline"
-    assert full["data"][0]["period_return"] is None
 
 
 def test_an_unknown_symbol_is_refused_with_the_available_ones(api: ApiClient) -> None:
@@ -57,34 +40,6 @@ def test_benchmarks_are_listed_with_their_days(api: ApiClient, tmp_path: Path) -
     assert (row["sessions"], row["simulated"]) == (len(daily), False)
     with running(tmp_path / "published", counts=tmp_path / "counts.sqlite3") as without:
         assert without.json("/v1/benchmarks", without.key())["data"] == []
-
-
-def test_windows_are_checked_and_may_be_empty(api: ApiClient) -> None:
-    token = api.key()
-    assert (
-        api.json(f"{PATH}?from=2024-01-09&to=2024-01-01", token, 400)["error"]["details"]["parameters"][0][
-            "name"
-        ]
-        == "from"
-    )
-    empty = api.json(f"{PATH}?from=2030-01-01", token)
-    assert (empty["data"], empty["pagination"]["total"]) == ([], 0)
-    assert empty["meta"]["summary"]["total_return"] is None
-    beyond = api.json(f"{PATH}?offset=5", token)
-    assert (beyond["data"], beyond["pagination"]["total"]) == ([], 5)
-
-
-def test_an_unchanged_page_of_prices_is_answered_with_304(api: ApiClient) -> None:
-    token = api.key()
-    tag = api.get(PATH, token).headers["etag"]
-    again = api.get(PATH, token, headers={"if-none-match": tag})
-    assert (again.status_code, again.content) == (304, b"")
-
-
-def test_the_benchmark_route_needs_a_grant(api: ApiClient) -> None:
-    assert api.get(PATH).status_code == 401
-    refused = api.json(PATH, api.key(endpoints="meta.me"), 403)["error"]
-    assert refused["details"] == {"endpoint": "benchmarks.daily"}
 
 
 def test_simulated_prices_are_marked(tmp_path: Path, market_file: File) -> None:
@@ -151,6 +106,7 @@ def test_real_prices_page_by_page(tmp_path: Path, shared: Path) -> None:
         full = api.json(f"{path}&limit=5000", token)
     assert [row for page in pages for row in page["data"]] == full["data"]
     assert {json.dumps(page["meta"]) for page in pages} == {json.dumps(full["meta"])}
+    assert full["meta"]["source"] == "market data"
     assert full["meta"]["summary"]["return_basis"] == "adjusted_close"
     assert full["pagination"]["total"] == 3020
     assert full["meta"]["summary"]["max_drawdown_pct"] == pytest.approx(33.717, abs=5e-4)
