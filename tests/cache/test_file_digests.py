@@ -101,10 +101,13 @@ def test_a_missing_file_and_a_failing_disk_are_reported(path: Path) -> None:
         digests.intact(path, 0, CONTENT)
 
 
-def test_the_number_of_remembered_digests_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_bounded_number_of_digests_is_remembered(
+    tmp_path: Path, readings: Readings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(file_digests, "_MAX_FILES", 3)
     digests = FileDigests(3600)
-    for number in range(9):
+    for number in range(4):
         (tmp_path / str(number)).write_bytes(b"content")
+    for number in (0, 1, 2, 3, 3, 0):
         assert digests.intact(tmp_path / str(number), 7, CONTENT)
-    assert len(digests._digests) == 3  # noqa: SLF001 - memory is not seen from outside
+    assert readings.count == 5, "the last is remembered, the first is read again"

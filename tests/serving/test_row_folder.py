@@ -100,22 +100,6 @@ def test_a_restart_reuses_existing_files(make: Callable[..., Parts], monkeypatch
     assert not counts(after).misses
 
 
-def test_answers_given_while_another_table_is_built_count(
-    make: Callable[..., Parts], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # the first answer alone does not justify a table
-    monkeypatch.setattr(tables, "_COST_SHARE_WHEN_FREE", 1e9)
-    parts, other_is_made = make(), threading.Event()
-    row_tables, query = parts.row_tables, ledger(parts)
-    row_tables._builder.submit(other_is_made.wait, PATIENCE)  # noqa: SLF001 - as long as another table takes
-    parts.load(query)
-    ((_, view),) = row_tables._cost_s  # noqa: SLF001 - the table whose answers are counted
-    row_tables.record_miss(parts.snapshot, view, 1, seconds=1e15)
-    other_is_made.set()
-    answer = parts.load(query)
-    eventually(lambda: parts.cached(query) == answer)
-
-
 def test_a_table_larger_than_the_memory_bound_is_served_from_its_file(
     make: Callable[..., Parts], root: Path
 ) -> None:
