@@ -20,6 +20,7 @@ from alpha_results_seal.scores import select_tails
 from alpha_results_seal.weeks import (
     Week,
     decisions_table,
+    delay_weeks,
     last_sessions,
     note_moved_decisions,
     note_unpriced_names,
@@ -234,7 +235,8 @@ class Ledger:
         equity_basis
             Opening equity of the book.
         weights, scores
-            As for `from_weights`, by decision day of the fills, which may be a day without a session.
+            As for `from_weights`, by decision day of the fills, which may be a day without a session. Forward returns begin at the
+            close of the session that fills most decisions first: the next one, or a later one if the engine takes longer.
 
         Returns
         -------
@@ -263,6 +265,7 @@ class Ledger:
             dates = pl.Series(last_sessions(days, market.sessions), dtype=pl.Date)
             rows = rows.with_columns(decision_at=dates)
             _require_decided(rows, weeks)
+            delay_weeks(weeks, rows, market)
         state = Book(book, market.symbols, _basis(equity_basis))
         place = {name: at for at, name in enumerate(market.symbols)}
         fills_by_session = {

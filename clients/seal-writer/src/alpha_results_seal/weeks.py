@@ -108,6 +108,26 @@ def read_weeks(targets: Mapping[str, Matrix], scores: Matrix | None, market: Mar
     return weeks
 
 
+def delay_weeks(weeks: Sequence[Week], fills: pl.DataFrame, market: Market) -> None:
+    """Move the fills of all decisions to the number of sessions after the decision at which most are first filled.
+
+    Parameters
+    ----------
+    weeks
+        The decisions.
+    fills
+        ``session`` and ``decision_at`` of the recorded fills.
+    market
+        Prices and sessions.
+    """
+    first = dict(fills.group_by("decision_at").agg(pl.col("session").min()).iter_rows())
+    delays = [int(first[week.date]) - week.fill for week in weeks if week.date in first]
+    usual = max(sorted(set(delays)), key=delays.count, default=0)
+    for week in weeks:
+        week.fill += usual
+        week.pending = week.fill >= market.observed
+
+
 def last_sessions(days: Days, sessions: Days) -> Days:
     """Return the last session on or before each day; the day itself before the first session."""
     place = np.searchsorted(sessions, days, side="right") - 1

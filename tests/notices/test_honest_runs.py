@@ -1,0 +1,110 @@
+"""Honest runs of unlike engines, kept by the seal writer on one simulated market."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from alpha_results_seal import Calendar, Costs, Ledger, SealWriter
+
+from datasets.figures.series import Floats
+from pipeline.notices import NoticeOutcome
+from pipeline.rules import check
+from pipeline.seal import Seal
+
+NYSE = Calendar("America/New_York", "09:30", "16:00")
+COSTS = Costs(fee=0.0001, impact=0.0003, borrow=0.00002)
+WEEKS, NAMES = 100, 60
+SYMBOLS = [f"N{number:02d}" for number in range(NAMES)]
+DAYS = np.busday_offset(np.datetime64("2023-01-02"), np.arange(5 * WEEKS + 10))
+FRIDAYS = np.arange(4, 5 * WEEKS, 5)
+FEW = slice(0, 40)
+"""Names that trade at a hundredth of the price of the others."""
+
+
+@pytest.fixture(scope="module")
+def market() -> dict[str, Floats]:
+    """Opens, closes and average prices of a day, and scores that predict the week after them and no other."""
+    rng = np.random.default_rng(11)
+    scores = rng.normal(0, 1, (FRIDAYS.size, NAMES))
+    moves = rng.normal(0, 0.01, (DAYS.size, 1)) + rng.normal(0, 0.018, (DAYS.size, NAMES))
+    for week, friday in enumerate(FRIDAYS):
+        moves[friday + 1 : friday + 6] += 0.0014 * scores[week]
+    closes = 200.0 * np.exp(np.cumsum(moves, axis=0))
+    opens = np.vstack([closes[:1], closes[:-1]]) * np.exp(0.35 * moves + rng.normal(0, 0.004, moves.shape))
+    for prices in (opens, closes):
+        prices[:, FEW] /= 100
+    middle = 0.5 * (opens + closes) * np.exp(rng.normal(0, 0.002, moves.shape))
+    return {"open": opens, "close": closes, "middle": middle, "scores": scores}
+
+
+def wide(values: Floats, days: np.ndarray) -> pl.DataFrame:
+    return pl.DataFrame(values, SYMBOLS).insert_column(0, pl.Series("date", days).cast(pl.Date))
+
+
+def tails(scores: Floats) -> Floats:
+    """Equal weights of the best and the worst fifth."""
+    ranks = scores.argsort(axis=1).argsort(axis=1)
+    fifth = NAMES // 5
+    return ((ranks >= NAMES - fifth).astype(np.float64) - (ranks < fifth)) / fifth
+
+
+def fills_of(
+    prices: Floats, closes: Floats, weights: Floats, delay: int, *, whole: bool = False
+) -> pl.DataFrame:
+    """Fills at given prices, some sessions after the decision, sized with the equity of the close before."""
+    shares, cash, rows = np.zeros(NAMES), 1e6, []
+    for week, friday in enumerate(FRIDAYS):
+        session = friday + delay
+        wanted = weights[week] * (cash + shares @ closes[session - 1]) / prices[session]
+        wanted = np.rint(wanted) if whole else wanted
+        for name in np.flatnonzero(wanted != shares):
+            quantity = wanted[name] - shares[name]
+            rows.append(
+                (DAYS[session].item(), SYMBOLS[name], quantity, prices[session, name], DAYS[friday].item())
+            )
+        cash -= (wanted - shares) @ prices[session]
+        shares = wanted
+    columns = ("date", "symbol", "quantity", "mid_price", "decision_at")
+    fills = pl.DataFrame(rows, columns, orient="row")
+    impact = 1 + 0.0003 * pl.col("quantity").sign()
+    return fills.with_columns(fill_price=pl.col("mid_price") * impact)
+
+
+def ledger_of(fills: pl.DataFrame, market: dict[str, Floats], weights: Floats) -> Ledger:
+    return Ledger.from_fills(
+        fills,
+        wide(market["close"], DAYS),
+        NYSE,
+        costs=Costs(borrow=0.00002),
+        equity_basis=1e6,
+        weights=wide(weights, DAYS[FRIDAYS]),
+        scores=wide(market["scores"], DAYS[FRIDAYS]),
+    )
+
+
+def outcomes_of(ledger: Ledger, folder: Path, prices: Path | None = None) -> dict[str, NoticeOutcome]:
+    seal = folder / "seal"
+    SealWriter(seal, alpha_id="Test_honest", smoothing={"applied": False}).add_ledger(ledger).write()
+    report = check(Seal.open(str(seal)), prices=None if prices is None else str(prices))
+    assert report.violations == ()
+    return {each.notice: each for each in report.notices}
+
+
+def given(outcomes: dict[str, NoticeOutcome]) -> set[str]:
+    return {id_ for id_, outcome in outcomes.items() if outcome.outcome == "notice"}
+
+
+def test_fills_some_sessions_after_the_decision_prove_the_forward_returns(
+    market: dict[str, Floats], tmp_path: Path
+) -> None:
+    closes, weights = market["close"], tails(market["scores"])
+    fills = fills_of(closes, closes, weights, 2)
+    ledger = ledger_of(fills, market, weights)
+    first = ledger.tables["decisions"].row(0, named=True)
+    assert (first["date"], first["entry_at"].date()) == (DAYS[4].item(), DAYS[6].item())
+    assert given(outcomes_of(ledger, tmp_path)) & {
+        "signal.forward_returns_proven", "signal.book_correlation", "signal.irregular_weeks",
+    } == set()  # fmt: skip
