@@ -107,14 +107,18 @@ def side_equity(equity: Floats, side: Codes) -> Floats:
     side
         Number of its rebalance and side.
     """
+    opened, lower, upper = _middle_of_sides(equity, side)
     implied = np.full_like(equity, np.nan)
+    implied[opened] = 0.5 * (equity[lower] + equity[upper])
+    return implied
+
+
+def _middle_of_sides(equity: Floats, side: Codes) -> tuple[Codes, Codes, Codes]:
+    """Return the opened positions, and for each the two in the middle of its side by implied equity; these may be one and the same."""
     opened = np.flatnonzero(~np.isnan(equity))
     order = opened[np.lexsort((equity[opened], side[opened]))]
-    values = equity[order]
     _, first, place, size = np.unique(side[order], return_index=True, return_inverse=True, return_counts=True)
-    middle = 0.5 * (values[first + (size - 1) // 2] + values[first + size // 2])
-    implied[order] = middle[place]
-    return implied
+    return order, order[first + (size - 1) // 2][place], order[first + size // 2][place]
 
 
 def _faults(tables: Tables, weight: str, weeks: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
@@ -151,14 +155,22 @@ def _faults(tables: Tables, weight: str, weeks: pl.DataFrame) -> Iterator[tuple[
     opened = np.where(comparable, notional, 0.0)
     sized = (opened != 0) & (target != 0)
     equity = np.divide(opened, target, out=np.full_like(target, np.nan), where=sized)
-    side = side_equity(equity, 2 * cells.session + (target > 0))
+    sides = 2 * cells.session + (target > 0)
+    side = side_equity(equity, sides)
     starting = grid.ledger("starting_equity")[cells.session]
     slack: Floats | float = 0.0
+    too_small: Flags | bool = False
     known = tables.part.whole_shares
     if whole_shares(grid.column("positions", "quantity")) if known is None else known:
         shares = cells.spread("trades", bought) * target
-        # Value of one share of each name.
-        slack = np.abs(np.divide(opened, shares, out=np.zeros_like(opened), where=shares != 0))
+        # Equity that one share of each name implies. The names in the middle of a side are rounded as well.
+        of_share = np.abs(np.divide(opened, shares, out=np.zeros_like(opened), where=shares != 0))
+        slack = of_share.copy()
+        sized_names, lower, upper = _middle_of_sides(equity, sides)
+        slack[sized_names] += np.maximum(of_share[lower], of_share[upper])
+        # A target below the price of a share may be rounded to none. A name that was never filled has no price of its own.
+        dearest = grid.column("trades", "mid_price").max(initial=0.0)
+        too_small = (held == 0) & (np.abs(target) * starting < dearest)
     with np.errstate(invalid="ignore", divide="ignore"):
         uneven = np.abs(equity - side) > np.maximum(_PROPORTION * np.abs(side), slack)
         share = side / starting
@@ -166,7 +178,7 @@ def _faults(tables: Tables, weight: str, weeks: pl.DataFrame) -> Iterator[tuple[
         mis_sized = (share > 1.0 + _SIZING) | ((share < 1.0 - _SIZING) & ~frozen[cells.session])
     checks: dict[str, tuple[Flags, Floats, Floats]] = {
         "held on another side than the target weight": (
-            comparable & (np.sign(target) != np.sign(held)),
+            comparable & (np.sign(target) != np.sign(held)) & np.logical_not(too_small),
             target,
             held,
         ),

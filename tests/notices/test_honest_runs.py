@@ -108,3 +108,12 @@ def test_fills_some_sessions_after_the_decision_prove_the_forward_returns(
     assert given(outcomes_of(ledger, tmp_path)) & {
         "signal.forward_returns_proven", "signal.book_correlation", "signal.irregular_weeks",
     } == set()  # fmt: skip
+
+
+def test_whole_shares_of_cheap_and_dear_names_are_in_proportion(
+    market: dict[str, Floats], tmp_path: Path
+) -> None:
+    """One share of a dear name is a thousandth of its position, of a cheap one a hundred-thousandth; some targets are below a share."""
+    closes, scores = market["close"], market["scores"]
+    weights = np.where(np.abs(scores) < 0.05, 0.00005 * np.sign(scores), tails(scores))
+    outcomes_of(ledger_of(fills_of(closes, closes, weights, 1, whole=True), market, weights), tmp_path)
