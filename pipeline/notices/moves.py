@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Final
 
@@ -31,6 +32,7 @@ from schemas.notices.moves import (
     MIN_NAME_MOVES,
     MIN_PAYMENTS,
     MIN_STALE_NAMES,
+    MIN_TICKS,
     SPLIT_RATIOS,
     SPLIT_TOLERANCE,
     STALE_SHARE,
@@ -66,8 +68,9 @@ def judge_moves(holdings: Holdings, returns: Floats) -> Iterator[NoticeOutcome]:
     yield _judge_copied_sessions(moves)
     yield _judge_clipped_losses(moves, sides)
     yield _judge_missing_losses(moves, sides)
-    yield _judge_stale_marks(moves)
-    yield _judge_split_moves(holdings)
+    ticks = _ticks(holdings.marks)
+    yield _judge_stale_marks(moves, ticks / holdings.marks[:, :-1])
+    yield _judge_split_moves(holdings, ticks)
     yield _judge_payments(holdings, moves)
 
 
@@ -166,11 +169,12 @@ def _judge_missing_losses(moves: Floats, sides: Floats) -> NoticeOutcome:
     for share in LARGEST_SHARES:
         largest = size > np.nanquantile(size, 1 - share)
         losses, gains = (np.sum(largest & (sign * earned > 0), axis=0) for sign in (-1, 1))
-        lost, moved = int(losses.sum()), int((losses + gains).sum())
-        error = float(np.sqrt(((losses - gains) ** 2).sum())) / (2 * moved)
         sessions = int((losses + gains > 0).sum())
+        # If many moves are as large as the largest one, none is larger.
         if sessions < MIN_LARGEST_SESSIONS:
             continue
+        lost, moved = int(losses.sum()), int((losses + gains).sum())
+        error = float(np.sqrt(((losses - gains) ** 2).sum())) / (2 * moved)
         outcomes.append(
             judged(
                 notice,
@@ -192,13 +196,26 @@ def _most_common(values: Floats) -> tuple[int, float]:
     return (int(counts[0]), float(sizes[0])) if counts.size else (0, 0.0)
 
 
-def _judge_stale_marks(moves: Floats) -> NoticeOutcome:
+def _ticks(marks: Floats) -> Floats:
+    """Return the smallest change of the mark of each name, shape (names, 1); 0 for a name with few moves."""
+    changes = np.abs(np.diff(marks, axis=1))
+    smallest = np.fmin.reduce(np.where(changes > 0, changes, np.nan), axis=1, initial=np.inf)
+    many = np.isfinite(changes).sum(axis=1) >= MIN_NAME_MOVES
+    return np.where(many & np.isfinite(smallest), smallest, 0.0)[:, np.newaxis]
+
+
+def _judge_stale_marks(moves: Floats, ticks: Floats) -> NoticeOutcome:
+    """Judge how many names have marks that often do not change; `ticks` are the smallest changes as a share of the mark before."""
     notice, number = "book.stale_marks", np.isfinite(moves).sum(axis=1)
     long = number >= MIN_NAME_MOVES
     names = int(long.sum())
     if names < MIN_STALE_NAMES:
         return too_few(notice, names, "name", f"{MIN_NAME_MOVES} moves", MIN_STALE_NAMES)
-    stale = int(((moves == 0).sum(axis=1)[long] > STALE_SHARE * number[long]).sum())
+    # A normal move is rounded away with a probability of tick / (deviation x sqrt(2 pi)): in cents, prices below a dollar often stay.
+    deviation = np.sqrt(np.nansum(moves**2, axis=1) / np.maximum(number, 1))[:, np.newaxis]
+    rounded_away = np.minimum(ticks / (deviation * math.sqrt(2 * math.pi)), 1.0)
+    allowed = STALE_SHARE * number + np.nansum(np.where(np.isfinite(moves), rounded_away, 0.0), axis=1)
+    stale = int(((moves == 0).sum(axis=1) > allowed)[long].sum())
     return judged(
         notice,
         stale / names if stale >= MIN_STALE_NAMES else 0.0,
@@ -208,13 +225,15 @@ def _judge_stale_marks(moves: Floats) -> NoticeOutcome:
     )
 
 
-def _judge_split_moves(holdings: Holdings) -> NoticeOutcome:
+def _judge_split_moves(holdings: Holdings, ticks: Floats) -> NoticeOutcome:
+    """Count moves like splits; `ticks` are the smallest changes of the marks, few of which double a price of few ticks."""
     notice = "book.split_moves"
     ratio, shares = (x[:, 1:] / x[:, :-1] for x in (holdings.marks, holdings.quantities))
     if holdings.received is not None:
         # The fills of a session may change a holding as much as a split does.
         shares = 1 + holdings.received[:, 1:] / holdings.quantities[:, :-1]
-    known = np.isfinite(ratio) & (ratio > 0)
+    lower = np.minimum(holdings.marks[:, 1:], holdings.marks[:, :-1])
+    known = np.isfinite(ratio) & (ratio > 0) & (lower > MIN_TICKS * ticks)
     number = int(known.sum())
     if number < MIN_MOVES:
         return not_checked(

@@ -36,6 +36,8 @@ SPLIT_RATIOS: Final = (2.0, 3.0, 4.0, 5.0, 10.0, 20.0)
 """Ratios of common splits (new shares per old share) and reverse splits (old shares per new share)."""
 SPLIT_TOLERANCE: Final = 0.03
 """Log return of a mark that is allowed beside a split in the same session."""
+MIN_TICKS: Final = 10
+"""Minimum price after a split in ticks: one of a few ticks doubles or halves by one or two."""
 MAX_TRADED: Final = 0.25
 """Log change of a holding that is allowed in the session of a split: by rounding to shares, and by trading if no splits are sealed."""
 
@@ -106,7 +108,8 @@ MOVE_NOTICES: Final = (
         "Marks of some names often do not change: positions are valued at old prices.",
         "stale_names",
         0.03,
-        f"share of the names whose mark equals that of the session before in more than {STALE_SHARE:.0%} of {MIN_NAME_MOVES} moves or more; "
+        f"share of the names whose mark equals that of the session before in more than {STALE_SHARE:.0%} of {MIN_NAME_MOVES} moves or more, and of those that "
+        "normal moves rounded to the smallest change of the mark leave unchanged; "
         f"{_SOME_NAMES}, and at least {MIN_STALE_NAMES} names",
         "measured: 0; the most in a name are 0.01 to 0.1 in honest runs",
     ),
@@ -118,7 +121,7 @@ MOVE_NOTICES: Final = (
         "moves of a mark from one session to the next by a factor of "
         f"{', '.join(f'{ratio:g}' for ratio in SPLIT_RATIOS)}, or the inverse, to {SPLIT_TOLERANCE:.0%}, in which the "
         "quantity_adjustment, or the fills too if none is sealed, does not change the shares by the inverse, to "
-        f"{MAX_TRADED:.0%}; {MIN_MOVES:,} moves or more {_SOME_NAMES}",
+        f"{MAX_TRADED:.0%}, and whose lower mark is above {MIN_TICKS} times the smallest change of the mark; {MIN_MOVES:,} moves or more {_SOME_NAMES}",
         "a large stock hardly ever halves or doubles in a session, and to a few percent by chance; measured: 0",
         "moves",
     ),

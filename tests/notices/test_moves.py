@@ -205,6 +205,37 @@ def test_a_declared_split_is_not_noticed(declared: bool) -> None:
     assert (outcome.outcome, outcome.value) == (("pass", 0.0) if declared else ("notice", 4.0))
 
 
+@pytest.mark.parametrize(
+    ("price", "late", "expected"), [(0.5, 0.0, "pass"), (0.5, 0.5, "notice"), (50.0, 0.3, "notice")]
+)
+def test_marks_in_cents_below_a_dollar_often_stay(price: float, late: float, expected: str) -> None:
+    """A cent is two per cent of half a dollar, the size of a usual move; marks that are renewed late stay more often."""
+    rng = np.random.default_rng(3)
+    marks = np.round(price * np.exp(np.cumsum(rng.normal(0, 0.02, (40, 100)), axis=1)), 2)
+    for session in range(1, 100):
+        stays = rng.random(40) < late
+        marks[stays, session] = marks[stays, session - 1]
+    outcome = of_marks(marks)["book.stale_marks"]
+    assert outcome.outcome == expected, outcome
+
+
+def test_a_price_of_a_few_ticks_may_double() -> None:
+    rng = np.random.default_rng(3)
+    marks = 50 * np.exp(np.cumsum(rng.normal(0, 0.01, (40, 100)), axis=1))
+    marks[:4] = 0.01 * rng.integers(1, 4, (4, 100))
+    outcome = of_marks(marks)["book.split_moves"]
+    assert (outcome.outcome, outcome.value) == ("pass", 0.0)
+
+
+def of_marks(marks: np.ndarray) -> dict[str, NoticeOutcome]:
+    """Judge names that are held throughout with a constant number of shares."""
+    names, sessions = marks.shape
+    holdings = Holdings(
+        "long_short", np.arange(names), np.arange(sessions), marks, np.full(marks.shape, 100.0)
+    )
+    return {outcome.notice: outcome for outcome in judge_moves(holdings, np.zeros(sessions))}
+
+
 def with_splits(run: RunRecord, market: Market, day: np.ndarray) -> RunRecord:
     """Restate a run at twice the prices and half the shares before the split of each name, which is declared."""
     splits = pl.DataFrame({"symbol": market.symbols, "split": market.schedule[day]})
