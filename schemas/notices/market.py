@@ -26,6 +26,11 @@ BETTER_SETTLEMENT: Final = 0.05
 MAX_MID_GAP: Final = 0.005
 """Maximum median distance between mids and a market price for comparing them; open and close differ by twice that or more. Closes
 alone are compared up to CELL_TOLERANCE, because those of calm names are nearer to their opens."""
+WITHIN_DAY: Final = 1 / 3
+"""Median distance of mids from the open and from the close, relative to that of the two from each other, above which fills are at neither."""
+BEYOND_DAY: Final = 0.5
+"""Distance by which prices of a day go beyond its open and close on each side, relative to that of these: the range of a random walk is
+twice as long on average (Feller, 1951)."""
 DIVIDENDS: Final = (0.001, 0.05)
 """Smallest dividend, as a share of the price, that stands out from noise, and largest that is an ordinary one, and no split."""
 MAX_CONTAINED: Final = 3.0
@@ -102,8 +107,9 @@ MARKET_NOTICES: Final = (
         "contradicted_forward_returns",
         0.05,
         f"share of names and weeks whose forward_return {_CONTRADICTED.format(FORWARD_TOLERANCE)}, {_TAILS}; compared from open to open or from close to close, "
-        "whichever contradicts less",
-        "measured: 0 in honest runs, 0.03 beside prices that are total returns alone; 0.1 to 0.5 if losses of names not held are cut off at 20 to 5 %, 0.5 and 0.6 if their returns are shuffled",
+        f"whichever contradicts less, or, if fills are at neither, with all returns from a price of the one day to a price of the other; the prices of a "
+        f"day go beyond its open and close by {BEYOND_DAY:g} of their distance",
+        "measured: 0 in honest runs, 0.01 in those filled at averages of a day, 0.03 beside prices that are total returns alone; 0.1 to 0.5 if losses of names not held are cut off at 20 to 5 %, 0.5 and 0.6 if their returns are shuffled",
     ),
     Notice(
         "market.forward_bias",
@@ -131,7 +137,8 @@ MARKET_NOTICES: Final = (
         "price_improvement",
         2.0,
         "mean over fills of side x (market - mid) / market x 10,000 at the open or the close of the market, whichever is nearer to the "
-        f"mids, {SIGNIFICANT}; over all fills, and over those between decisions alone, without settlements",
+        f"mids, {SIGNIFICANT}, those of sessions; over all fills, and over those between decisions alone, without settlements; not checked if "
+        "fills are at neither",
         "measured: 0 in honest runs, 0.05 beside another vendor's opens with 10 bp of noise, 3 with mids 0.03 % better",
         "basis_points",
     ),

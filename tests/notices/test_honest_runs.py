@@ -117,3 +117,41 @@ def test_whole_shares_of_cheap_and_dear_names_are_in_proportion(
     closes, scores = market["close"], market["scores"]
     weights = np.where(np.abs(scores) < 0.05, 0.00005 * np.sign(scores), tails(scores))
     outcomes_of(ledger_of(fills_of(closes, closes, weights, 1, whole=True), market, weights), tmp_path)
+
+
+def test_forward_returns_between_averages_of_a_day_are_those_of_the_market(
+    market: dict[str, Floats], tmp_path: Path
+) -> None:
+    """Their days are compared, and not only the opens or the closes; returns of other weeks are contradicted."""
+    middle, weights = market["middle"], tails(market["scores"])
+    fills = fills_of(middle, market["close"], weights, 1)
+    ledger = ledger_of(fills, market, weights)
+    returns = np.full((FRIDAYS.size, NAMES), np.nan)
+    returns[:-1] = middle[FRIDAYS[1:] + 1] / middle[FRIDAYS[:-1] + 1] - 1
+    sealed = wide(returns, DAYS[FRIDAYS]).unpivot(
+        index="date", variable_name="symbol", value_name="forward_return"
+    )
+    prices = tmp_path / "prices.parquet"
+    rows = [
+        wide(market[name], DAYS).unpivot(index="date", variable_name="symbol", value_name=name)
+        for name in ("open", "close")
+    ]
+    rows[0].join(rows[1], on=["date", "symbol"]).write_parquet(prices)
+
+    def outcome_of(returns: pl.DataFrame, folder: str) -> NoticeOutcome:
+        table = ledger.tables["decisions"].drop("forward_return")
+        table = table.join(returns.fill_nan(None), on=["date", "symbol"], how="left", maintain_order="left")
+        own = Ledger({**ledger.tables, "decisions": table}, ledger.equity_basis)
+        (tmp_path / folder).mkdir()
+        return outcomes_of(own, tmp_path / folder, prices)["market.forward_returns"]
+
+    assert outcome_of(sealed, "own").outcome == "pass"
+    # Losses of names that no book holds, and no fill proves, are cut off.
+    unheld = wide(weights, DAYS[FRIDAYS]).unpivot(index="date", variable_name="symbol", value_name="weight")
+    held = pl.col("weight") != 0
+    weeks = held | held.shift(-1).over("symbol", order_by="date").fill_null(value=False)
+    value = pl.col("forward_return")
+    cut = sealed.join(unheld, on=["date", "symbol"]).with_columns(
+        forward_return=pl.when(weeks).then(value).otherwise(value.clip(-0.03))
+    )
+    assert outcome_of(cut.drop("weight"), "cut").outcome == "notice"

@@ -13,7 +13,7 @@ from pipeline.notices.market.run import PRICED, WEEK
 from pipeline.notices.outcome import NoticeOutcome, first_noticed, judged, not_checked
 from schemas.notices import BASIS_POINTS
 from schemas.notices.catalogue import CELL_TOLERANCE
-from schemas.notices.market import BETTER_SETTLEMENT, JUMP, MAX_MID_GAP
+from schemas.notices.market import BETTER_SETTLEMENT, JUMP, MAX_MID_GAP, WITHIN_DAY
 from schemas.plurals import counted
 
 
@@ -50,11 +50,19 @@ def judge_settlements(settled: pl.DataFrame, market: MarketPrices) -> NoticeOutc
     )
 
 
+def are_within_day(fills: pl.DataFrame) -> bool:
+    """Return whether fills are at neither the open nor the close of the market, but for instance at averages of a day."""
+    size = _median((fills["open"] / fills["close"] - 1).abs())
+    gaps = [_median((fills["mid"] / fills[price] - 1).abs()) for price in ("open", "close")]
+    return math.isfinite(size) and min(gaps) > WITHIN_DAY * size
+
+
 def judge_fills(fills: pl.DataFrame) -> NoticeOutcome:
     """Compare mids with the open or the close of the market, whichever is nearer; fills between decisions are judged separately, too."""
     notice = "market.fills"
     gaps = fills.select(
         "adjusting",
+        "session",
         pl.col("quantity").sign().alias("side"),
         open=pl.col("mid") / pl.col("open") - 1,
         close=pl.col("mid") / pl.col("close") - 1,
@@ -64,17 +72,20 @@ def judge_fills(fills: pl.DataFrame) -> NoticeOutcome:
     if math.isinf(distance[nearer]):
         return not_checked(notice, "the prices cover no fill")
     # Without opens, fills at the open of calm names could pass for fills at the close.
-    if distance[nearer] > (MAX_MID_GAP if math.isfinite(distance["open"]) else CELL_TOLERANCE):
+    if are_within_day(fills) or distance[nearer] > (
+        MAX_MID_GAP if math.isfinite(distance["open"]) else CELL_TOLERANCE
+    ):
         return not_checked(notice, "fills are at neither the open nor the close of the prices")
     gap = gaps[nearer]
-    improvement = (-gaps["side"] * gap * BASIS_POINTS).set(gap.abs() >= JUMP, None)
+    improvement = (-gaps["side"] * gap * BASIS_POINTS).set(gap.abs() >= JUMP, None).fill_null(math.nan)
     of_all, of_some = (
         judge_mean(
             notice,
-            improvement.filter(chosen).drop_nulls().to_numpy(),
+            improvement.filter(chosen).to_numpy(),
             f"{{number:,}} {noun} are on average {{mean:.1f}} bp better than the market.",
             PRICED,
             period="fill",
+            groups=gaps["session"].filter(chosen).to_numpy(),
         )
         for chosen, noun in (
             (pl.repeat(True, gap.len(), eager=True), "fills"),

@@ -9,7 +9,13 @@ from typing import Final
 import polars as pl
 
 from datasets.figures.rank_correlation import Integers
-from pipeline.notices.market.fills import beside_marks, judge_fills, judge_foresight, judge_settlements
+from pipeline.notices.market.fills import (
+    are_within_day,
+    beside_marks,
+    judge_fills,
+    judge_foresight,
+    judge_settlements,
+)
 from pipeline.notices.market.left_out import judge_left_out
 from pipeline.notices.market.price_file import read_prices
 from pipeline.notices.market.returns import judge_forward_returns, judge_marks
@@ -65,16 +71,18 @@ def market_notices(
     days, priced = market.count(run.names)
     if "portfolio" in tables:
         outcomes.append(_judge_sessions(run.sessions, days, priced))
+    within_day = False
     if run.marks is not None:
         marks = market.beside(run.marks, "date")
         outcomes += judge_marks(marks, run)
         if run.fills is not None:
             fills = beside_marks(market.beside(run.fills, "date"), marks)
             traded = fills.filter(~pl.col("settled"))
+            within_day = are_within_day(traded)
             outcomes += [judge_fills(traded), judge_foresight(traded.filter("adjusting"))]
             outcomes.append(judge_settlements(fills.filter("settled"), market))
     if run.forward is not None:
-        outcomes += judge_forward_returns(run.forward, market, days)
+        outcomes += judge_forward_returns(run.forward, market, days, within_day=within_day)
     if run.scored is not None:
         outcomes.append(judge_left_out(run.scored, market, days))
     return tuple(replace(x, details={**x.details, "prices": market.digest}) for x in outcomes)

@@ -18,6 +18,7 @@ from pipeline.notices.outcome import NoticeOutcome, first_noticed, judged, not_c
 from schemas.notices import BASIS_POINTS
 from schemas.notices.catalogue import CELL_TOLERANCE, MIN_SHARED_CELLS
 from schemas.notices.market import (
+    BEYOND_DAY,
     DIVIDENDS,
     FORWARD_TOLERANCE,
     JUMP,
@@ -157,9 +158,22 @@ def _judge_jumps(compared: pl.DataFrame) -> NoticeOutcome:
 
 
 def judge_forward_returns(
-    forward: pl.DataFrame, market: MarketPrices, days: Integers
+    forward: pl.DataFrame, market: MarketPrices, days: Integers, *, within_day: bool = False
 ) -> Iterator[NoticeOutcome]:
-    """Judge the forward returns of all names between opens of the market, or between closes; `days` have prices of the run's names."""
+    """Judge the forward returns of all names between opens of the market, or between closes.
+
+    Parameters
+    ----------
+    forward
+        As in :class:`~pipeline.notices.market.run.MarketRun`.
+    market
+        Prices of the market.
+    days
+        Days with prices of the run's names.
+    within_day
+        Whether the run is filled at neither the open nor the close, for instance at averages of a day. Its forward returns then lie
+        between any two of these prices.
+    """
     notices = ("market.forward_returns", "market.forward_bias", "market.forward_drift")
     rows = forward
     for day, after, suffix in (("entry", "date", "_before"), ("maturity", "following", "")):
@@ -175,7 +189,12 @@ def judge_forward_returns(
         reason = "the prices have no open, and forward returns do not match the closes"
         yield from (not_checked(notice, reason) for notice in notices)
         return
-    compared = min((at_open, at_close), key=lambda some: _share(some["wrong"]) if some.height else math.inf)
+    if within_day:
+        compared = _compare_within_days(rows)
+    else:
+        compared = min(
+            (at_open, at_close), key=lambda some: _share(some["wrong"]) if some.height else math.inf
+        )
     yield _judge_share(notices[0], compared, "forward returns")
     yield judge_mean(
         notices[1],
@@ -213,13 +232,42 @@ def _compare(rows: pl.DataFrame, own: pl.Expr, price: str, tolerance: float = CE
     """
     ratio = pl.col(price) / pl.col(f"{price}_before")
     total = ratio * pl.col("adjustment") / pl.col("adjustment_before")
-    nearest = own.clip(pl.min_horizontal(ratio, total) - 1, pl.max_horizontal(ratio, total) - 1)
+    lowest, highest = pl.min_horizontal(ratio, total) - 1, pl.max_horizontal(ratio, total) - 1
+    return _beside(rows.filter(ratio.is_not_null()), own, lowest, highest, tolerance)
+
+
+def _beside(
+    rows: pl.DataFrame, own: pl.Expr, lowest: pl.Expr, highest: pl.Expr, tolerance: float
+) -> pl.DataFrame:
+    """Add the ``nearest`` return of the market within bounds, the ``excess`` over it, and whether the return is ``wrong``."""
     return (
-        rows.filter(ratio.is_not_null())
-        .with_columns(nearest=nearest)
+        rows.with_columns(nearest=own.clip(lowest, highest))
         .with_columns(excess=own - pl.col("nearest"))
         .with_columns(wrong=pl.col("excess").abs() > tolerance)
     )
+
+
+def _compare_within_days(rows: pl.DataFrame) -> pl.DataFrame:
+    """Compare forward returns as in :func:`_compare`, with those from any price of the first day to any of the last one."""
+    (lowest_before, highest_before), (lowest, highest) = (
+        _prices_of_day(suffix) for suffix in ("_before", "")
+    )
+    dividends = pl.col("adjustment") / pl.col("adjustment_before")
+    return _beside(
+        rows.filter((lowest / lowest_before).is_not_null()),
+        pl.col("forward_return"),
+        lowest / highest_before * pl.min_horizontal(dividends, 1.0) - 1,
+        highest / lowest_before * pl.max_horizontal(dividends, 1.0) - 1,
+        FORWARD_TOLERANCE,
+    )
+
+
+def _prices_of_day(suffix: str) -> tuple[pl.Expr, pl.Expr]:
+    """Return the lowest and the highest price that a day with this open and close usually has."""
+    prices = f"open{suffix}", f"close{suffix}"
+    lowest, highest = pl.min_horizontal(prices), pl.max_horizontal(prices)
+    beyond = BEYOND_DAY * (highest - lowest)
+    return lowest - beyond, highest + beyond
 
 
 def _judge_share(notice: str, compared: pl.DataFrame, what: str) -> NoticeOutcome:
