@@ -50,7 +50,8 @@ class CrossSections:
     Attributes
     ----------
     names, last, mean
-        Number of distinct names overall, in the last cross-section, and per cross-section on average.
+        Number of distinct names overall, in the last cross-section, and per cross-section on average; the last two without names that
+        can neither be scored nor traded, like delisted ones in a book that never closed them.
     twins, compared
         In the sampled weeks: names with the score and forward return of another name, and names compared.
     shared_extremes, measured_weeks
@@ -174,8 +175,9 @@ def _cross_sections(
         own, days_of_ranges = symbols.codes(part.symbols("decisions")), to_days(ranges.heads["date"])
         seen = np.concatenate([seen, np.zeros(max(0, symbols.width - seen.size), np.bool_)])
         seen[own] = True
-        sizes.append((days_of_ranges, ranges.lengths))
         by_name = {name: rows[name].cast(pl.Float64).to_numpy() for name in values}
+        gone = np.isnan(by_name["score"]) & (by_name.get(_TRADEABLE, np.ones(rows.height)) == 0)
+        sizes.append((days_of_ranges, np.add.reduceat(1.0 - gone, ranges.starts)))
         if _WEIGHT in by_name:
             targets.append(_target_sums(by_name[_WEIGHT], by_name["score"], ranges.starts))
         by_name |= {name: rows[name].cast(pl.Int64).fill_null(NEVER).to_numpy() for name in instants}

@@ -23,7 +23,7 @@ UNIVERSE_NOTICES: Final = (
         "exits_probability",
         0.05,
         f"probability of so few exits (Poisson) if {MIN_EXIT_RATE:.0%} of the names leave a year; over {MIN_EXIT_YEARS:g} years or "
-        "more. A name has left if the last cross-section lacks it",
+        "more. A name has left if the last cross-section lacks it, or has it without a score and untradeable",
         "the S&P 500 lost 14 names or more (2.8 %) in every year from 2006 to 2024, 4.8 % on average",
         "probability",
         below=True,

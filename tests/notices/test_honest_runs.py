@@ -155,3 +155,24 @@ def test_forward_returns_between_averages_of_a_day_are_those_of_the_market(
         forward_return=pl.when(weeks).then(value).otherwise(value.clip(-0.03))
     )
     assert outcome_of(cut.drop("weight"), "cut").outcome == "notice"
+
+
+def test_delisted_names_that_a_book_never_closed_have_left_the_universe(tmp_path: Path) -> None:
+    """A tenth of the names is delisted. Long positions in these stay, without a price, and so do their rows."""
+    rng = np.random.default_rng(3)
+    days = np.busday_offset(np.datetime64("2023-01-02"), np.arange(550))
+    closes = 50.0 * np.exp(np.cumsum(rng.normal(0, 0.015, (550, 150)), axis=0))
+    fridays = np.arange(4, 545, 5)
+    scores = np.linspace(1, -1, 150) + rng.normal(0, 0.1, (fridays.size, 150))
+    for name in range(15):
+        last = 100 + 25 * name
+        closes[last + 1 :, name] = np.nan
+        scores[fridays > last, name] = np.nan
+    names = [f"N{number:03d}" for number in range(150)]
+    prices, scored = (
+        pl.DataFrame(values, names).fill_nan(None).insert_column(0, pl.Series("date", at).cast(pl.Date))
+        for values, at in ((closes, days), (scores, days[fridays]))
+    )
+    outcomes = outcomes_of(Ledger.from_scores(scored, prices, costs=COSTS, calendar=NYSE), tmp_path)
+    assert outcomes["universe.frozen_marks"].outcome == "notice"
+    assert (outcomes["universe.exits"].outcome, outcomes["universe.exits"].details["exits"]) == ("pass", 15)
