@@ -15,6 +15,7 @@ from schemas.notices.signal import (
     MIN_RANKED_NAMES,
     NEAR_COPY,
     PERSISTENT_SHARE,
+    SLOW_SHARE,
 )
 
 
@@ -60,7 +61,14 @@ def judge_copies(
 
 
 def _persists(values: Floats, sources: NDArray[np.int64]) -> bool:
-    """Return whether many values stay as they were even in weeks that are no copies, like the highest move of a month."""
+    """Return whether values usually stay for weeks.
+
+    Either most weeks, but not all, repeat the week before, like grades that change by the month or quarter, or many values stay even in
+    weeks that are no copies, like the highest move of a month.
+    """
+    repeats = sources[1:] == np.arange(sources.size - 1)
+    if repeats.any() and SLOW_SHARE < repeats.mean() < 1:
+        return True
     stays = (values[:, 1:] == values[:, :-1]).sum(axis=0) / np.maximum(
         np.isfinite(values[:, 1:]).sum(axis=0), 1
     )

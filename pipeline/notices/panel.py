@@ -116,6 +116,22 @@ class Panel:
         first: Dates = np.fmin.reduce(entry.view("datetime64[us]"), axis=0)
         return first
 
+    @property
+    def market(self) -> Floats | None:
+        """Mean forward return of the names of each week; NaN where unknown, None where the run sealed no forward return."""
+        if self.forward_returns is None:
+            return None
+        known = np.isfinite(self.forward_returns)
+        mean: Floats = np.sum(self.forward_returns, axis=0, where=known) / known.sum(axis=0)
+        return mean
+
+
+def persistence(scores: Floats) -> float:
+    """Return the mean rank correlation of the scores of neighbouring weeks; NaN where no two share scored names."""
+    by_week = rank_correlations(scores[:, :-1], scores[:, 1:])
+    known = by_week[np.isfinite(by_week)]
+    return float(known.mean()) if known.size else np.nan
+
 
 def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
     """Apply every notice on names to a panel."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,12 +11,14 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from datasets.figures.series import Dates, Floats, measured
+from datasets.figures.rank_correlation import Integers
+from datasets.figures.series import Dates, Flags, Floats, measured
 from pipeline.notices import clipped_returns, fills, ledger, moves, panel, signal, universe
 from pipeline.notices.evidence import CrossSections, Evidence
 from pipeline.notices.held_names import Holdings
 from pipeline.notices.outcome import NoticeOutcome, in_declared_order, judged, not_checked, too_few
 from pipeline.notices.panel import NO_FORWARD_RETURN
+from pipeline.notices.rows import place_in
 from pipeline.reconciliation.figures import NO_RAW_SIGNAL, Figure
 from pipeline.rule import Coverage
 from schemas.notices import MIN_CORRELATED_WEEKS, NOTICES
@@ -170,12 +173,37 @@ def _judge_target_size(dates: Dates, targets: Floats, book: ledger.Ledger | None
 
 
 def _judge_net_timing(sections: CrossSections) -> NoticeOutcome:
-    returns = sections.panel.forward_returns
-    if returns is None or sections.net_targets is None or sections.targets is None:
+    market = sections.panel.market
+    if market is None or sections.net_targets is None or sections.targets is None:
         return not_checked("book.net_timing", "the run sealed no forward return or no target weight")
-    known = np.isfinite(returns)
-    market = np.sum(returns, axis=0, where=known) / known.sum(axis=0)
     return signal.judge_net_timing(sections.net_targets / sections.targets, market)
+
+
+def _earned_with_market(sections: CrossSections, dates: Dates) -> Floats | None:
+    """Return what the net target weight of long_short earns with the mean return of the names, by rebalance date; NaN where unknown."""
+    market, net = sections.panel.market, sections.net_targets
+    if market is None or net is None:
+        return None
+    place, known = _place_of(dates, sections.panel.dates)
+    return np.where(known, (net * market)[place], np.nan)
+
+
+def _closes_before_entry(sections: CrossSections, portfolio: pl.DataFrame, dates: Dates) -> Dates:
+    """Return the last session that closes before the forward returns of each rebalance date begin: fills may come days later."""
+    sessions = portfolio.select("timestamp", "date").unique("date").sort("date")
+    entries = sections.panel.entries
+    before = np.searchsorted(sessions["timestamp"].to_numpy(), entries, side="right") - 1
+    last = sessions["date"].to_numpy()[before]
+    place, known = _place_of(dates, sections.panel.dates)
+    known &= (before >= 0)[place] & ~np.isnat(entries)[place]
+    begins: Dates = np.maximum.accumulate(np.where(known, np.maximum(last[place], dates), dates))
+    return begins
+
+
+def _place_of(dates: Dates, ascending: Dates) -> tuple[Integers, Flags]:
+    """Return the index of each date in ascending ones, and whether they contain it."""
+    days, others = (each.astype("datetime64[D]").astype(np.int64) for each in (dates, ascending))
+    return place_in(days, others)
 
 
 def _judge_clipped_returns(sections: CrossSections) -> Iterator[NoticeOutcome]:
@@ -207,7 +235,9 @@ def _judge_weeks(run: Run, weeks: pl.DataFrame, ledgers: Sequence[ledger.Ledger]
     weeks = weeks.sort("date")
     dates, ic = weeks["date"].to_numpy(), weeks["ic"].to_numpy()
     yield signal.judge_skipped_weeks(weeks["week_status"].to_list())
-    yield from signal.judge_weekly_ic(ic[~np.isnan(ic)], run.delayed)
+    sections = run.evidence.cross_sections
+    persistence = math.nan if sections is None else panel.persistence(sections.panel.scores)
+    yield from signal.judge_weekly_ic(ic[~np.isnan(ic)], run.delayed, persistence)
     names = weeks["n_return_obs"].to_numpy()
     yield signal.judge_outlying_weeks(ic[~np.isnan(ic) & (names >= MIN_OUTLYING_NAMES)])
     if "raw_ic" in weeks.columns:
@@ -220,7 +250,12 @@ def _judge_weeks(run: Run, weeks: pl.DataFrame, ledgers: Sequence[ledger.Ledger]
         for notice in ("signal.book_correlation", "book.timing", "book.risk_timing"):
             yield not_checked(notice, _NO_LONG_SHORT)
         return
-    yield signal.judge_book(dates, ic, book.dates[book.invested], book.returns[book.invested], run.held_share)
+    begins, market = dates, None
+    if sections is not None and run.portfolio is not None:
+        begins = _closes_before_entry(sections, run.portfolio, dates)
+        market = _earned_with_market(sections, dates)
+    days, returns = book.dates[book.invested], book.returns[book.invested]
+    yield signal.judge_book(begins, ic, days, returns, run.held_share, market=market)
     yield from signal.judge_timing(dates, book.dates, book.exposure, book.returns)
 
 

@@ -26,7 +26,9 @@ from schemas.notices.signal import (
     MIN_OUTLYING,
     MIN_OUTLYING_NAMES,
     MIN_OUTLYING_WEEKS,
+    MIN_PERSISTENCE,
     MIN_TRADED_WEEKS,
+    NIGHTS_SHARE,
     OUTLYING_DEVIATIONS,
 )
 from schemas.plurals import counted
@@ -41,7 +43,7 @@ def is_significant(ic: Floats) -> bool:
     return ic.size > 1 and abs(float(ic.mean())) > by_chance(ic.size) * _standard_error(ic)
 
 
-def judge_weekly_ic(ic: Floats, delayed: Floats | None) -> Iterator[NoticeOutcome]:
+def judge_weekly_ic(ic: Floats, delayed: Floats | None, persistence: float = 1.0) -> Iterator[NoticeOutcome]:
     """Judge the mean, the steadiness and the delay of the weekly IC.
 
     Parameters
@@ -50,6 +52,8 @@ def judge_weekly_ic(ic: Floats, delayed: Floats | None) -> Iterator[NoticeOutcom
         IC of the measured weeks in order, without NaN.
     delayed
         IC of the previous week's score, without NaN; used only where the mean IC is significant and not small.
+    persistence
+        Mean rank correlation of the scores of neighbouring weeks; NaN where unknown.
     """
     if ic.size < 2:
         for notice in _ON_THE_MEAN:
@@ -84,14 +88,31 @@ def judge_weekly_ic(ic: Floats, delayed: Floats | None) -> Iterator[NoticeOutcom
             "signal.delayed_ic",
             f"the mean IC is below {MIN_DELAYED_IC:g}, or lies less than {by_chance(weeks):.2g} standard errors from zero",
         )
-        return
-    if delayed is None or not delayed.size:
-        yield not_checked("signal.delayed_ic", "no two neighbouring weeks share scored names")
-        return
-    yield judged(
-        "signal.delayed_ic",
+    elif delayed is None or delayed.size < 2:
+        yield not_checked("signal.delayed_ic", "no two pairs of neighbouring weeks share scored names")
+    else:
+        yield _judge_delay(mean, delayed, persistence)
+
+
+def _judge_delay(mean: float, delayed: Floats, persistence: float) -> NoticeOutcome:
+    """Judge the decay of the IC beside that of the score.
+
+    If the newest score contains what the one before knew, that one predicts its returns by the correlation of the two. One that
+    predicts less than that has forgotten what only the fresh score knew.
+    """
+    notice = "signal.delayed_ic"
+    if not persistence >= MIN_PERSISTENCE:
+        return not_checked(
+            notice,
+            f"scores of neighbouring weeks have a rank correlation of {persistence:.2f}; {MIN_PERSISTENCE:g} is needed",
+        )
+    chance = by_chance(delayed.size) * _standard_error(delayed) / abs(mean)
+    return judged(
+        notice,
         float(delayed.mean()) / mean,
-        f"The IC of a score one week old is {delayed.mean():.4f}, of a fresh one {mean:.4f}.",
+        f"The IC of a score one week old is {delayed.mean():.4f}, of a fresh one {mean:.4f}; the two scores have a correlation of "
+        f"{persistence:.2f}.",
+        threshold=min(NOTICES[notice].threshold, persistence - chance),
         weeks=int(delayed.size),
     )
 
@@ -303,21 +324,32 @@ def _newey_west(ic: Floats) -> NoticeOutcome:
 
 
 def judge_book(
-    dates: Dates, ic: Floats, sessions: Dates, returns: Floats, held_share: float | None = None
+    dates: Dates,
+    ic: Floats,
+    sessions: Dates,
+    returns: Floats,
+    held_share: float | None = None,
+    *,
+    market: Floats | None = None,
 ) -> NoticeOutcome:
-    """Judge whether the weekly IC correlates with the book's returns.
+    """Judge whether the weekly IC correlates with what the book earned beyond the market.
 
     Parameters
     ----------
     dates, ic
-        Decision dates, ascending, and their IC; NaN where undetermined.
+        Last session, by decision, that closes before the book is filled, ascending, and the IC; NaN where undetermined.
     sessions, returns
         Sessions of the book, ascending, and their returns; NaN counts as 0.
     held_share
         As in :class:`pipeline.notices.evidence.CrossSections`.
+    market
+        By decision: what the net target weight of the book earns with the mean return of the names, which the IC does not
+        contain. NaN where unknown; None for a book that is neutral to the market.
     """
     notice = "signal.book_correlation"
     earned, traded = weekly_returns(dates, sessions, returns)
+    market = np.zeros(dates.size) if market is None else np.nan_to_num(market)
+    earned = earned - market
     known = ~np.isnan(ic) & traded
     weeks = int(known.sum())
     if weeks < MIN_CORRELATED_WEEKS:
@@ -332,17 +364,20 @@ def judge_book(
         # The IC counts all names, the book its own: correlation of ranks and equal weights in two tails if names are independent.
         tail = held_share / 2
         threshold = min(threshold, CORRELATED_SHARE * math.sqrt(6 * tail) * (1 - tail))
+    # Forward returns begin and end a night later than those of the book, and what the market does in these two nights stays in the latter.
+    nights = NIGHTS_SHARE * float(market[known].var() / y.var())
+    threshold *= math.sqrt(max(1.0 - nights, 0.0))
     # The threshold allows for chance: Fisher's z has a standard error of 1 / sqrt(weeks - 3).
     lowest = math.tanh(math.atanh(threshold) - CORRELATION_ERRORS / math.sqrt(weeks - 3))
     if lowest <= 0:
         return not_checked(
             notice,
-            f"the book holds {held_share:.1%} of the scored names, too few to relate it to the IC over {counted(weeks, 'week')}",
+            f"the book holds too few of the scored names, or too much of the market, to relate it to the IC over {counted(weeks, 'week')}",
         )
     return judged(
         notice,
         correlation,
-        f"Over {weeks} weeks the IC and the book's return have a correlation of {correlation:.2f}.",
+        f"Over {weeks} weeks the IC and the book's return beyond the market have a correlation of {correlation:.2f}.",
         threshold=lowest,
         weeks=weeks,
     )

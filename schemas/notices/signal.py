@@ -16,10 +16,14 @@ from schemas.notices.notice import (
 
 CORRELATION_ERRORS: Final = 2.0
 """Standard errors (of Fisher's z) allowed for chance in the correlation of IC and book."""
+NIGHTS_SHARE: Final = 0.18
+"""Share of the variance of a week that lies in the nights at its two ends; measured on SPY from 2010 to 2024."""
 CORRELATED_SHARE: Final = 0.7
 """Minimum correlation of IC and book, relative to the one expected for the share of names that the book holds."""
 MIN_DELAYED_IC: Final = 0.03
 """Minimum mean IC for judging its decay: weekly reversals of honest signals are weaker."""
+MIN_PERSISTENCE: Final = 0.2
+"""Minimum rank correlation of neighbouring weeks' scores for judging the decay of the IC: that of a new score is over after a week."""
 PROVEN_SHARE: Final = 1 / 7
 """Minimum share of proven forward returns, relative to the share of names that the book holds."""
 PROVEN_BY_CHANCE: Final = 0.5
@@ -64,6 +68,8 @@ COPIED_SHARE: Final = 0.9
 """Share of a week's values that must equal another week's for the same names."""
 PERSISTENT_SHARE: Final = 0.25
 """Median share of the values that stay from one week to the next above which a week is no copy of the one before it."""
+SLOW_SHARE: Final = 2 / 3
+"""Share of the weeks that repeat the week before above which a score is one that changes by the month or less often: months have four weeks or five."""
 DAYS_PER_WEEK: Final = 7
 
 SIGNAL_NOTICES: Final = (
@@ -109,11 +115,12 @@ SIGNAL_NOTICES: Final = (
         "book was paid.",
         "book_correlation",
         0.6,
-        "rank correlation over weeks of ic and the long_short book's return from the close of the decision to the close of the "
-        f"next; over {MIN_CORRELATED_WEEKS} weeks with positions or more, and noticed if the correlation plus {CORRELATION_ERRORS:g} "
+        "rank correlation over weeks of ic and the long_short book's return from the last close before the forward returns begin to "
+        "that of the next decision, less the sum of its target weights x the mean forward_return of up to 64 names; over "
+        f"{MIN_CORRELATED_WEEKS} weeks with positions or more, and noticed if the correlation plus {CORRELATION_ERRORS:g} "
         f"standard errors (of Fisher's z) is below the threshold, or below {CORRELATED_SHARE:g} x sqrt(6 h) x (1 - h) if that is less, where h is half the "
-        "share of the scored names that long_short holds (the inverse of the Herfindahl index of its target weights), and not checked where "
-        "the errors reach 0",
+        "share of the scored names that long_short holds (the inverse of the Herfindahl index of its target weights); the threshold is multiplied by sqrt(1 - v), where v is "
+        f"{NIGHTS_SHARE:g} x the variance of what is deducted / that of the rest, and not checked where the errors reach 0",
         "measured: 0.76 to 0.88 in runs of 40 names or more over two years that hold two fifths of them, -0.2 to 0.2 with shuffled forward "
         "returns; sqrt(6 h) x (1 - h) is the correlation of ranks with equal weights in the two tails",
         "correlation",
@@ -121,11 +128,13 @@ SIGNAL_NOTICES: Final = (
     ),
     Notice(
         "signal.delayed_ic",
-        "A score that is one week old predicts almost nothing: the signal may contain information of the week that it predicts.",
+        "A score that is one week old predicts almost nothing, although scores persist: the signal may contain information of the week that "
+        "it predicts.",
         "delayed_ic",
         0.1,
         "mean ic of the previous week's score / mean ic, where the mean ic lies at least "
-        f"{CHANCE:g} standard errors from zero and is {MIN_DELAYED_IC:g} or more",
+        f"{CHANCE:g} standard errors from zero and is {MIN_DELAYED_IC:g} or more, and the mean rank correlation of neighbouring weeks' scores, "
+        f"over up to 64 names, is {MIN_PERSISTENCE:g} or more; noticed if it also lies at least {CHANCE:g} standard errors below that correlation",
         "Grinold and Kahn (2000), ch. 13: information decays over its half-life; a tenth after a week is a half-life of two days; Gutierrez "
         "and Kelley (2008), The Long-Lasting Momentum in Weekly Returns, Journal of Finance 63: returns reverse for a week and continue later, so "
         "that a weak signal of reversal may have this decay",
@@ -170,8 +179,10 @@ SIGNAL_NOTICES: Final = (
         "copied_score_weeks",
         0.0,
         f"weeks in which at least {COPIED_SHARE:.0%} of up to 32 names have the score of one earlier week, to a millionth; without zeros, and without scores that "
-        f"several of them have in the week; not of the week before, if a score usually stays for {PERSISTENT_SHARE:.0%} of the names",
-        "two weeks of prices never give two equal score vectors, but the highest move of a month often stays for two weeks",
+        f"several of them have in the week; not of the week before, if a score usually stays for {PERSISTENT_SHARE:.0%} of the names, or more than two "
+        "thirds of the weeks, but not all, repeat the week before",
+        "two weeks of prices never give two equal score vectors, but the highest move of a month often stays for two weeks, and grades from "
+        "monthly or quarterly reports stay for three or twelve",
         "weeks",
     ),
     Notice(

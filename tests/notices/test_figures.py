@@ -334,6 +334,23 @@ def test_a_weak_signal_of_reversal_may_be_over_after_a_week(mean: float, expecte
     assert by_id(judge_weekly_ic(ic, 0.0 * ic))["signal.delayed_ic"].outcome == expected
 
 
+@pytest.mark.parametrize(
+    ("persistence", "weeks", "expected"),
+    [
+        (0.9, 150, "notice"),
+        (0.4, 150, "notice"),
+        (0.4, 40, "pass"),
+        (0.1, 150, "not_checked"),
+        (math.nan, 150, "not_checked"),
+    ],
+)
+def test_an_ic_may_decay_as_fast_as_the_score(persistence: float, weeks: int, expected: str) -> None:
+    """A score that is new every week is forgotten after one; what one that stays has forgotten it may have known in advance."""
+    noise = np.resize([0.1, -0.1], weeks)
+    outcome = by_id(judge_weekly_ic(0.08 + noise, noise, persistence))["signal.delayed_ic"]
+    assert outcome.outcome == expected
+
+
 def test_a_constant_ic_is_noticed() -> None:
     outcomes = by_id(judge_weekly_ic(np.ones(60), np.ones(59)))
     assert outcomes["signal.mean_ic"].outcome == "notice"
@@ -392,6 +409,25 @@ def test_a_book_of_few_names_may_be_less_related_to_the_ic(
     outcome = judge_book(dates, ic, sessions, returns, held_share)
     assert outcome.outcome == expected
     assert outcome.value is None or outcome.value == pytest.approx(correlation, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("net", "related", "expected"),
+    [(0.6, True, "pass"), (0.6, False, "notice"), (5.0, True, "not_checked")],
+)
+def test_what_a_book_earns_with_the_market_does_not_speak_against_the_ic(
+    net: float, related: bool, expected: str
+) -> None:
+    """The IC does not contain the return of the market, in which a book that is long alone has most of its risk."""
+    rng, dates = np.random.default_rng(8), MONDAY + 4 + 7 * np.arange(150)
+    sessions = np.busday_offset(MONDAY, np.arange(755))
+    week = np.minimum(np.arange(755) // 5, 150)
+    chosen, of_market = rng.normal(0, 0.007, 151), rng.normal(0, 0.02, 151)
+    returns = (chosen + net * of_market)[week] / 5
+    ic = (chosen if related else rng.normal(0, 0.007, 151))[1:] + rng.normal(0, 0.007, 150)
+    market = net * of_market[1:]
+    assert (judge_book(dates, ic, sessions, returns, 0.3).value or 0.0) < 0.45
+    assert judge_book(dates, ic, sessions, returns, 0.3, market=market).outcome == expected
 
 
 def test_a_few_wild_weeks_do_not_speak_against_the_ic() -> None:
@@ -478,6 +514,17 @@ def test_a_score_that_lasts_is_no_copy_but_a_late_one_is() -> None:
     scores = np.random.default_rng(5).normal(0, 1, (8, 200))
     for late in (np.repeat(scores[:, ::2], 2, axis=1), np.repeat(scores[:, :1], 200, axis=1)):
         assert judge_copies("signal.copied_scores", late, weeks, "scores").outcome == "notice"
+
+
+@pytest.mark.parametrize("weeks", [4, 13])
+def test_a_score_of_monthly_or_quarterly_reports_is_no_copy_of_the_week_before(weeks: int) -> None:
+    scores = np.repeat(np.random.default_rng(5).normal(0, 1, (8, 156 // weeks)), weeks, axis=1)
+    dates = MONDAY + 4 + 7 * np.arange(scores.shape[1])
+    assert judge_copies("signal.copied_scores", scores, dates, "scores").outcome == "pass"
+    inserted = np.hstack([scores, scores[:, : 2 * weeks]])
+    dates = MONDAY + 4 + 7 * np.arange(inserted.shape[1])
+    outcome = judge_copies("signal.copied_scores", inserted, dates, "scores")
+    assert outcome.value == 2, "the first week of each report that comes again"
 
 
 def test_implausible_fill_prices_are_noticed() -> None:
