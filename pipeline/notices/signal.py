@@ -370,10 +370,12 @@ def judge_book(
     # The threshold allows for chance: Fisher's z has a standard error of 1 / sqrt(weeks - 3).
     lowest = math.tanh(math.atanh(threshold) - CORRELATION_ERRORS / math.sqrt(weeks - 3))
     if lowest <= 0:
-        return not_checked(
-            notice,
-            f"the book holds too few of the scored names, or too much of the market, to relate it to the IC over {counted(weeks, 'week')}",
+        cause = (
+            "the book earns more with the market than by its choice of names, too much"
+            if held_share is None or nights > 1 / 2
+            else f"the book holds {held_share:.1%} of the scored names, too few"
         )
+        return not_checked(notice, f"{cause} to relate it to the IC over {counted(weeks, 'week')}")
     return judged(
         notice,
         correlation,
