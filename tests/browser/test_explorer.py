@@ -494,6 +494,13 @@ def test_a_refused_parameter_is_named_with_its_rule(visit: Visit) -> None:
     expect(page.locator("#equity .refused")).to_contain_text(f"from ({broken['constraint']})")
 
 
+def test_a_book_that_the_run_lacks_is_refused_with_those_it_has(visit: Visit) -> None:
+    visit.refusals = (400, 404)
+    page = visit.begin(f"/alphas/{FULL}?book=nothing")
+    error = visit.site.send(f"alphas/{FULL}/equity-curve?book=nothing")["error"]
+    expect(page.locator("#equity .refused")).to_contain_text(f"({', '.join(error['details']['available'])})")
+
+
 def test_a_long_limit_shows_when_calls_work_again(visit: Visit) -> None:
     visit.refusals = (429,)
     limited = {

@@ -28,10 +28,11 @@ export class Refusal extends Error {
   }
 }
 
-/** A message, with the missing right, the rules that parameters break, or the time when a long limit ends. */
+/** A message, with the missing right, the rules that parameters break, the names there are, or the time when a long limit ends. */
 function explained({ message, details }, wait) {
   if (details?.endpoint) return `${message.replace(/\.$/, "")} (${details.endpoint}).`;
   if (details?.parameters) return `${message.split(":")[0]}: ${details.parameters.map(({ name, constraint }) => `${name} (${constraint})`).join("; ")}.`;
+  if (details?.available?.length) return `${message.replace(/\.$/, "")} (${details.available.join(", ")}).`;
   return wait > LONGEST_WAIT ? `${message} Calls work again from ${clock(wait)}.` : message;
 }
 
