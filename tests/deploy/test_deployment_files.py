@@ -17,7 +17,6 @@ import yaml
 from click.testing import CliRunner
 
 from pipeline.__main__ import cli as pipeline
-from schemas.documents.parts import PARTS, with_parts
 from schemas.settings import GROUPS, PREFIX, SETTINGS
 from serve.cli.group import serve
 from tests.support.processes import REPOSITORY
@@ -64,13 +63,6 @@ def test_every_variable_named_in_a_file_or_a_source_is_a_declared_setting() -> N
         if name not in DECLARED and not name.endswith("_")
     }
     assert not unknown
-
-
-def test_the_table_of_settings_matches_the_declarations() -> None:
-    document = OPERATIONS.read_text()
-    assert with_parts(document, PARTS) == document, "run `just docs`"
-    for setting in SETTINGS.values():
-        assert f"| `{setting.variable}` |" in document
 
 
 def test_every_setting_is_declared_completely_and_once() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ import pytest
 from datasets.figures import series
 from datasets.figures.statistics import FROM_CROSS_SECTIONS, FROM_LEDGER, FROM_RAW
 from schemas.documents.metrics_documentation import SCHEMA_VERSION, documentation
-from schemas.documents.parts import PARTS, with_parts
 from schemas.endpoints import ENDPOINTS
 from schemas.kinds import KINDS
 from schemas.metrics.core import (
@@ -149,8 +147,3 @@ def test_sources_name_existing_kinds_and_endpoints() -> None:
 def test_no_key_looks_like_a_raw_field() -> None:
     names = {part for path in documentation()["fields"] for part in re.split(r"\.|\[\]", path)}
     assert not [name for name in names if name.startswith("raw_")]
-
-
-def test_the_documented_table_of_definitions_is_up_to_date() -> None:
-    document = Path("docs/metrics.md").read_text("utf-8")
-    assert with_parts(document, PARTS) == document, "run `just docs`"

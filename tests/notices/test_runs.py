@@ -33,10 +33,8 @@ from pipeline.notices import NoticeOutcome
 from pipeline.rules import RULES, Report, check
 from pipeline.seal import Seal
 from pipeline.snapshot_builder import build_seal
-from schemas.documents.parts import PARTS, with_parts
 from schemas.notices import NOTICES
 from schemas.notices.moves import MOVE_NOTICES
-from tests.support.processes import REPOSITORY
 from tests.support.seals import make_seal, rewrite
 
 SPEC = AlphaSpec("Test_noticed", "momentum", raw=False)
@@ -516,11 +514,6 @@ def test_a_book_of_few_names_is_judged_by_what_it_holds(
     later = pl.col("entry_at", "maturity_at") + pl.duration(minutes=1)
     rewrite(seal, "decisions", lambda frame: frame.with_columns(later))
     assert "signal.forward_returns_proven" in given(seal)
-
-
-def test_the_document_of_the_notices_is_up_to_date() -> None:
-    written = (REPOSITORY / "docs" / "notices.md").read_text("utf-8")
-    assert with_parts(written, PARTS) == written, "run `just docs`"
 
 
 def test_every_notice_is_declared_completely() -> None:

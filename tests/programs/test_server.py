@@ -134,16 +134,3 @@ def test_help_lists_every_flag_with_its_variable(capsys: pytest.CaptureFixture[s
     for setting in declared():
         assert setting.flag in shown
         assert setting.variable in shown
-
-
-def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        serve(["--help"])
-    _, commands = capsys.readouterr().out.split("\nCommands:\n")
-    listed = re.findall(r"^  (\w+)  ", commands.partition("\n\n")[0], re.MULTILINE)
-    assert {"run", "accounts", "keys", "audit", "access"} <= set(listed)
-    for name in listed:
-        with pytest.raises(SystemExit) as caught:
-            serve([name, "--help"], prog_name="alpha-results serve")
-        assert caught.value.code == 0
-        assert capsys.readouterr().out.startswith("Usage: alpha-results serve")

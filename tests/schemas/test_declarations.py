@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.rules.document import PARTS as PARTS_OF_RULES
 from schemas.arrow import stored_schema
 from schemas.documents.parts import PARTS, with_parts
 from schemas.endpoint import Endpoint
@@ -137,9 +138,13 @@ def test_every_collection_has_a_declared_row() -> None:
             assert endpoint.row in ROWS or endpoint.row in from_registry
 
 
-def test_the_data_dictionary_is_up_to_date() -> None:
-    page = (REPOSITORY / "docs" / "data-dictionary.md").read_text()
-    assert with_parts(page, PARTS) == page, "run `just docs`"
+DERIVED = [page for page in (REPOSITORY / "docs").rglob("*.md") if "<!-- end of " in page.read_text("utf-8")]
+
+
+@pytest.mark.parametrize("page", DERIVED, ids=lambda page: page.name)
+def test_the_derived_parts_of_a_document_are_up_to_date(page: Path) -> None:
+    written = page.read_text("utf-8")
+    assert with_parts(written, {**PARTS, **PARTS_OF_RULES}) == written, "run `just docs`"
 
 
 DESCRIBED = {

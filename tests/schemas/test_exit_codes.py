@@ -17,7 +17,6 @@ from alpha_results.group import cli as installed
 from click.testing import CliRunner
 
 from pipeline.__main__ import cli as pipeline
-from schemas.documents.parts import PARTS, with_parts
 from schemas.errors import AlphaResultsError
 from schemas.exit_codes import ExitCode, exit_code_lines
 from serve.cli.group import serve
@@ -68,11 +67,6 @@ def test_commands_exit_only_with_declared_codes() -> None:
         if (codes := list(literals(ast.parse(path.read_text("utf-8")))))
     }
     assert results == {}, "take a member of schemas.exit_codes.ExitCode, or declare one"
-
-
-def test_the_document_lists_all_exit_codes() -> None:
-    document = (REPOSITORY / "docs" / "batches.md").read_text("utf-8")
-    assert with_parts(document, PARTS) == document, "`uv run just docs` writes it anew"
 
 
 @pytest.mark.parametrize("name", GROUPS)
