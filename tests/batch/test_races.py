@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,48 +13,10 @@ from datasets.provenance.integrity import check_files
 from datasets.publication.pointers import served
 from datasets.storage import open_storage
 from schemas.errors import PublicationRefused
-from tests.support.pipeline_command import build
-from tests.support.processes import REPOSITORY
+from tests.support.pipeline_command import build, build_at_once
 
 Seal = Callable[..., Path]
 FIRST, SECOND = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
-
-_BUILD = """
-import sys
-from pipeline.snapshot_builder import build_seal
-import pipeline.maths.weekly_signal
-print("ready", flush=True)
-sys.stdin.readline()
-print(build_seal(sys.argv[1], sys.argv[2]).snapshot)
-"""
-
-
-def at_once(root: Path, seals: list[Path]) -> list[str]:
-    """Build all concurrently; return the messages of refused builds."""
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", _BUILD, str(seal), str(root)],
-            cwd=REPOSITORY,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for seal in seals
-    ]
-    for process in processes:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    refused = []
-    for process in processes:
-        _, result = process.communicate()
-        if process.returncode:
-            refused.append(result)
-    return refused
 
 
 def require_intact(root: Path, alpha: str) -> str:
@@ -74,14 +34,16 @@ def test_the_later_seal_is_served_completely(tmp_path: Path, seal: Seal, later_f
         seal("Test_a", "one", seed=1, sealed_at=FIRST),
         seal("Test_a", "two", seed=2, sealed_at=SECOND),
     )
-    for result in at_once(tmp_path / "root", [later, older, later] if later_first else [older, later, older]):
+    for result in build_at_once(
+        tmp_path / "root", [later, older, later] if later_first else [older, later, older]
+    ):
         assert "--force" in result
     require_intact(tmp_path / "root", "Test_a")
     assert datasets.open(tmp_path / "root")["Test_a"].manifest.sealed_at == SECOND
 
 
 def test_concurrent_builds_of_one_seal_give_one_snapshot(tmp_path: Path, seal: Seal) -> None:
-    assert at_once(tmp_path / "root", [seal("Test_a")] * 3) == []
+    assert build_at_once(tmp_path / "root", [seal("Test_a")] * 3) == []
     snapshot = require_intact(tmp_path / "root", "Test_a")
     folder = tmp_path / "root/alphas/alpha_id=Test_a"
     assert {path.name for path in folder.iterdir()} == {f"snapshot={snapshot}", "sealed_weeks.json"}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,18 +17,9 @@ from datasets.publication.pointers import compare_and_swap, served
 from datasets.storage import Version, open_storage
 from schemas.errors import StorageUnavailable
 from tests.support.bucket import Bucket
-from tests.support.processes import REPOSITORY
+from tests.support.pipeline_command import build_at_once
 
 Seals = Callable[..., Path]
-
-_BUILD = """
-import sys
-from pipeline.snapshot_builder import build_seal
-import pipeline.maths.weekly_signal
-print("ready", flush=True)
-sys.stdin.readline()
-print(build_seal(sys.argv[1], sys.argv[2]).snapshot)
-"""
 
 
 def test_a_write_over_a_newer_version_is_refused(bucket: Bucket) -> None:
@@ -77,27 +66,8 @@ def test_two_builds_at_once_end_with_the_later_seal_complete(
 ) -> None:
     later = _moved(small_seal(seed=2, sealed_at="2026-01-02T00:00:00Z"), tmp_path / "later")
     seals = [small_seal(seed=1, sealed_at="2026-01-01T00:00:00Z"), later]
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", _BUILD, str(seal), bucket.url()],
-            cwd=REPOSITORY,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for seal in (reversed(seals) if later_first else seals)
-    ]
-    for process in processes:
-        assert process.stdout is not None
-        process.stdout.readline()
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    for process in processes:
-        _, result = process.communicate()
-        assert process.returncode == 0 or "--force" in result, result
+    for result in build_at_once(bucket.url(), seals[::-1] if later_first else seals):
+        assert "--force" in result
     snapshot = datasets.open(bucket.url())["Test_small"]
     assert snapshot.manifest.sealed_at == "2026-01-02T00:00:00Z"
     storage = open_storage(bucket.url())

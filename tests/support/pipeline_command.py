@@ -1,8 +1,11 @@
-"""Runs pipeline commands in this process."""
+"""Runs pipeline commands in this process, and concurrent builds in others."""
 
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +13,7 @@ from typing import Any
 from click.testing import CliRunner
 
 from pipeline.__main__ import cli
+from tests.support.processes import REPOSITORY
 
 
 @dataclass(frozen=True)
@@ -46,3 +50,41 @@ def run_pipeline(command: str, root: Path | str, *arguments: str) -> CommandResu
 def build(root: Path | str, *arguments: str) -> CommandResult:
     """Run `build`."""
     return run_pipeline("build", root, *arguments)
+
+
+_BUILD = """
+import sys
+from pipeline.snapshot_builder import build_seal
+import pipeline.maths.weekly_signal
+print("ready", flush=True)
+sys.stdin.readline()
+print(build_seal(sys.argv[1], sys.argv[2]).snapshot)
+"""
+
+
+def build_at_once(root: Path | str, seals: Sequence[Path]) -> list[str]:
+    """Build seals concurrently, each in a process of its own; return the messages of refused builds."""
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", _BUILD, str(seal), str(root)],
+            cwd=REPOSITORY,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for seal in seals
+    ]
+    for process in processes:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    refused = []
+    for process in processes:
+        _, result = process.communicate()
+        if process.returncode:
+            refused.append(result)
+    return refused
