@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +13,6 @@ import httpx
 import pytest
 
 from serve.cli.group import serve
-from serve.settings import declared
 from tests.support import plain_http
 from tests.support.redis import RedisServer
 from tests.support.server import served
@@ -125,12 +123,3 @@ def test_a_worker_inherits_its_parents_settings(
         assert used == list(range(1, 25))
         shown = Path(f"/proc/{process.pid}/cmdline").read_bytes()
         assert b"sqlite" not in shown
-
-
-def test_help_lists_every_flag_with_its_variable(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        serve(["run", "--help"])
-    shown = re.sub(r"\s+", "", capsys.readouterr().out)
-    for setting in declared():
-        assert setting.flag in shown
-        assert setting.variable in shown

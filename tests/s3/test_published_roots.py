@@ -89,18 +89,6 @@ def test_an_unavailable_store_is_distinguished_from_a_missing_file(bucket: Bucke
     assert storage.entries("nothing/here") == {}
 
 
-def test_signatures_change_when_and_only_when_a_file_does(bucket: Bucket) -> None:
-    storage = open_storage(bucket.url("root"))
-    storage.put("a/x", b"one")
-    first = storage.signature("a/x")
-    assert first == storage.signature("a/x")
-    assert storage.entries("a")["x"] == storage.entries("a")["x"]
-    listed = storage.entries("a")["x"]
-    storage.put("a/x", b"two")
-    assert storage.signature("a/x") != first
-    assert storage.entries("a")["x"] != listed
-
-
 def test_large_files_arrive_complete(bucket: Bucket, tmp_path: Path) -> None:
     storage = open_storage(bucket.url())
     content = bytes(range(256)) * 500_000

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from schemas.errors import SettingsError
-from serve.settings import declared, resolve, variables
+from serve.settings import resolve, variables
 
 
 def test_flags_win_over_variables_and_variables_over_defaults() -> None:
@@ -32,11 +32,6 @@ def test_an_invalid_value_is_refused_with_its_variable(name: str, value: str) ->
         resolve({"ALPHA_RESULTS_DATASETS": "/a", f"ALPHA_RESULTS_{name}": value})
 
 
-def test_a_missing_root_is_reported_with_its_settings() -> None:
-    with pytest.raises(SettingsError, match=r"--datasets.*ALPHA_RESULTS_DATASETS"):
-        resolve({})
-
-
 def test_workers_resolve_the_same_settings_as_their_parent() -> None:
     result = resolve({}, {"datasets": "/a b", "port": "1", "refresh_seconds": "0.5", "build": "7"})
     assert resolve(variables(result)) == result
@@ -47,10 +42,3 @@ def test_workers_do_not_inherit_a_variable_that_a_flag_of_their_parent_emptied()
     result = resolve(environment, {"cache": ""})
     assert result.cache is None
     assert resolve({**environment, **variables(result)}) == result
-
-
-def test_every_setting_is_documented() -> None:
-    for setting in declared():
-        assert setting.variable == f"ALPHA_RESULTS_{setting.name.upper()}"
-        assert setting.meaning.endswith(".")
-    assert resolve({}, {"datasets": "/a", "threads": "3"}).threads == 3
