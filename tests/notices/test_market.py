@@ -27,6 +27,7 @@ from examples.reference_engine import (
 from pipeline.__main__ import cli
 from pipeline.batch.many import build_many
 from pipeline.notices import NoticeOutcome
+from pipeline.notices.market.left_out import judge_left_out
 from pipeline.notices.market.price_file import read_prices
 from pipeline.rules import check
 from pipeline.seal import Seal
@@ -330,6 +331,22 @@ def test_dividends_of_long_positions_alone_or_twice_are_noticed(
     outcome = outcomes_of(seal_of(falsified, tmp_path), file)["market.dividends"]
     assert (outcome.outcome == "notice") == expected
     assert outcome.value is not None
+
+
+def test_names_left_out_give_the_same_figure_in_every_build(tmp_path: Path) -> None:
+    market = simulate_market(909, 40, 200)
+    prices = read_prices(str(prices_of(market, tmp_path)))
+    rows = (
+        run_alpha(market, replace(SPEC, signal="low_volatility"))
+        .tables["decisions"]
+        .select("symbol", "date", "score")
+        .drop_nulls()
+    )
+    scored = rows.with_columns(pl.col("symbol").cast(prices.names))
+    days, _ = prices.count(np.empty(0, np.int64))
+    orders = (scored.sample(fraction=1.0, shuffle=True, seed=seed) for seed in range(20))
+    (value,) = {judge_left_out(order, prices, days).value for order in orders}
+    assert value is not None
 
 
 @pytest.mark.parametrize(("known", "expected"), [(True, "notice"), (False, "pass")])

@@ -44,7 +44,8 @@ def judge_left_out(scored: pl.DataFrame, market: MarketPrices, days: Integers) -
     by_week = (
         rows.with_columns(lost=lost, share=out.mean().over("date"))
         .filter(out & (pl.col("share") <= MAX_LEFT_OUT) & (number > 1))
-        .group_by("date")
+        .sort("date", "symbol")  # so that every build sums in the same order
+        .group_by("date", maintain_order=True)
         .agg(pl.col("lost").mean())
     )
     return judge_mean(

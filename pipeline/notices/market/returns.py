@@ -115,10 +115,12 @@ def _judge_dividends(compared: pl.DataFrame, run: MarketRun) -> NoticeOutcome:
         long, short = (of_book.filter(pl.col("side") == side) for side in (1, -1))
         # Vendors may change during a run, so only dividends of the same time are compared.
         beside = [
-            side.group_by(pl.col("session") // SESSIONS_BESIDE).agg(pl.col("contained").mean())
+            side.sort("session", "symbol")
+            .group_by(pl.col("session") // SESSIONS_BESIDE, maintain_order=True)
+            .agg(pl.col("contained").mean())
             for side in (long, short)
         ]
-        pairs = beside[0].join(beside[1], on="session", suffix="_short")
+        pairs = beside[0].join(beside[1], on="session", suffix="_short", maintain_order="left")
         for values, period, text in (
             (
                 pairs["contained"] - pairs["contained_short"],
