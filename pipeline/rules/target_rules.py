@@ -168,9 +168,8 @@ def _faults(tables: Tables, weight: str, weeks: pl.DataFrame) -> Iterator[tuple[
         slack = of_share.copy()
         sized_names, lower, upper = _middle_of_sides(equity, sides)
         slack[sized_names] += np.maximum(of_share[lower], of_share[upper])
-        # A target below the price of a share may be rounded to none. A name that was never filled has no price of its own.
-        dearest = grid.column("trades", "mid_price").max(initial=0.0)
-        too_small = (held == 0) & (np.abs(target) * starting < dearest)
+        # A target below the price of a share may be rounded to none.
+        too_small = (held == 0) & (np.abs(target) * starting < _highest_mids(tables, cells.symbol))
     with np.errstate(invalid="ignore", divide="ignore"):
         uneven = np.abs(equity - side) > np.maximum(_PROPORTION * np.abs(side), slack)
         share = side / starting
@@ -187,6 +186,14 @@ def _faults(tables: Tables, weight: str, weeks: pl.DataFrame) -> Iterator[tuple[
     }
     for fault, (wrong, expected, actual) in checks.items():
         yield fault, cells.gaps(wrong, expected, actual, target_weight=target)
+
+
+def _highest_mids(tables: Tables, symbol: Codes) -> Floats:
+    """Return the highest mid at which each name was filled, or any name for one that never was."""
+    mids, codes = tables.alignment.column("trades", "mid_price"), tables.alignment.codes("trades")
+    highest = np.zeros(1 + max(symbol.max(initial=0), codes.max(initial=0)))
+    np.maximum.at(highest, codes, mids)
+    return np.where(highest > 0, highest, mids.max(initial=0.0))[symbol]
 
 
 @rule(

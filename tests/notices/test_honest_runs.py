@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from alpha_results_seal import Calendar, Costs, Ledger, SealWriter
+from alpha_results_seal import Calendar, Costs, Ledger, SealRefused, SealWriter
 
 from datasets.figures.series import Floats
 from pipeline.notices import NoticeOutcome
@@ -134,6 +134,20 @@ def test_whole_shares_of_cheap_and_dear_names_are_in_proportion(
     closes, scores = market["close"], market["scores"]
     weights = np.where(np.abs(scores) < 0.05, 0.00005 * np.sign(scores), tails(scores))
     outcomes_of(ledger_of(fills_of(closes, closes, weights, 1, whole=True), market, weights), tmp_path)
+
+
+def test_small_positions_of_cheap_names_may_not_be_left_out(
+    market: dict[str, Floats], tmp_path: Path
+) -> None:
+    """Their targets are below one share of a dear name, but not of their own."""
+    closes, small = market["close"], np.abs(market["scores"]) < 0.05
+    weights = np.where(small, 0.00005 * np.sign(market["scores"]), tails(market["scores"]))
+    kept = weights.copy()
+    kept[:, FEW][small[:, FEW]] = 0.0
+    ledger = ledger_of(fills_of(closes, closes, kept, 1, whole=True), market, weights)
+    writer = SealWriter(tmp_path / "seal", alpha_id="Test_left_out", smoothing={"applied": False})
+    with pytest.raises(SealRefused, match=r"decisions\.target .*: \d+ names held on another side"):
+        writer.add_ledger(ledger).write()
 
 
 def test_forward_returns_between_averages_of_a_day_are_those_of_the_market(
