@@ -94,8 +94,10 @@ def test_an_error_round_trips_between_processes(kind: type[AlphaResultsError]) -
 
 
 def test_an_undelivered_archive_is_retryable_although_the_run_is_served(tmp_path: Path, seal: Seal) -> None:
-    (tmp_path / "archives").write_text("a file in the way")
-    (result,) = build_many([seal("Test_a")], tmp_path / "root", archives=tmp_path / "archives")
+    archives = tmp_path / "archives"
+    archives.mkdir()
+    (archives / "Test_a").write_text("a file where the folder should be")
+    (result,) = build_many([seal("Test_a")], tmp_path / "root", archives=archives)
     assert (result.outcome, result.exit_code, result.retryable) == ("built", 6, True)
     assert "Test_a" in datasets.open(tmp_path / "root")
 

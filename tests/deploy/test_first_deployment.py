@@ -161,6 +161,9 @@ def test_the_printed_steps_serve_an_alpha_behind_tls(tmp_path: Path) -> None:
         assert '"status"' in ready
         machine.run(f"cd /opt/alpha-results\n{tls}")
         stack.enter_context(nginx(machine))
+        # The service is ready with the first of the three alphas.
+        metrics = "curl -s http://127.0.0.1:9108/metrics"
+        eventually(lambda: "catalogue_alphas 3.0" in machine.run(metrics), "the three simulated alphas")
         answer = machine.run(
             f"cd /opt/alpha-results\n{key}{LINK}".replace("curl -s", "curl -s --retry 60 --retry-all-errors")
         )
