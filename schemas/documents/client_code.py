@@ -151,7 +151,7 @@ def arguments(endpoint: Endpoint) -> dict[str, Parameter]:
     accepted = [
         x for x in endpoint.parameters if x.name not in left_out and x.kind is not ParameterKind.FORBIDDEN
     ]
-    accepted.sort(key=lambda x: not _is_positional(x))
+    accepted.sort(key=lambda x: (not _is_positional(x), not x.required))
     return {x.name if x.in_path else _ARGUMENTS.get(x.name, x.name): x for x in accepted}
 
 
@@ -169,7 +169,8 @@ def _signature(endpoint: Endpoint, define: str) -> Iterator[str]:
 
 
 def _is_positional(parameter: Parameter) -> bool:
-    return parameter.in_path or parameter.kind is ParameterKind.BOOK
+    is_compared = parameter.kind is ParameterKind.ALPHAS and parameter.required
+    return parameter.in_path or parameter.kind is ParameterKind.BOOK or is_compared
 
 
 def _kind(parameter: Parameter) -> str:

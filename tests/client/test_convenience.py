@@ -228,7 +228,14 @@ def test_a_missing_argument_is_reported_with_its_method(service: Service) -> Non
         Client(service.address, service.keys["reader"]) as client,
         pytest.raises(TypeError, match=r"correlations\(\): missing a required argument: 'alphas'"),
     ):
-        client.correlations([FULL, PLAIN])  # type: ignore[call-arg, arg-type]
+        client.correlations(book="long_only")  # type: ignore[call-arg]
+
+
+def test_compared_alphas_come_first_as_in_the_files(service: Service) -> None:
+    with Client(service.address, service.keys["reader"]) as client:
+        named = client.correlations(alphas=[FULL, PLAIN], book="long_only")
+        assert client.correlations([FULL, PLAIN], "long_only") == named
+        assert client[FULL].contribution([PLAIN])["alphas"] == [PLAIN]
 
 
 def test_returns_of_several_alphas_are_joined_by_date(service: Service) -> None:

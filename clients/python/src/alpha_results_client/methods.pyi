@@ -56,7 +56,7 @@ class ClientMethods(Generic[F]):
         """Feed of alphas published, replaced, rolled back and withdrawn, of those that the key may read, oldest first."""
     def benchmarks(self) -> F:
         """Market indices that curves can be compared with; none if the deployment has no usable market data."""
-    def correlations(self, book: str = 'long_short', *, alphas: str | Sequence[str], by: Literal['returns', 'scores', 'holdings'] = 'returns', start: Day | None = None, end: Day | None = None) -> dict[str, Any]:
+    def correlations(self, alphas: str | Sequence[str], book: str = 'long_short', *, by: Literal['returns', 'scores', 'holdings'] = 'returns', start: Day | None = None, end: Day | None = None) -> dict[str, Any]:
         """Similarity of each pair of the given alphas."""
     def luck(self) -> dict[str, Any]:
         """Number of discoveries among the alphas that the key may read, and their effective number."""
@@ -107,7 +107,7 @@ class RunMethods(Generic[F]):
         """Changes between two snapshots of an alpha: figures, weeks, names and tables."""
     def neighbours(self, book: str = 'long_short', *, by: Literal['returns', 'scores', 'holdings'] = 'returns', start: Day | None = None, end: Day | None = None, order: Literal['nearest', 'farthest', 'strongest'] = 'nearest', among: str | Sequence[str] | None = None, snapshot: str | None = None) -> F:
         """Other alphas, most similar first or least similar first."""
-    def contribution(self, book: str = 'long_short', *, alphas: str | Sequence[str], weights: str | Sequence[float] = 'equal', start: Day | None = None, end: Day | None = None, snapshot: str | None = None) -> dict[str, Any]:
+    def contribution(self, alphas: str | Sequence[str], book: str = 'long_short', *, weights: str | Sequence[float] = 'equal', start: Day | None = None, end: Day | None = None, snapshot: str | None = None) -> dict[str, Any]:
         """Contribution of the alpha to a book of others."""
     def luck(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, trials: int | None = None, trial_deviation: float | None = None, snapshot: str | None = None) -> dict[str, Any]:
         """How much of a book's record may be luck: deflated Sharpe ratio, minimum track record, bands of every figure."""
@@ -153,7 +153,7 @@ class AsyncClientMethods(Generic[F]):
         """Feed of alphas published, replaced, rolled back and withdrawn, of those that the key may read, oldest first."""
     async def benchmarks(self) -> F:
         """Market indices that curves can be compared with; none if the deployment has no usable market data."""
-    async def correlations(self, book: str = 'long_short', *, alphas: str | Sequence[str], by: Literal['returns', 'scores', 'holdings'] = 'returns', start: Day | None = None, end: Day | None = None) -> dict[str, Any]:
+    async def correlations(self, alphas: str | Sequence[str], book: str = 'long_short', *, by: Literal['returns', 'scores', 'holdings'] = 'returns', start: Day | None = None, end: Day | None = None) -> dict[str, Any]:
         """Similarity of each pair of the given alphas."""
     async def luck(self) -> dict[str, Any]:
         """Number of discoveries among the alphas that the key may read, and their effective number."""
@@ -204,7 +204,7 @@ class AsyncRunMethods(Generic[F]):
         """Changes between two snapshots of an alpha: figures, weeks, names and tables."""
     async def neighbours(self, book: str = 'long_short', *, by: Literal['returns', 'scores', 'holdings'] = 'returns', start: Day | None = None, end: Day | None = None, order: Literal['nearest', 'farthest', 'strongest'] = 'nearest', among: str | Sequence[str] | None = None, snapshot: str | None = None) -> F:
         """Other alphas, most similar first or least similar first."""
-    async def contribution(self, book: str = 'long_short', *, alphas: str | Sequence[str], weights: str | Sequence[float] = 'equal', start: Day | None = None, end: Day | None = None, snapshot: str | None = None) -> dict[str, Any]:
+    async def contribution(self, alphas: str | Sequence[str], book: str = 'long_short', *, weights: str | Sequence[float] = 'equal', start: Day | None = None, end: Day | None = None, snapshot: str | None = None) -> dict[str, Any]:
         """Contribution of the alpha to a book of others."""
     async def luck(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, trials: int | None = None, trial_deviation: float | None = None, snapshot: str | None = None) -> dict[str, Any]:
         """How much of a book's record may be luck: deflated Sharpe ratio, minimum track record, bands of every figure."""
