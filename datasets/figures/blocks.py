@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 from typing import Any, Final
 
 from datasets.figures.equity import solvent_returns
@@ -282,7 +281,8 @@ def _test(series: Floats, **labels: str) -> Block | Unavailable:
     result = newey_west(series)
     if isinstance(result, Unavailable):
         return result
-    figures = asdict(result)
+    names = ("t_stat", "p_value", "lag", "n", "mean", "standard_error")
+    figures = {name: getattr(result, name) for name in names}
     if not all(math.isfinite(figure) for figure in figures.values()):
         return Unavailable(
             "insufficient_data",

@@ -29,8 +29,6 @@ class NeweyWest:
     ----------
     t_stat : float
         Mean over standard error.
-    p_value : float
-        Two-sided, from Student's t with n - 1 degrees of freedom.
     lag : int
         Number of autocovariances used.
     n : int
@@ -40,11 +38,17 @@ class NeweyWest:
     """
 
     t_stat: float
-    p_value: float
     lag: int
     n: int
     mean: float
     standard_error: float
+
+    @property
+    def p_value(self) -> float:
+        """Two-sided p-value of the mean, from Student's t with n - 1 degrees of freedom."""
+        from scipy.special import stdtr  # noqa: PLC0415 - slow to load; the seal's checker works without it
+
+        return 2.0 * float(stdtr(self.n - 1, -abs(self.t_stat)))
 
 
 def bandwidth(n: int) -> int:
@@ -124,8 +128,6 @@ def newey_west(series: Floats) -> NeweyWest | Unavailable:
     Newey and West (1987), "A Simple, Positive Semi-Definite, Heteroskedasticity and Autocorrelation Consistent
     Covariance Matrix", Econometrica 55. No small-sample correction of the variance.
     """
-    from scipy.special import stdtr  # noqa: PLC0415 - slow to load: programs start without it
-
     values = measured(series)
     n = int(values.size)
     if n < MIN_HAC_OBSERVATIONS:
@@ -136,9 +138,7 @@ def newey_west(series: Floats) -> NeweyWest | Unavailable:
     if is_constant(values) or variance <= 0:
         return no_variation("observations")
     standard_error = float(np.sqrt(variance / n))
-    t_stat = mean / standard_error
-    p_value = 2.0 * float(stdtr(n - 1, -abs(t_stat)))
-    return NeweyWest(t_stat, p_value, lag, n, mean, standard_error)
+    return NeweyWest(mean / standard_error, lag, n, mean, standard_error)
 
 
 MAX_CONDITION: Final = 1e8
