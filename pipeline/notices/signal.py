@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from datasets.figures.newey_west import newey_west
+from datasets.figures.newey_west import hac_mean
 from datasets.figures.series import MIN_HAC_OBSERVATIONS, WEEKS_PER_YEAR, Dates, Flags, Floats, is_constant
 from datasets.figures.unavailable import Unavailable
 from pipeline.notices.correlations import rank_correlations
@@ -314,7 +314,7 @@ def _newey_west(ic: Floats) -> NoticeOutcome:
     notice = "signal.newey_west_t"
     if ic.size < MIN_HAC_OBSERVATIONS:
         return too_few(notice, ic.size, "week", "an ic", MIN_HAC_OBSERVATIONS)
-    mean = newey_west(ic)
+    mean = hac_mean(ic)
     if isinstance(mean, Unavailable):
         return not_checked(notice, "the weekly IC does not vary")
     t = mean.t_stat
