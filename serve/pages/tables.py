@@ -49,7 +49,7 @@ _BYTES_PER_VALUE: Final = 28
 """Approximate bytes of a value as JSON with its name; gives the estimated size of a table."""
 _BUILD_BYTES_PER_SECOND: Final = 150e6
 """Approximate bytes built per second on one core; gives the estimated cost of a table."""
-_COST_SHARE_WHEN_FREE: Final = 0.02
+_COST_SHARE_WHEN_FREE: Final = 0.25
 """Fraction of that cost that direct answers must reach before the table is built, while there is free space."""
 _MAX_COSTS: Final = 4096
 """Maximum number of tables for which the cost of direct answers is summed."""
