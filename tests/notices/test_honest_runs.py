@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -204,6 +205,10 @@ def test_delisted_names_that_a_book_never_closed_have_left_the_universe(tmp_path
         pl.DataFrame(values, names).fill_nan(None).insert_column(0, pl.Series("date", at).cast(pl.Date))
         for values, at in ((closes, days), (scores, days[fridays]))
     )
-    outcomes = outcomes_of(Ledger.from_scores(scored, prices, costs=COSTS, calendar=NYSE), tmp_path)
-    assert outcomes["universe.frozen_marks"].outcome == "notice"
-    assert (outcomes["universe.exits"].outcome, outcomes["universe.exits"].details["exits"]) == ("pass", 15)
+    for recovery, outcome in ((None, "notice"), (1.0, "pass")):
+        costs, folder = replace(COSTS, recovery=recovery), tmp_path / outcome
+        folder.mkdir()
+        outcomes = outcomes_of(Ledger.from_scores(scored, prices, costs=costs, calendar=NYSE), folder)
+        assert outcomes["universe.frozen_marks"].outcome == outcome
+        exits = outcomes["universe.exits"]
+        assert (exits.outcome, exits.details["exits"]) == ("pass", 15)

@@ -46,6 +46,7 @@ def wide(days: Any, names: list[str], values: Any) -> pl.DataFrame:
     basis=st.sampled_from([1.0, 1e6]),
     rates=st.tuples(*[st.sampled_from([0.0, 0.001])] * 4),
     known_ahead=st.booleans(),
+    recovery=st.sampled_from([None, 1.0, 0.4]),
 )
 def test_any_weights_and_prices_give_a_seal_that_passes_the_strict_check(
     seed: int,
@@ -56,6 +57,7 @@ def test_any_weights_and_prices_give_a_seal_that_passes_the_strict_check(
     basis: float,
     rates: Any,
     known_ahead: bool,
+    recovery: float | None,
 ) -> None:
     rng = np.random.default_rng(seed)
     days = np.arange(np.datetime64("2024-01-01"), np.datetime64("2024-03-16"))
@@ -95,9 +97,8 @@ def test_any_weights_and_prices_give_a_seal_that_passes_the_strict_check(
         else signed.select(columns).fill_nan(0.0).to_numpy()
     )
     scores = wide(decided, columns, 3.0 * liking)
-    ledger = Ledger.from_weights(
-        frames, prices, Costs(fee, impact, borrow, interest), calendar, scores=scores, equity_basis=basis
-    )
+    costs = Costs(fee, impact, borrow, interest, recovery)
+    ledger = Ledger.from_weights(frames, prices, costs, calendar, scores=scores, equity_basis=basis)
     with tempfile.TemporaryDirectory() as folder:
         report = check(sealed(ledger, Path(folder) / "seal"))
     assert report.violations == ()
@@ -145,18 +146,26 @@ def test_the_guides_worked_example_is_reproduced_exactly(tmp_path: Path) -> None
 
 
 @settings(max_examples=15, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1), mids=st.booleans(), whole_shares=st.booleans())
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    mids=st.booleans(),
+    whole_shares=st.booleans(),
+    recovery=st.sampled_from([None, 1.0, 0.4]),
+)
 def test_any_fills_give_a_seal_that_passes_the_strict_check(
-    seed: int, mids: bool, whole_shares: bool
+    seed: int, mids: bool, whole_shares: bool, recovery: float | None
 ) -> None:
     rng = np.random.default_rng(seed)
     days = np.arange(np.datetime64("2024-01-01"), np.datetime64("2024-02-10"))
     names, count = ["AAA", "BBB", "CCC"], 60
     close = 20.0 * np.exp(np.cumsum(rng.normal(0.0, 0.03, (days.size, 3)), axis=0))
+    last = days.size if recovery is None else rng.integers(2, days.size)
+    close[last:, 0] = np.nan
     session, name = rng.integers(1, days.size, count), rng.integers(0, 3, count)
     quantity = rng.normal(0.0, 5.0, count)
     quantity = np.rint(quantity) if whole_shares else quantity
-    mid = close[session, name] * np.exp(rng.normal(0.0, 0.01, count))
+    marked = np.where(name == 0, np.minimum(session, last - 1), session)
+    mid = close[marked, name] * np.exp(rng.normal(0.0, 0.01, count))
     fills = pl.DataFrame(
         {
             "date": days[session],
@@ -167,7 +176,7 @@ def test_any_fills_give_a_seal_that_passes_the_strict_check(
         }
     )
     fills = fills.with_columns(mid_price=mid) if mids else fills
-    costs = Costs(borrow=0.0001, interest={days[3].item(): 0.001})
+    costs = Costs(borrow=0.0001, interest={days[3].item(): 0.001}, recovery=recovery)
     ledger = Ledger.from_fills(fills, wide(days, names, close), NYSE, costs=costs, equity_basis=10_000.0)
     with tempfile.TemporaryDirectory() as folder:
         report = check(sealed(ledger, Path(folder) / "seal"))
@@ -391,10 +400,32 @@ def test_a_delisted_name_is_closed_at_the_bar_of_the_price_received() -> None:
         for note in held.notes
     )
     received = pl.when(pl.col("date") == date(2024, 1, 13)).then(4.0).otherwise("AAA")
-    settled = Ledger.from_weights(weights, close.with_columns(AAA=received), Costs(), NYSE)
-    assert not any("still holds" in note for note in settled.notes)
-    fill = settled.tables["trades"].filter(pl.col("symbol") == "AAA").row(-1, named=True)
+    closed = Ledger.from_weights(weights, close.with_columns(AAA=received), Costs(), NYSE)
+    assert not any("still holds" in note for note in closed.notes)
+    fill = closed.tables["trades"].filter(pl.col("symbol") == "AAA").row(-1, named=True)
     assert (fill["phase"], fill["mid_price"], fill["quantity"]) == ("close", 4.0, -0.05)
+    assert any("state a recovery, the share of its last close received" in note for note in held.notes)
+
+
+def test_a_stated_recovery_settles_a_position_on_the_session_after_its_last_close() -> None:
+    days = pl.date_range(date(2024, 1, 5), date(2024, 1, 12), eager=True).alias("date")
+    paused = [5.0, 5.0, None, 5.0, 5.0, None, None, 5.0]
+    close = pl.DataFrame({"date": days, "AAA": [10.0, 10.0, 12.0, 10.0] + [None] * 4, "BBB": paused})
+    weights = pl.DataFrame({"date": [date(2024, 1, 5)], "AAA": [0.5], "BBB": [-0.5]})
+    ledger = Ledger.from_weights(weights, close, Costs(fee=0.001, recovery=0.8), NYSE)
+    assert not any("still holds" in note for note in ledger.notes)
+    fill = ledger.tables["trades"].filter(pl.col("book") == "long_short_settlements").row(0, named=True)
+    assert fill["timestamp"] == datetime(2024, 1, 9, 21, tzinfo=UTC)
+    assert (fill["symbol"], fill["fill_price"], fill["execution_cost"]) == ("AAA", 8.0, 0.0)
+    lost = ledger.tables["pnl"].filter((pl.col("symbol") == "AAA") & (pl.col("date") == date(2024, 1, 9)))
+    assert lost["market_pnl"].item() == pytest.approx(-0.1)
+    last = ledger.tables["positions"].filter(pl.col("date") == date(2024, 1, 12))
+    assert last["symbol"].to_list() == ["BBB"]
+
+
+def test_a_recovery_in_percent_is_refused() -> None:
+    with pytest.raises(SealError, match="recovery is 80: give the share of the last close received, above 0"):
+        Costs(recovery=80)
 
 
 def test_costs_and_calendar_in_each_others_place_are_refused() -> None:

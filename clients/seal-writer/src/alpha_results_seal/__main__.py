@@ -77,6 +77,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
         ("impact", "slippage of fills, as a fraction of the price"),
         ("borrow", "borrow cost per session, as a fraction of the value of short positions"),
         ("interest", "return per session on cash"),
+        ("recovery", "share of its last close received for a position without further prices"),
     ):
         importing.add_argument(f"--{name}", type=float, metavar="RATE", help=meaning)
     importing.add_argument(
@@ -123,7 +124,7 @@ def import_scores(options: argparse.Namespace) -> dict[str, Any]:
     """Write a seal from two files, and print the assumptions."""
     stem = re.sub(r"[^A-Za-z0-9_-]+", "_", Path(options.scores).stem)
     alpha_id = options.alpha_id or f"Test_{stem}"
-    given = {name: getattr(options, name) for name in ("fee", "impact", "borrow", "interest")}
+    given = {name: getattr(options, name) for name in ("fee", "impact", "borrow", "interest", "recovery")}
     given = {name: rate for name, rate in given.items() if rate is not None}
     writer = SealWriter(options.out or Path("seals", alpha_id), alpha_id=alpha_id)
     ledger = Ledger.from_scores(

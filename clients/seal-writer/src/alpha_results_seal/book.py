@@ -38,6 +38,7 @@ class Book:
         self._paid = np.zeros(len(symbols))
         self._cost = np.zeros(len(symbols))
         self._filled = np.zeros(len(symbols), dtype=bool)
+        self._decision = dt.date.min
         self._traded = 0.0
         self._fills: list[tuple[Any, ...]] = []
         self._filled_on: dict[dt.date, dict[str, dt.datetime]] = {}
@@ -55,6 +56,7 @@ class Book:
         fee: float,
         instant: dt.datetime,
         decision: dt.date,
+        settlement: bool = False,
     ) -> None:
         """Trade one name to a holding; a fill across zero is recorded as a close and an open.
 
@@ -70,6 +72,8 @@ class Book:
             Commission of the trade, in money.
         instant, decision
             Instant of the fill, in UTC, and day of the decision.
+        settlement
+            Whether the position is settled outside the market, and so not by its decision.
         """
         before = float(self.shares[at])
         if before * after < 0:
@@ -86,10 +90,10 @@ class Book:
                 phase, change = "close", "exit"
             else:
                 phase, change = "rebalance", "weight_increase" if abs(new) > abs(old) else "weight_decrease"
-            exit_reason = "signal_exit" if phase == "close" else None
+            exit_reason = ("risk_exit" if settlement else "signal_exit") if phase == "close" else None
             self._fills.append(
                 (
-                    self.name,
+                    f"{self.name}_settlements" if settlement else self.name,
                     instant,
                     decision,
                     self.symbols[at],
@@ -106,9 +110,20 @@ class Book:
             self._paid[at] += quantity * mid
             self._cost[at] += cost
             self._traded += abs(quantity * mid)
-        self._filled_on.setdefault(decision, {})[self.symbols[at]] = instant
+        if not settlement:
+            self._filled_on.setdefault(decision, {})[self.symbols[at]] = instant
+        self._decision = decision
         self._filled[at] = True
         self.shares[at] = after
+
+    def settle(self, ended: Any, received: Floats, instant: dt.datetime) -> None:
+        """Settle the holdings of the names that have ended, shape (N,), at the prices received, free of cost."""
+        for at in np.flatnonzero(ended & (self.shares != 0)):
+            price = float(received[at])
+            self.fill(
+                int(at), 0.0, mid=price, price=price, fee=0.0,
+                instant=instant, decision=self._decision, settlement=True,
+            )  # fmt: skip
 
     def close(
         self, day: dt.date, instant: dt.datetime, marks: Floats, borrow: float, interest: float | None

@@ -29,17 +29,22 @@ class Costs:
     interest
         Return per session on the opening cash, even if that is negative; one rate, or one per session. It is sealed as
         ``risk_free_return``; if not stated, that is null and no interest is credited.
+    recovery
+        Share of its last close, above 0 and at most 1, that is received for a position in a name without further prices, such
+        as a delisted one: it is settled at the close of the next session, free of cost. If not stated, it is held at its last
+        close.
 
     Raises
     ------
     SealError
-        If a rate is no number, negative (interest may be) or 1 or more, or interest is not given by days.
+        If a rate is not a number, negative (interest may be) or 1 or more (recovery may be 1), or interest is not given by days.
     """
 
     fee: float = 0.0
     impact: float = 0.0
     borrow: float = 0.0
     interest: float | Mapping[dt.date, float] | None = None
+    recovery: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("fee", "impact", "borrow"):
@@ -48,6 +53,10 @@ class Costs:
                 raise SealError(
                     f"Costs.{name} is {rate!r}: give a fraction of 0 or more, below 1; 0.001 is ten basis points."
                 )
+        if self.recovery is not None and not (_is_finite(self.recovery) and 0 < self.recovery <= 1):
+            raise SealError(
+                f"Costs.recovery is {self.recovery!r}: give the share of the last close received, above 0 and at most 1."
+            )
         if isinstance(self.interest, Mapping):
             for day, rate in self.interest.items():
                 if type(day) is not dt.date:  # an instant of pandas or NumPy is equal to no day

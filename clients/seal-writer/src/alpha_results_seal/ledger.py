@@ -67,7 +67,8 @@ class Ledger:
 
         A decision is filled at the open of the next session (at its close, if prices have no open), sized with
         the equity of the previous close. A name without a price that day cannot be traded: its weight counts as 0 and
-        its position is unchanged. A position without a weight is closed. The books start with the session of the first fill.
+        its position is unchanged; once it has no further prices, that is settled if `costs` state a recovery. A position
+        without a weight is closed. The books start with the session of the first fill.
 
         Parameters
         ----------
@@ -231,7 +232,7 @@ class Ledger:
         book
             The book of the fills.
         costs
-            Borrow and interest; fees and impact are those of the fills.
+            Borrow, interest and recovery; fees and impact are those of the fills.
         equity_basis
             Opening equity of the book.
         weights, scores
@@ -271,6 +272,9 @@ class Ledger:
         fills_by_session = {
             int(key[0]): part for key, part in rows.group_by(["session"], maintain_order=True)
         }
+        # A position is not settled before its last fill, which may be later than its last close.
+        filled = [place[name] for name in rows["symbol"]]
+        np.maximum.at(market.last_priced, filled, rows["session"].to_numpy())
         by_session = {week.fill: week for week in weeks if not week.pending}
         for session in range(min([*fills_by_session, *by_session]), market.observed):
             if session in by_session:

@@ -74,6 +74,11 @@ class Market:
         marks: Floats = self.closes[np.maximum.accumulate(place, axis=0), np.arange(len(self.symbols))]
         return marks
 
+    @cached_property
+    def last_priced(self) -> Any:
+        """Shape (N,): the session of each name's last close."""
+        return self.observed - 1 - np.isfinite(self.closes)[::-1].argmax(axis=0)
+
     @property
     def fill_prices(self) -> Floats:
         """Fill prices of decisions, shape (observed, N): opens, or closes if opens are unknown."""
@@ -89,10 +94,12 @@ class Market:
         return np.isfinite(self.fill_prices[session]) & np.isfinite(self.closes[session])
 
     def close_books(self, books: Mapping[str, Book], session: int, costs: Costs) -> None:
-        """Close a session of every book; a name without a close is marked at its last close."""
-        day = self.sessions[session].item()
+        """Close a session of every book; a name without a close is marked at its last close, or settled after it."""
+        day, instant, marks = self.sessions[session].item(), self.close_at[session], self.marks[session]
         for book in books.values():
-            book.close(day, self.close_at[session], self.marks[session], costs.borrow, costs.rate_on(day))
+            if costs.recovery is not None:
+                book.settle(session > self.last_priced, costs.recovery * marks, instant)
+            book.close(day, instant, marks, costs.borrow, costs.rate_on(day))
 
     def notes(self, books: Mapping[str, Book], *, scored: bool, decided: bool) -> list[str]:
         """Return notes on what the tables lack."""
@@ -105,7 +112,8 @@ class Market:
         ended = ~np.isfinite(self.closes[-1])
         notes += [
             f"{book.name} still holds {self.symbols[at]}, which has no price on the last day, at its last price; to close the "
-            "position, add a bar at the price received to a session on which a decision is filled"
+            "position, state a recovery, the share of its last close received, or add a bar at the price received to a session on "
+            "which a decision is filled"
             for book in books.values()
             for at in np.flatnonzero(ended & (book.shares != 0))
         ]
