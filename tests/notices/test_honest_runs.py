@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from alpha_results_seal import Calendar, Costs, Ledger, SealRefused, SealWriter
+from alpha_results_seal import Calendar, Costs, Ledger, SealError, SealRefused, SealWriter
 
 from datasets.figures.series import Floats
 from pipeline.notices import NoticeOutcome
@@ -74,10 +74,13 @@ def fills_of(
     return fills.with_columns(fill_price=pl.col("mid_price") * impact)
 
 
-def ledger_of(fills: pl.DataFrame, market: dict[str, Floats], weights: Floats) -> Ledger:
+def ledger_of(
+    fills: pl.DataFrame, market: dict[str, Floats], weights: Floats, opens: Floats | None = None
+) -> Ledger:
+    closes = wide(market["close"], DAYS)
     return Ledger.from_fills(
         fills,
-        wide(market["close"], DAYS),
+        closes if opens is None else {"open": wide(opens, DAYS), "close": closes},
         NYSE,
         costs=Costs(borrow=0.00002),
         equity_basis=1e6,
@@ -128,6 +131,17 @@ def test_fills_some_sessions_after_the_decision_prove_the_forward_returns(
     } == set()  # fmt: skip
 
 
+def test_fills_at_other_prices_than_the_close_need_these_of_all_names(
+    market: dict[str, Floats], tmp_path: Path
+) -> None:
+    middle, weights = market["middle"], tails(market["scores"])
+    fills = fills_of(middle, market["close"], weights, 1)
+    with pytest.raises(SealError, match=r"contradict its forward return.*as opens beside"):
+        ledger_of(fills, market, weights)
+    ledger = ledger_of(fills, market, weights, middle)
+    assert "signal.forward_returns_proven" not in given(outcomes_of(ledger, tmp_path))
+
+
 def test_whole_shares_of_cheap_and_dear_names_are_in_proportion(
     market: dict[str, Floats], tmp_path: Path
 ) -> None:
@@ -157,7 +171,7 @@ def test_forward_returns_between_averages_of_a_day_are_those_of_the_market(
     """Their days are compared, and not only the opens or the closes; returns of other weeks are contradicted."""
     middle, weights = market["middle"], tails(market["scores"])
     fills = fills_of(middle, market["close"], weights, 1)
-    ledger = ledger_of(fills, market, weights)
+    ledger = ledger_of(fills, market, weights, middle)
     returns = np.full((FRIDAYS.size, NAMES), np.nan)
     returns[:-1] = middle[FRIDAYS[1:] + 1] / middle[FRIDAYS[:-1] + 1] - 1
     sealed = wide(returns, DAYS[FRIDAYS]).unpivot(

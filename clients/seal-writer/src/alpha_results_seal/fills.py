@@ -50,7 +50,17 @@ def read_fills(rows: pl.DataFrame, market: Market) -> pl.DataFrame:
         rows = rows.with_columns(decision_at=observed_days.gather(rows["session"] - 1))
     for row in rows.iter_rows(named=True):
         _require_valid(row, market)
-    return rows.filter(pl.col("quantity") != 0)
+    rows = rows.filter(pl.col("quantity") != 0)
+    return rows.with_columns(at_open=_are_at_open(rows, market))
+
+
+def _are_at_open(fills: pl.DataFrame, market: Market) -> Any:
+    """Return which fills have the mid of their session's open."""
+    if market.opens is None:
+        return pl.lit(value=False)
+    names = np.searchsorted(market.symbols, fills["symbol"].to_list())
+    opens = market.opens[fills["session"].to_numpy(), names]
+    return pl.Series(np.isclose(fills["mid_price"].to_numpy(), opens, rtol=1e-9, atol=0.0))
 
 
 def _require_valid(row: dict[str, Any], market: Market) -> None:

@@ -224,9 +224,10 @@ class Ledger:
         fills
             In the order they were filled, with columns ``date`` (the session), ``symbol``, ``quantity`` (signed),
             ``fill_price``, ``fee`` (money, by default 0), ``mid_price`` (by default the fill price, which then includes
-            the impact) and ``decision_at`` (by default the session before the fill). They are stamped with the close.
+            the impact) and ``decision_at`` (by default the session before the fill). A fill whose mid is the open of its
+            session is stamped with the open, any other with the close.
         closes
-            Long (``date``, ``symbol``, ``close``) or wide, from the first session on.
+            Closes, and opens if known, as the prices of `from_weights`, from the first session on.
         calendar
             Sessions and hours.
         book
@@ -237,7 +238,8 @@ class Ledger:
             Opening equity of the book.
         weights, scores
             As for `from_weights`, by decision day of the fills, which may be a day without a session. Forward returns begin at the
-            close of the session that fills most decisions first: the next one, or a later one if the engine takes longer.
+            open, or at the close if opens are unknown, of the session that fills most decisions first: the next one, or a later
+            one if the engine takes longer. If decisions are filled at other prices, give these, of all names, as opens.
 
         Returns
         -------
@@ -247,7 +249,8 @@ class Ledger:
         Raises
         ------
         SealError
-            If a fill has no session, no close to mark it, no session before it, or no weights on its decision day.
+            If a fill has no session, no close to mark it, no session before it, or no weights on its decision day, or forward
+            returns contradict the mids.
         """
         costs = Costs() if costs is None else costs
         _require_costs_and_calendar(costs, calendar)
@@ -288,13 +291,15 @@ class Ledger:
                 state.fill(
                     at, 0.0 if abs(after) <= DUST * size else after,
                     mid=fill["mid_price"], price=fill["fill_price"], fee=fill["fee"],
-                    instant=market.close_at[session], decision=fill["decision_at"],
+                    instant=(market.open_at if fill["at_open"] else market.close_at)[session],
+                    decision=fill["decision_at"],
                 )  # fmt: skip
             market.close_books({book: state}, session, costs)
         tables = _joined({book: state})
         notes = market.notes({book: state}, scored=not targets or scored is not None, decided=False)
         if targets:
             tables |= _decided(weeks, {book: state}, market)
+            _require_returns_of_fills(tables["decisions"], tables["trades"])
             notes += note_moved_decisions(weeks) + note_unpriced_names(weeks, market)
         else:
             tables["rebalances"] = rows.select(date=pl.col("decision_at").unique().sort()).with_columns(
@@ -351,6 +356,22 @@ def _require_decided(fills: pl.DataFrame, weeks: Sequence[Week]) -> None:
         raise SealError(
             f"{fill['symbol']} is filled on {fill['date']} by a decision of {fill['decision_at']}, which has no weights: "
             "give the weights of every decision day."
+        )
+
+
+def _require_returns_of_fills(decisions: pl.DataFrame, trades: pl.DataFrame) -> None:
+    """Raise SealError for a forward return that contradicts the mids of the fills at both of its ends."""
+    mids = trades.select("timestamp", "symbol", "mid_price").unique()
+    mids = mids.unique(("timestamp", "symbol"), keep="none")
+    for end in ("entry_at", "maturity_at"):
+        at_end = mids.rename({"timestamp": end, "mid_price": f"mid_{end}"})
+        decisions = decisions.join(at_end, on=(end, "symbol"), maintain_order="left")
+    gap = pl.col("mid_maturity_at") / pl.col("mid_entry_at") - 1 - pl.col("forward_return")
+    for row in decisions.filter(gap.abs() > 1e-9).head(1).iter_rows(named=True):
+        raise SealError(
+            f"{row['symbol']} is filled on {row['entry_at'].date()} and {row['maturity_at'].date()} at mids that contradict its "
+            "forward return, which is computed from the prices given: give mids before slippage, and unless these are closes, "
+            "give them for all names as opens beside the closes."
         )
 
 
