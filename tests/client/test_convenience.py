@@ -213,7 +213,7 @@ def test_a_value_without_an_exact_meaning_is_refused_by_the_name_of_its_argument
 
 def test_an_alpha_that_is_no_text_is_refused_at_once() -> None:
     number: Any = 3
-    with Client(BASE, KEY) as client, pytest.raises(TypeError, match="by its address, a text, not by 3"):
+    with Client(BASE, KEY) as client, pytest.raises(TypeError, match="by its address, a string, not by 3"):
         client[number]
 
 

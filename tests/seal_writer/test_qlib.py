@@ -81,5 +81,5 @@ def test_a_report_without_the_account_is_refused() -> None:
 def test_a_name_without_a_close_on_the_day_of_a_deal_is_named() -> None:
     report, positions, close = exported()
     close.loc[DAYS[5], NAMES[5]] = np.nan
-    with pytest.raises(SealError, match="SH600005 was dealt on 2024-01-08 and has no close that day"):
+    with pytest.raises(SealError, match="SH600005 was traded on 2024-01-08 and has no close that day"):
         ledger_from_qlib(report, positions, close, SHANGHAI, equity_basis=1e6, **COSTS)

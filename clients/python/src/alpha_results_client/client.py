@@ -130,7 +130,7 @@ class BaseClient(Generic[H]):
     def run(self, alpha: str, snapshot: str | None = None) -> Any:
         """Return a run, pinned to a snapshot if one is given."""
         if not isinstance(alpha, str):
-            raise TypeError(f"an alpha is named by its address, a text, not by {alpha!r}")
+            raise TypeError(f"an alpha is named by its address, a string, not by {alpha!r}")
         return self._run_class(self, alpha, snapshot)
 
     def table(self, endpoint: str, **parameters: Value) -> Any:

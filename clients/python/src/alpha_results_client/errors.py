@@ -20,7 +20,7 @@ class NoAnswer(AlphaResultsClientError):
 
 
 class UnexpectedAnswer(AlphaResultsClientError):
-    """The response is not of this interface; another service or a proxy may have sent it."""
+    """The response does not come from this interface; another service or a proxy may have sent it."""
 
 
 class ApiError(AlphaResultsClientError):

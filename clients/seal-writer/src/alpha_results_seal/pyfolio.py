@@ -102,7 +102,7 @@ def ledger_from_zipline(performance: Any, calendar: Calendar) -> Ledger:
         for held in row["positions"]:
             closes[day, str(held["sid"].symbol)] = float(held["last_sale_price"])
     if not fills:
-        raise SealError("zipline traded nothing: there are no books to keep.")
+        raise SealError("zipline made no trades, so there are no books to keep.")
     filled = ["date", "symbol", "quantity", "fill_price", "fee", "decision_at"]
     marks = pl.DataFrame(
         [(*key, price) for key, price in closes.items()], ["date", "symbol", "close"], orient="row"

@@ -71,12 +71,12 @@ def ledger_from_qlib(
         mid = float(marks[day][place[name]]) if day in marks and name in place else np.nan
         if not np.isfinite(mid):
             raise SealError(
-                f"{name} was dealt on {day} and has no close that day: export the closes of all names."
+                f"{name} was traded on {day} and has no close that day: export the closes of all names."
             )
         rate = open_cost if quantity > 0 else close_cost
         fills.append((day, name, quantity, mid, max(abs(quantity) * mid * rate, min_cost)))
     if not fills:
-        raise SealError("qlib dealt nothing: there are no books to keep.")
+        raise SealError("qlib made no trades, so there are no books to keep.")
     columns = ["date", "symbol", "quantity", "fill_price", "fee"]
     frame = pl.DataFrame(fills, columns, orient="row").with_columns(mid_price="fill_price")
     return ledger_from_fills(frame, closes, calendar, account, "qlib", equity_basis=equity_basis)

@@ -49,7 +49,7 @@ def sign_manifest(manifest: bytes, key_file: Any) -> bytes:
     envelope: bytes = signature.signed_envelope(manifest, key)
     if len(envelope) > signature.MAX_ENVELOPE_BYTES:
         raise SealError(
-            f"the signature would have {len(envelope)} bytes, and {signature.MAX_ENVELOPE_BYTES} are allowed: shorten `engine`."
+            f"the signature would be {len(envelope)} bytes long, and at most {signature.MAX_ENVELOPE_BYTES} are allowed: shorten `engine`."
         )
     return envelope
 
@@ -86,7 +86,7 @@ def verify(receipt: Path, key_file: Path, folder: Path | None) -> Any:
     except (signature.Unsigned, SettingsError) as error:
         raise SealError(f"{receipt}: {error}") from error
     if folder is not None and hashlib.sha256(_manifest(folder)).hexdigest() != verified.seal_digest:
-        raise SealError(f"{receipt} is not of {folder}: its seal.json has another digest.")
+        raise SealError(f"{receipt} does not belong to {folder}: its seal.json has another digest.")
     return verified
 
 
