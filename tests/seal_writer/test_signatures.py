@@ -125,7 +125,7 @@ def test_a_receipt_is_small_and_verifiable_with_the_keys(place: Path, tmp_path: 
     assert json.loads(done.stdout)["team"] == "desk A"
     other = writer("verify", str(receipt), *keys, "--seal", str(place / "Test_plain"))
     assert other.returncode == 2
-    assert "is not of" in other.stderr
+    assert "does not belong to" in other.stderr
     folder = writer("verify", str(place / "Test_signed"), *keys)
     assert folder.returncode == 2
     assert folder.stderr.endswith(
