@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from schemas.errors import SettingsError
 from schemas.extras import extra
+from schemas.settings import SETTINGS
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -122,8 +123,8 @@ def signer(envelope: bytes | None, keys: TeamKeys, *, seal_digest: str, alpha_id
     return signed.team
 
 
-def read_keys(path: str) -> TeamKeys:
-    """Read the deployment's file of public keys: a JSON object of team -> list of keys in base64.
+def read_keys(path: str, flag: str = SETTINGS["seal_keys"].flag) -> TeamKeys:
+    """Read a file of public keys, a JSON object of team -> list of keys in base64, given with a flag that errors name.
 
     Raises
     ------
@@ -143,10 +144,10 @@ def read_keys(path: str) -> TeamKeys:
         }
     except (OSError, ValueError, TypeError, binascii.Error) as error:
         raise SettingsError(
-            f"seal_keys: {path} is not a file of keys ({error}); write a JSON object, team to a list of public keys in base64"
+            f"{flag}: {path} is not a file of keys ({error}); write a JSON object, team to a list of public keys in base64"
         ) from error
     if not any(keys.values()):
-        raise SettingsError(f"seal_keys: {path} names no key, so no seal could be built")
+        raise SettingsError(f"{flag}: {path} names no key, so no seal could be built")
     return keys
 
 

@@ -534,6 +534,7 @@ def test_a_file_that_breaks_a_rule_is_a_usage_error(market: Market, prices: Path
     for command in (["check"], ["build", "--datasets", str(tmp_path / "root")]):
         result = CliRunner().invoke(cli, [*command, "--prices", str(broken), str(seal)])
         assert result.exit_code == 2
+        assert "error: --prices: market prices " in result.output
         assert "there is no close" in result.output
     assert not list((tmp_path / "root").rglob("current*"))
 
@@ -541,7 +542,7 @@ def test_a_file_that_breaks_a_rule_is_a_usage_error(market: Market, prices: Path
 def test_an_address_without_prices_is_a_usage_error(tmp_path: Path) -> None:
     (tmp_path / "text.parquet").write_text("no Parquet")
     for address, message in (("absent", "correct the address"), ("text.parquet", "it is a Parquet file")):
-        with pytest.raises(SettingsError, match=message):
+        with pytest.raises(SettingsError, match=rf"^--prices: .*{message}"):
             list(build_many(["seal"], tmp_path / "root", prices=tmp_path / address))
 
 

@@ -126,6 +126,8 @@ def test_a_receipt_is_small_and_verifiable_with_the_keys(place: Path, tmp_path: 
     other = writer("verify", str(receipt), *keys, "--seal", str(place / "Test_plain"))
     assert other.returncode == 2
     assert "does not belong to" in other.stderr
+    other = writer("verify", str(receipt), "--keys", str(receipt))
+    assert other.stderr.startswith(f"error: --keys: {receipt} is not a file of keys")
     folder = writer("verify", str(place / "Test_signed"), *keys)
     assert folder.returncode == 2
     assert folder.stderr.endswith(
@@ -171,7 +173,7 @@ def test_a_file_without_permission_is_no_wrong_argument(place: Path, tmp_path: P
 )
 def test_an_invalid_file_of_keys_is_refused_before_reading_seals(tmp_path: Path, text: str) -> None:
     (tmp_path / "keys.json").write_text(text)
-    with pytest.raises(SettingsError, match="seal_keys: "):
+    with pytest.raises(SettingsError, match=r"^--seal-keys: "):
         read_keys(str(tmp_path / "keys.json"))
 
 

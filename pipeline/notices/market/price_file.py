@@ -169,9 +169,11 @@ def _read(address: str, signatures: tuple[tuple[str, Signature], ...]) -> Market
 
 @contextmanager
 def _readable() -> Iterator[None]:
-    """Convert a failure to read a local file into a SettingsError that names the setting."""
+    """Convert a failure to read a local file into a SettingsError, and name the flag in each."""
     try:
         yield
+    except SettingsError as error:
+        raise SettingsError(f"{_SETTING}: {error}") from error
     except (DiskUnavailable, SnapshotCorrupt, FileNotFoundError) as error:
         raise SettingsError(
             f"{_SETTING}: {error}; give a readable Parquet file or a folder of them"

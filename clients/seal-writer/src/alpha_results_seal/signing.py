@@ -82,9 +82,11 @@ def verify(receipt: Path, key_file: Path, folder: Path | None) -> Any:
             f"{receipt} cannot be read: {error.strerror}; a receipt is the {signature.SIGNATURE_FILE} of a seal."
         ) from error
     try:
-        verified = signature.verify(envelope, signature.read_keys(str(key_file)))
-    except (signature.Unsigned, SettingsError) as error:
+        verified = signature.verify(envelope, signature.read_keys(str(key_file), "--keys"))
+    except signature.Unsigned as error:
         raise SealError(f"{receipt}: {error}") from error
+    except SettingsError as error:
+        raise SealError(str(error)) from error
     if folder is not None and hashlib.sha256(_manifest(folder)).hexdigest() != verified.seal_digest:
         raise SealError(f"{receipt} does not belong to {folder}: its seal.json has another digest.")
     return verified
