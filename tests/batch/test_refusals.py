@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import signal
 import subprocess
 from collections.abc import Callable
@@ -184,14 +185,15 @@ def test_a_seal_whose_files_went_away_during_its_check_is_checked_again(
     assert outcomes(cron(tmp_path)) == {"v1": "built"}
 
 
-def test_a_manifest_that_is_not_a_file_is_remembered_too(tmp_path: Path, seal: Seal) -> None:
-    import os  # noqa: PLC0415 - only here
-
+@pytest.mark.parametrize(("make", "remove"), [(os.mkfifo, Path.unlink), (Path.mkdir, Path.rmdir)])
+def test_a_manifest_that_is_not_a_file_is_remembered_too(
+    tmp_path: Path, seal: Seal, make: Callable[[Path], None], remove: Callable[[Path], None]
+) -> None:
     made = seal("Test_a", "v1")
     (made / "seal.json").rename(tmp_path / "seal.json")
-    os.mkfifo(made / "seal.json")
+    make(made / "seal.json")
     assert (cron(tmp_path).exit_code, cron(tmp_path).exit_code) == (1, 8)
-    (made / "seal.json").unlink()
+    remove(made / "seal.json")
     (tmp_path / "seal.json").rename(made / "seal.json")
     assert outcomes(cron(tmp_path)) == {"v1": "built"}
 

@@ -150,13 +150,14 @@ class LocalStorage(Storage):
         return files
 
     def find_named(self, name: str) -> dict[str, Signature]:
-        """Find the files with a given name at any depth, including links; the caller decides whether to follow them.
+        """Find what has a given name at any depth, including links and folders; the caller decides whether to follow them.
 
         A folder that this user may not list is assumed to contain one, so that it is reported and not skipped.
         """
         closed: list[str] = []
         with reading(self.base):
-            paths = [path for path in _files_below(self.base, closed) if path.rpartition("/")[2] == name]
+            below = _files_below(self.base, closed, name)
+            paths = [path for path in below if path.rpartition("/")[2] == name]
         signatures = {}
         for path in [*paths, *(f"{folder}/{name}" for folder in closed)]:
             try:
@@ -225,14 +226,16 @@ def _signature(status: os.stat_result) -> Signature:
     return (status.st_mtime_ns, status.st_size, status.st_ino)
 
 
-def _files_below(base: str, closed: list[str] | None = None) -> Iterator[str]:
-    """Yield the paths of all entries below a folder except folders; links to folders are not followed.
+def _files_below(base: str, closed: list[str] | None = None, folder: str | None = None) -> Iterator[str]:
+    """Yield the paths of all entries below a base folder except folders; links to folders are not followed.
 
     Parameters
     ----------
     closed
         Receives the subfolders that cannot be listed, except those nested too deeply to have a path. If None, such a
         subfolder raises; the base folder always does.
+    folder
+        Name of folders that are yielded as well.
     """
     # os.walk is recursive in Python 3.11, and folders may be nested deeper than its limit.
     folders = [""]
@@ -252,8 +255,9 @@ def _files_below(base: str, closed: list[str] | None = None) -> Iterator[str]:
             path = f"{below}/{entry.name}".lstrip("/")
             if entry.is_dir(follow_symlinks=False):
                 folders.append(path)
-            else:
-                yield path
+                if entry.name != folder:
+                    continue
+            yield path
 
 
 def _place(draft: Path, target: Path) -> None:
