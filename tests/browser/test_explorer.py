@@ -796,6 +796,18 @@ def test_at_the_rate_limit_the_page_shows_the_wait_and_continues(visit: Visit) -
     assert refused_sections(visit.page) == UNAVAILABLE
 
 
+def test_a_run_without_a_long_short_book_opens_with_its_first(visit: Visit) -> None:
+    visit.refusals = (400,)
+    unknown = {"code": "unknown_book", "message": "No such book.", "details": {"available": ["long_only"]}}
+    visit.page.route(
+        f"**/alphas/{FULL}/equity-curve?book=long_short*",
+        lambda route: route.fulfill(status=400, json={"error": unknown}),
+    )
+    page = visit.open(f"/alphas/{FULL}")
+    expect(page.get_by_label("Book", exact=True)).to_have_value("long_only")
+    assert refused_sections(page) == UNAVAILABLE
+
+
 def test_an_alphas_summary_is_written_in_sentences(visit: Visit) -> None:
     curve = visit.site.send(f"alphas/{FULL}/equity-curve?limit=5000")["data"]
     growth = np.exp(np.cumsum(np.random.default_rng(4).normal(0, 0.01, len(curve))))

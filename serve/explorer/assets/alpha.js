@@ -27,7 +27,8 @@ const OF_BOOK = ["equity", "turnover", "exposure", "months", "daily", "rolling",
 /** Sections that are folded at first; those opened stay open for the next alpha. */
 const opened = new Set();
 
-export function alpha({ caller, parameters, remember, main, crumbs }, id) {
+export function alpha(page, id) {
+  const { caller, parameters, remember, main, crumbs } = page;
   const path = `alphas/${encodeURIComponent(id)}`;
   crumbs("Catalogue", id);
   const state = {
@@ -192,6 +193,14 @@ export function alpha({ caller, parameters, remember, main, crumbs }, id) {
   get(path).catch((error) => {
     if (error.code === NO_ALPHA && (skeleton.isConnected || head.isConnected)) main.replaceChildren(refused(error), el("a", { href: "#/" }, "To the catalogue"));
   });
+  if (!parameters.book) {
+    // A run without a book long_short opens with the first that it has.
+    curve().catch(({ available }) => {
+      if (!available?.length || !(skeleton.isConnected || head.isConnected)) return;
+      main.replaceChildren();
+      alpha({ ...page, parameters: { ...parameters, book: available[0] } }, id);
+    });
+  }
   const ready = loadBenchmarks();
   // What is seen first is requested first and shown at once, so that nothing moves while the visitor reads.
   const first = Promise.all([sections.about.head(), checked.load(), figures.load(), findings.load()]);

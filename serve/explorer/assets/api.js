@@ -25,6 +25,7 @@ export class Refusal extends Error {
     this.status = status;
     this.code = error.code;
     this.requestId = error.request_id ?? null;
+    this.available = error.details?.available ?? [];
   }
 }
 
