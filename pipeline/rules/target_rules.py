@@ -94,11 +94,8 @@ def whole_shares(quantity: Floats) -> bool:
     return np.array_equal(quantity, np.rint(quantity))
 
 
-def side_equity(equity: Floats, side: Codes) -> Floats:
-    """Return, for each sized position, the median of the equities that its side implies.
-
-    Untradeable names use part of their side's budget, so an engine may scale the other names of a side, all by the
-    same factor.
+def middle_of_sides(equity: Floats, side: Codes) -> tuple[Codes, Codes, Codes]:
+    """Return the sized positions, and for each the two in the middle of its side by implied equity; these may be one and the same.
 
     Parameters
     ----------
@@ -107,16 +104,8 @@ def side_equity(equity: Floats, side: Codes) -> Floats:
     side
         Number of its rebalance and side.
     """
-    opened, lower, upper = _middle_of_sides(equity, side)
-    implied = np.full_like(equity, np.nan)
-    implied[opened] = 0.5 * (equity[lower] + equity[upper])
-    return implied
-
-
-def _middle_of_sides(equity: Floats, side: Codes) -> tuple[Codes, Codes, Codes]:
-    """Return the opened positions, and for each the two in the middle of its side by implied equity; these may be one and the same."""
-    opened = np.flatnonzero(~np.isnan(equity))
-    order = opened[np.lexsort((equity[opened], side[opened]))]
+    sized = np.flatnonzero(~np.isnan(equity))
+    order = sized[np.lexsort((equity[sized], side[sized]))]
     _, first, place, size = np.unique(side[order], return_index=True, return_inverse=True, return_counts=True)
     return order, order[first + (size - 1) // 2][place], order[first + size // 2][place]
 
@@ -155,8 +144,11 @@ def _faults(tables: Tables, weight: str, weeks: pl.DataFrame) -> Iterator[tuple[
     opened = np.where(comparable, notional, 0.0)
     sized = (opened != 0) & (target != 0)
     equity = np.divide(opened, target, out=np.full_like(target, np.nan), where=sized)
-    sides = 2 * cells.session + (target > 0)
-    side = side_equity(equity, sides)
+    names, lower, upper = middle_of_sides(equity, 2 * cells.session + (target > 0))
+    # Untradeable names use part of their side's budget, so an engine may scale the other names of a side, all by the same
+    # factor: each is compared with the median of its side.
+    side = np.full_like(equity, np.nan)
+    side[names] = 0.5 * (equity[lower] + equity[upper])
     starting = grid.ledger("starting_equity")[cells.session]
     slack: Floats | float = 0.0
     too_small: Flags | bool = False
@@ -166,8 +158,7 @@ def _faults(tables: Tables, weight: str, weeks: pl.DataFrame) -> Iterator[tuple[
         # Equity that one share of each name implies. The names in the middle of a side are rounded as well.
         of_share = np.abs(np.divide(opened, shares, out=np.zeros_like(opened), where=shares != 0))
         slack = of_share.copy()
-        sized_names, lower, upper = _middle_of_sides(equity, sides)
-        slack[sized_names] += np.maximum(of_share[lower], of_share[upper])
+        slack[names] += np.maximum(of_share[lower], of_share[upper])
         # A target below the price of a share may be rounded to none.
         too_small = (held == 0) & (np.abs(target) * starting < _highest_mids(tables, cells.symbol))
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -14,7 +14,7 @@ from pipeline.reconciliation.grid import Cells, Codes
 from pipeline.rules import Tables
 from pipeline.rules.book_rules import portfolio_cash_flow, portfolio_exposure, portfolio_turnover
 from pipeline.rules.fill_rules import pnl_borrow, pnl_execution_cost, pnl_market, positions_fills
-from pipeline.rules.target_rules import decisions_fill_at, decisions_target, side_equity
+from pipeline.rules.target_rules import decisions_fill_at, decisions_target, middle_of_sides
 from pipeline.seal import Seal
 from tests.support.seals import make_seal
 
@@ -229,7 +229,7 @@ def test_a_grid_cell_is_the_sum_of_its_rows(
         max_size=6,
     )
 )
-def test_side_equity_is_the_median_over_its_names(
+def test_the_middle_of_a_side_is_the_median_over_its_names(
     rows: list[list[tuple[float, float | None]]],
 ) -> None:
     target = np.array([[weight for weight, _ in row] for row in rows])
@@ -237,7 +237,10 @@ def test_side_equity_is_the_median_over_its_names(
         [[np.nan if value is None or weight == 0 else value for weight, value in row] for row in rows]
     )
     side = 2 * np.arange(len(rows))[:, None] + (target > 0)
-    result = side_equity(equity.ravel(), side.ravel()).reshape(equity.shape)
+    names, lower, upper = middle_of_sides(equity.ravel(), side.ravel())
+    assert sorted(names) == np.flatnonzero(~np.isnan(equity)).tolist()
+    result = np.full_like(equity, np.nan)
+    result.flat[names] = 0.5 * (equity.flat[lower] + equity.flat[upper])
     for place, value in np.ndenumerate(equity):
         if np.isnan(value):
             assert np.isnan(result[place])
