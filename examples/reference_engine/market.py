@@ -17,6 +17,8 @@ Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 FIRST_SESSION = dt.date(2021, 6, 28)
+_WEEKS_BEFORE_SEALS = 220
+"""Weeks from then to the fixed dates of the seals; a longer market begins earlier."""
 BENCHMARK_SYMBOL = "SIMSPY"
 
 # Sessions before the first decision: enough for every reference signal, or deliberately too few, so that a
@@ -124,7 +126,8 @@ def simulate_market(
     _check(seed, names, weeks)
     rng = np.random.default_rng(seed)
     history = SHORT_HISTORY if skipped else FULL_HISTORY
-    schedule = trading_sessions(FIRST_SESSION, history + 5 * weeks + _SCHEDULE_AHEAD)
+    begin = FIRST_SESSION - dt.timedelta(weeks=max(0, weeks - _WEEKS_BEFORE_SEALS))
+    schedule = trading_sessions(begin, history + 5 * weeks + _SCHEDULE_AHEAD)
     ends = week_ends(schedule)
     decisions = ends[ends >= history][:weeks]
     observed = int(decisions[-1]) + (1 if pending else 2)

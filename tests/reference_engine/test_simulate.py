@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -14,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from examples.reference_engine import DEFAULT_ALPHAS, AlphaSpec, already_simulated, simulate, write_seal
+from examples.reference_engine.market import simulate_market
 from examples.reference_engine.record import RunRecord
 from pipeline.__main__ import cli
 from schemas.errors import SettingsError
@@ -153,6 +155,13 @@ def test_another_seed_gives_another_market(out: Path, tmp_path: Path) -> None:
     mine = pl.read_parquet(out / "Test_sim_momentum" / "positions.parquet")
     other = pl.read_parquet(tmp_path / "other" / "Test_sim_momentum" / "positions.parquet")
     assert not mine["mark_price"].equals(other["mark_price"])
+
+
+@pytest.mark.parametrize("weeks", [220, 221, 400])
+def test_a_market_of_any_length_ends_before_the_seals_are_dated(weeks: int) -> None:
+    market = simulate_market(1, 24, weeks, pending=False, skipped=False)
+    end = market.schedule[market.observed - 1].item()
+    assert all(datetime.fromisoformat(spec.sealed_at).date() > end for spec in DEFAULT_ALPHAS)
 
 
 @pytest.mark.parametrize("alphas", [(), (DEFAULT_ALPHAS[0], DEFAULT_ALPHAS[0])])
