@@ -6,7 +6,6 @@ This answers the linter's warning about assembled SQL for all of it.
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import io
 import re
@@ -276,7 +275,8 @@ class Engine:
             relation = self._cursor().sql(statement.sql, params=list(statement.binds))
             frame = pl.from_arrow(relation.to_arrow_table())
         except (duckdb.Error, PanicException) as error:
-            self._forget(error)
+            if isinstance(error, _FATAL_ERRORS):
+                self._replace_database()
             raise _translated(error) from error
         assert isinstance(frame, pl.DataFrame)
         return frame
@@ -308,20 +308,12 @@ class Engine:
         own: duckdb.DuckDBPyConnection = cursor
         return own
 
-    def _forget(self, error: BaseException) -> None:
-        """Drop this thread's cursor: a failed query may have left an open result that blocks the next query.
-
-        An internal error of the engine may leave the database unusable, so later queries get a new one.
-        """
-        database, cursor = getattr(self._local, "cursor", (None, None))
-        self._local.cursor = None, None
-        if cursor is not None:
-            with contextlib.suppress(duckdb.Error):
-                cursor.close()
-        if isinstance(error, _FATAL_ERRORS):
-            with self._opening:
-                if database is None or database is self._database:
-                    self._database = _opened()
+    def _replace_database(self) -> None:
+        """Give later queries a new database, unless another thread has done so since this one's query began."""
+        failed, _ = getattr(self._local, "cursor", (self._database, None))
+        with self._opening:
+            if failed is self._database:
+                self._database = _opened()
 
 
 def engine_version() -> str:

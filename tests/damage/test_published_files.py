@@ -489,12 +489,27 @@ def test_an_undecodable_file_is_distinguished_from_an_invalid_query(
     engine.close()
 
 
-def test_a_broken_engine_is_replaced() -> None:
+def test_a_query_that_fails_in_the_middle_blocks_no_other() -> None:
+    engine = Engine()
+    failing = Statement("SELECT if(n = 900000, error('broken'), n) FROM range(?) rows(n)", (1_000_000,))
+    for _ in range(3):
+        with pytest.raises(SnapshotUnreadable, match="broken"):
+            engine.frame(failing)
+        assert engine.frame(Statement("SELECT 1 AS n")).item() == 1
+    engine.close()
+
+
+def test_a_broken_engine_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> Any:
+        raise duckdb.FatalException("database has been invalidated")
+
     engine = Engine()
     one = Statement("SELECT 1 AS n")
-    assert engine.frame(one).item() == 1
     broken = engine._database  # noqa: SLF001 - no request breaks it
-    engine._forget(duckdb.FatalException("database has been invalidated"))  # noqa: SLF001 - as above
+    with monkeypatch.context() as patched:
+        patched.setattr(pl, "from_arrow", fail)
+        with pytest.raises(SnapshotUnreadable, match="invalidated"):
+            engine.frame(one)
     broken.close()
     assert engine.frame(one).item() == 1
     engine.close()
