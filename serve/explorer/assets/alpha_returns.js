@@ -43,7 +43,7 @@ export function returns({ id, curve, some }) {
       ];
       return {
         content: el("div", {}, table("Returns by month, in percent", columns, [...years].reverse(), { class: "months" }), note("Per cent, compounded from the daily returns.")),
-        data: { columns: ["year", ...MONTHS.map((month) => `${month} (ratio)`), "year (ratio)"], rows: years.map((row) => [row.year, ...row.months, row.total]) },
+        data: { columns: ["year", ...MONTHS.map((month) => `${month} (ratio)`), "total (ratio)"], rows: years.map((row) => [row.year, ...row.months, row.total]) },
       };
     },
   });
