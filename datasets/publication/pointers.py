@@ -15,7 +15,7 @@ from typing import Final
 
 from datasets.catalogue.pointer_index import record_move
 from datasets.figures.headline import has_headline
-from datasets.layout import MANIFEST, pointer_path, snapshot_path
+from datasets.layout import CATALOG, MANIFEST, by_alpha, pointer_path, snapshot_path
 from datasets.manifest import Manifest, digest
 from datasets.pointer import MAX_EARLIER_SNAPSHOTS, Earlier, Pointer, RollbackScope
 from datasets.storage import Storage, Version
@@ -64,7 +64,7 @@ def require_served(storage: Storage, alpha_id: str) -> Pointer:
     """Return the pointer of an alpha; raises AlphaNotPublished."""
     pointer = served(storage, alpha_id)
     if pointer is None:
-        raise not_published(storage, alpha_id)
+        raise not_published(storage, alpha_id, sorted(by_alpha(storage.entries(CATALOG))))
     return pointer
 
 

@@ -59,7 +59,7 @@ def test_gc_of_a_missing_alpha_is_refused(history: History) -> None:
 
 
 def test_a_misspelt_alpha_is_refused_with_the_nearest_name(history: History) -> None:
-    for command in ("show", "verify", "gc"):
+    for command in ("show", "verify", "gc", "rollback", "withdraw", "restore"):
         done = run_pipeline(command, history.root, ALPHA[:-1])
         assert done.exit_code == 9
         assert f"did you mean {ALPHA}?" in done.output
