@@ -40,7 +40,7 @@ class Field:
     meaning
         One sentence or two for the documents.
     unit
-        What a number counts.
+        What a number counts: a `Unit`, or other words.
     nullable
         Whether it may be null: recorded, but not determined.
     optional
@@ -66,8 +66,6 @@ class Field:
         Whether another field supersedes it.
     model
         Name of the shared definition of the object in the documents; empty to define it in place.
-    unit_text
-        The unit in words, where `Unit` has no member for it.
     expected
         Its rule in words, for error messages; empty where type and bounds say it.
     formula, horizon, granularity, source, signal
@@ -81,7 +79,7 @@ class Field:
     name: str
     type: FieldType
     meaning: str
-    unit: Unit = Unit.NONE
+    unit: str = Unit.NONE
     nullable: bool = False
     optional: bool = False
     fields: tuple[Field, ...] = ()
@@ -95,7 +93,6 @@ class Field:
     raw: bool = False
     deprecated: bool = False
     model: str = ""
-    unit_text: str = ""
     expected: str = ""
     formula: str = ""
     horizon: str = ""
@@ -107,7 +104,7 @@ class Field:
     @property
     def counts(self) -> str:
         """The unit in words; empty without one."""
-        return self.unit_text or ("" if self.unit is Unit.NONE else self.unit.value)
+        return "" if self.unit == Unit.NONE else str(self.unit)
 
     def __getitem__(self, name: str) -> Field:
         """Return the member of that name; KeyError when there is none."""
@@ -154,7 +151,7 @@ def flag(name: str, meaning: str, **rules: Any) -> Field:
     return Field(name, FieldType.BOOLEAN, meaning, **rules)
 
 
-def integer(name: str, unit: Unit, meaning: str, **rules: Any) -> Field:
+def integer(name: str, unit: str, meaning: str, **rules: Any) -> Field:
     """Declare an integer; at least 0 unless a minimum is given."""
     return Field(name, FieldType.INTEGER, meaning, unit, **{"minimum": 0, **rules})
 
@@ -164,9 +161,14 @@ def count(name: str, meaning: str, **rules: Any) -> Field:
     return integer(name, Unit.COUNT, meaning, **rules)
 
 
-def number(name: str, unit: Unit, meaning: str, formula: str = "", **rules: Any) -> Field:
+def number(name: str, unit: str, meaning: str, formula: str = "", **rules: Any) -> Field:
     """Declare a double."""
     return Field(name, FieldType.NUMBER, meaning, unit, formula=formula, **rules)
+
+
+def figure(name: str, unit: str, meaning: str, formula: str = "", source: str = "", **rules: Any) -> Field:
+    """Declare a double that is null if it cannot be determined; `source` is where the formula or the data come from."""
+    return number(name, unit, meaning, formula, source=source, nullable=True, **rules)
 
 
 def fraction(name: str, meaning: str, formula: str = "", **rules: Any) -> Field:

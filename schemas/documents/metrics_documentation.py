@@ -71,7 +71,7 @@ def _entry(field: Field) -> dict[str, str]:
         "horizon": field.horizon,
         "granularity": field.granularity,
         "source": field.source,
-        "unit": field.counts or field.unit.value,
+        "unit": str(field.unit),
     }
     if field.signal:
         entry["signal"] = str(field.signal)

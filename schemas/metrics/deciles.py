@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import Field, count, number, record, series, text
+from schemas.field import Field, count, figure, integer, record, series, text
 from schemas.metrics.statistic import (
     CROSS_SECTIONS,
     FORWARD_RETURNS_PRESENT,
@@ -37,24 +37,18 @@ def bucket_name(rank: int) -> str:
 def _bucket_mean(name: str) -> Field:
     """Declare the mean over weeks of a weekly column, with the column's meaning and unit."""
     column = WEEKLY_DECILES[name]
-    return number(name, column.unit, column.meaning, f"mean over weeks of the weekly {name}", nullable=True)
+    return figure(name, column.unit, column.meaning, f"mean over weeks of the weekly {name}")
 
 
 _BUCKETS: Final = series(
     "buckets",
     "The buckets, lowest scores first.",
     text("bucket", f"{bucket_name(1)} for the lowest scores to {bucket_name(BUCKETS)} for the highest."),
-    count(
-        "rank",
-        "The bucket's number, 1 for the lowest scores.",
-        minimum=1,
-        maximum=BUCKETS,
-        unit_text=Unit.RANK.value,
+    integer(
+        "rank", Unit.RANK.value, "The bucket's number, 1 for the lowest scores.", minimum=1, maximum=BUCKETS
     ),
     count("weeks", "Weeks in which the bucket held a name."),
-    number(
-        "mean_n_symbols", Unit.COUNT, "Names in the bucket.", "mean over weeks of its names", nullable=True
-    ),
+    figure("mean_n_symbols", Unit.COUNT, "Names in the bucket.", "mean over weeks of its names"),
     *(_bucket_mean(name) for name in BUCKET_MEANS),
     count("n_return_obs", "Forward returns in the bucket, all weeks together."),
     granularity="one value a bucket",
@@ -63,19 +57,17 @@ _BUCKETS: Final = series(
 _MONOTONICITY: Final = record(
     "monotonicity",
     "Whether mean returns rise with the bucket.",
-    number(
+    figure(
         "spearman_bucket_vs_mean_forward_return",
         Unit.CORRELATION,
         "Rank correlation of bucket number and mean forward return.",
         "Spearman(rank, mean_forward_return) over the buckets",
-        nullable=True,
     ),
-    number(
+    figure(
         "top_minus_bottom",
         Unit.RATIO,
         "Mean forward return of the highest bucket less that of the lowest.",
         f"mean_forward_return of {bucket_name(BUCKETS)} - mean_forward_return of {bucket_name(1)}",
-        nullable=True,
     ),
 )
 

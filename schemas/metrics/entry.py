@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import Final
 
-from schemas.field import Field, flag, number, record, text
+from schemas.field import Field, figure, flag, number, record, text
 from schemas.metrics.core import RATE_OF, RISK_FREE_RATE
 from schemas.metrics.statistic import (
     LEDGER,
@@ -43,7 +43,7 @@ def statistic_field(statistic: Statistic, *, alias: str | None = None, computed:
         alias or statistic.name,
         meaning,
         *_members(statistic, deprecated=alias is not None, computed=computed),
-        unit_text=statistic.unit,
+        unit=statistic.unit,
         formula=statistic.formula,
         horizon=statistic.horizon,
         source=source,
@@ -53,13 +53,7 @@ def statistic_field(statistic: Statistic, *, alias: str | None = None, computed:
 
 
 def _members(statistic: Statistic, *, deprecated: bool, computed: bool) -> Iterator[Field]:
-    yield number(
-        "value",
-        Unit.MIXED,
-        "The figure; null when it cannot be measured.",
-        nullable=True,
-        unit_text=statistic.unit,
-    )
+    yield figure("value", statistic.unit, "The figure; null when it cannot be measured.")
     yield _label("unit", "Unit of the value, as sealed or as computed.", METRIC_UNITS)
     yield _label("status", "Whether the figure has a value.", Status)
     yield _label(
@@ -87,12 +81,11 @@ def _members(statistic: Statistic, *, deprecated: bool, computed: bool) -> Itera
         yield _label("signal", "Which of the two signals is measured.", Signal)
     yield _label("annualisation", "Whether the value is scaled to a year.", Annualisation)
     if statistic.name == RATE_OF:
-        yield number(
+        yield figure(
             "risk_free_rate",
             Unit.RATIO,
             "Annual risk-free rate deducted; null when unknown.",
             f"the sealed {RISK_FREE_RATE}, else mean risk_free_return of a session x 252",
-            nullable=True,
         )
         yield _label(
             "risk_free_rate_source",
@@ -111,11 +104,7 @@ def _members(statistic: Statistic, *, deprecated: bool, computed: bool) -> Itera
 def _sealed_beside() -> Iterator[Field]:
     """Declare the members with the sealed value, for entries that serve another value."""
     yield number(
-        "sealed_value",
-        Unit.MIXED,
-        "The sealed value, if it is not the one served.",
-        optional=True,
-        unit_text="see sealed_unit",
+        "sealed_value", "see sealed_unit", "The sealed value, if it is not the one served.", optional=True
     )
     yield _label("sealed_unit", "Unit of sealed_value.", METRIC_UNITS, optional=True)
     yield text(

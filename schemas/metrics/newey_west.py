@@ -21,9 +21,7 @@ from schemas.metrics.statistic import (
 from schemas.units import Unit
 
 _FIGURES: Final = (
-    number(
-        "t_stat", Unit.NONE, "Mean in standard errors.", "mean / standard_error", unit_text="standard errors"
-    ),
+    number("t_stat", "standard errors", "Mean in standard errors.", "mean / standard_error"),
     fraction("p_value", "Two-sided, from Student's t with n - 1 degrees of freedom.", "2 P(T > |t_stat|)"),
     count("lag", "Autocovariances used.", formula="floor(4 (n / 100)^(2/9))"),
     count("n", "Observations.", formula="number of observations that are not null"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import count, day, number, record, series, text
+from schemas.field import count, day, figure, integer, number, record, series, text
 from schemas.metrics.deciles import bucket_name
 from schemas.metrics.statistic import CROSS_SECTIONS, SCORE_FIELD, WEEK_AHEAD, WINDOW, Signal
 from schemas.tables.weekly_signal import BUCKETS, HORIZONS, LAGS
@@ -33,14 +33,13 @@ _SPREAD: Final = series(
 _TERM_STRUCTURE: Final = series(
     "ic_term_structure",
     f"Mean information coefficient by holding period: {', '.join(map(str, HORIZONS))} weeks.",
-    count("horizon_weeks", "Holding period, in traded weeks.", unit_text="weeks"),
-    number(
+    integer("horizon_weeks", "weeks", "Holding period, in traded weeks."),
+    figure(
         "mean_ic",
         Unit.CORRELATION,
         "Mean over weeks of the rank correlation with the compounded return.",
         f"mean of Spearman({SCORE_FIELD}, product of (1 + forward_return) over the holding period - 1): doubles, "
         "multiplied in the order of the weeks, equal ones being ties; over one week, forward_return itself",
-        nullable=True,
     ),
     count("weeks", "Weeks measured."),
     granularity="one value a horizon",
@@ -49,13 +48,12 @@ _TERM_STRUCTURE: Final = series(
 _AUTOCORRELATION: Final = series(
     "rank_autocorrelation",
     f"How slowly the ranking changes: lags of {LAGS[0]} to {LAGS[-1]} weeks.",
-    count("lag_weeks", "Weeks between the two cross-sections.", unit_text="weeks"),
-    number(
+    integer("lag_weeks", "weeks", "Weeks between the two cross-sections."),
+    figure(
         "rho",
         Unit.CORRELATION,
         "Mean over weeks of the rank correlation with the earlier cross-section.",
         f"mean of Spearman({SCORE_FIELD} of the week, {SCORE_FIELD} of the week lag_weeks before)",
-        nullable=True,
     ),
     count("weeks", "Weeks measured."),
     granularity="one value a lag",
@@ -65,14 +63,9 @@ _COVERAGE: Final = record(
     "coverage",
     "Coverage of the traded cross-sections.",
     count("weeks", "Traded weeks with a cross-section."),
-    number("mean_n_symbols", Unit.COUNT, "Names in the cross-section.", nullable=True),
-    number("mean_cohort_size", Unit.COUNT, f"Names with a valid {SCORE_FIELD}.", nullable=True),
-    number(
-        "mean_share_with_return",
-        Unit.RATIO,
-        f"Share with a {SCORE_FIELD} and a forward return.",
-        nullable=True,
-    ),
+    figure("mean_n_symbols", Unit.COUNT, "Names in the cross-section."),
+    figure("mean_cohort_size", Unit.COUNT, f"Names with a valid {SCORE_FIELD}."),
+    figure("mean_share_with_return", Unit.RATIO, f"Share with a {SCORE_FIELD} and a forward return."),
     formula="mean over traded weeks",
     granularity=WINDOW,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from schemas.field import Field, count, day, flag, mapping, number, record, series, text
+from schemas.field import Field, count, day, figure, flag, integer, mapping, number, record, series, text
 from schemas.metrics.checked import CHECKED
 from schemas.metrics.core import ALIASES, CORE, RANK_IC
 from schemas.metrics.deciles import DECILES
@@ -82,8 +82,8 @@ _TENURE: Final = record(
     count("traded_weeks", "Rebalance dates with status traded; null from the ledger.", nullable=True),
     day("first_rebalance", "First rebalance date; first session from the ledger."),
     day("last_rebalance", "Last rebalance date; last session from the ledger."),
-    count("calendar_days", "Days from the first to the last.", unit_text="days"),
-    number("years", Unit.NONE, "The same in years.", "calendar_days / 365.25", unit_text="years", minimum=0),
+    integer("calendar_days", "days", "Days from the first to the last."),
+    number("years", "years", "The same in years.", "calendar_days / 365.25", minimum=0),
     text("source", "Where the dates come from.", vocabulary=(INDEX.kind, LEDGER.kind)),
     formula="counted from the dates of the window",
     horizon="the window",
@@ -135,13 +135,7 @@ _PROCESSING: Final = record(
     "How the delivered signal was made from the raw one.",
     text("signal", "The signal after processing.", vocabulary=(Signal.CONDITIONED,)),
     flag("smoothing_applied", "Whether the score is smoothed over weeks."),
-    number(
-        "smoothing_half_life_weeks",
-        Unit.NONE,
-        "Half-life of the smoothing; null without raw-book access.",
-        nullable=True,
-        unit_text="weeks",
-    ),
+    figure("smoothing_half_life_weeks", "weeks", "Half-life of the smoothing; null without raw-book access."),
     text("detail", "The smoothing in words; null without raw-book access.", nullable=True),
     formula=STATED,
     source=_MANIFEST,
@@ -198,13 +192,12 @@ METRICS: Final = record(
         day("from", "First day, inclusive.", nullable=True),
         day("to", "Last day, inclusive.", nullable=True),
     ),
-    number(
+    figure(
         "sessions_per_year",
         Unit.COUNT,
         "Sessions a year in the ledger's own calendar; daily figures are annualised by 252 regardless. Null without a ledger that "
         "the key may read, or with one of fewer than 90 days.",
         "sessions after the first / calendar_days from the first to the last x 365.25",
-        nullable=True,
         source=LEDGER.meaning,
         **_RUN_TRAITS,
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import anything, count, mapping, number, record, series, text
+from schemas.field import anything, count, figure, mapping, record, series, text
 from schemas.metrics.checked import CHECKED
 from schemas.units import Unit
 
@@ -44,18 +44,16 @@ AUDIT: Final = record(
             vocabulary=STATUSES,
         ),
         text("figure", "Name of the figure checked; null without one.", nullable=True),
-        number(
+        figure(
             "value",
             Unit.MIXED,
             "The measured figure; for a sealed figure the sealed value, for a rule the share of rows it could compare; null without "
             "one.",
-            nullable=True,
         ),
-        number(
+        figure(
             "threshold",
             Unit.MIXED,
             "The threshold of a notice, or the recomputed value of a sealed figure; null without one.",
-            nullable=True,
         ),
         text(
             "unit",

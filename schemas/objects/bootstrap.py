@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import Field, count, fraction, integer, number
+from schemas.field import Field, count, figure, fraction, integer, number
 from schemas.units import Unit
 
 SAMPLES: Final = count("samples", "Bootstrap samples of each series.", minimum=1)
 SEED: Final = integer(
     "seed",
-    Unit.NONE,
+    "seed",
     "Seed of the random numbers, which depends only on the ids of the alphas, `book`, `from` and `to`.",
-    unit_text="seed",
 )
 
 
@@ -27,4 +26,4 @@ def band(unit: Unit) -> tuple[Field, ...]:
 
 def mean_block(meaning: str, name: str = "mean_block") -> Field:
     """Declare the mean block length of the stationary bootstrap."""
-    return number(name, Unit.COUNT, meaning, minimum=1, nullable=True)
+    return figure(name, Unit.COUNT, meaning, minimum=1)

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from schemas.field import Field, array, count, day, fraction, mapping, number, record, series, text, withheld
+from schemas.field import (
+    Field,
+    array,
+    count,
+    day,
+    figure,
+    fraction,
+    mapping,
+    number,
+    record,
+    series,
+    text,
+    withheld,
+)
 from schemas.objects.summaries import RETURN_BASES, WINDOW_DAYS
 from schemas.units import Unit
 
@@ -16,16 +29,8 @@ _NULL: Final[dict[str, Any]] = {"nullable": True}
 
 def _errors(of: str) -> tuple[Field, ...]:
     return (
-        number(
-            "standard_error",
-            Unit.NONE,
-            f"Newey-West standard error {of}.",
-            unit_text="as the coefficient",
-            **_NULL,
-        ),
-        number(
-            "t_stat", Unit.NONE, "Coefficient over its standard error.", unit_text="standard errors", **_NULL
-        ),
+        figure("standard_error", "as the coefficient", f"Newey-West standard error {of}."),
+        figure("t_stat", "standard errors", "Coefficient over its standard error."),
         fraction(
             "p_value",
             "Two-sided, from Student's t with observations - regressors - 1 degrees of freedom.",
@@ -54,11 +59,10 @@ def regression(meaning: str, others: str) -> Field:
             ),
         ),
         fraction("r_squared", "Share of the variance explained."),
-        number(
+        figure(
             "residual_sharpe",
             Unit.RATIO,
             "Intercept over the sample deviation of the residuals, x sqrt(252).",
-            **_NULL,
         ),
         count("lags", "Autocovariances used: floor(4 (observations / 100)^(2/9)), Bartlett weights."),
         **_NULL,
@@ -104,8 +108,8 @@ _MODEL: Final = record(
         "rolling",
         "The same regression over the last `rolling_sessions` measured sessions, at every fifth session and the last one.",
         day("date", "Its last session."),
-        number("alpha_annualised", Unit.RATIO, "Intercept x 252.", **_NULL),
-        mapping("betas", "Factor to its coefficient.", number("", Unit.RATIO, "Coefficient.", **_NULL)),
+        figure("alpha_annualised", Unit.RATIO, "Intercept x 252."),
+        mapping("betas", "Factor to its coefficient.", figure("", Unit.RATIO, "Coefficient.")),
         fraction("r_squared", "Share explained.", **_NULL),
         one="One window; coefficients are null if its factors are constant or collinear.",
         model="RollingExposure",

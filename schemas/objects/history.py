@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import count, flag, instant, number, record, series, text, texts, withheld
+from schemas.field import count, figure, flag, instant, record, series, text, texts, withheld
 from schemas.metrics.headline import IN_METRICS
 from schemas.metrics.statistic import Checked
 from schemas.parameters import CURSOR
@@ -87,8 +87,8 @@ SNAPSHOT_COMPARISON: Final = record(
             vocabulary=CONDITIONED_BOOKS[:1],
         ),
         text("unit", "Unit of the values; of the later one if they differ."),
-        number("before", Unit.MIXED, "Value in the earlier snapshot; null if withheld.", nullable=True),
-        number("after", Unit.MIXED, "Value in the later snapshot; null if withheld.", nullable=True),
+        figure("before", Unit.MIXED, "Value in the earlier snapshot; null if withheld."),
+        figure("after", Unit.MIXED, "Value in the later snapshot; null if withheld."),
         *(
             text(
                 f"{which}_checked",
@@ -98,11 +98,10 @@ SNAPSHOT_COMPARISON: Final = record(
             )
             for which in ("before", "after")
         ),
-        number(
+        figure(
             "change",
             Unit.MIXED,
             "`after` less `before`; null if either is null or only stated, or if their units differ.",
-            nullable=True,
         ),
         one="One figure.",
         model="FigureChange",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from schemas.field import Field, count, fraction, mapping, number, record, series, text, withheld
+from schemas.field import Field, count, figure, fraction, mapping, number, record, series, text, withheld
 from schemas.metrics.families.family import KURTOSIS, SHARPE, SKEWNESS
 from schemas.objects.bootstrap import SAMPLES, SEED, band, mean_block
 from schemas.objects.summaries import WINDOW_DAYS
@@ -72,12 +72,11 @@ def _ratios(of: str) -> tuple[Field, ...]:
                 "Probability that the true Sharpe ratio exceeds 0, given the number of trials it was selected from.",
                 **_NULL,
             ),
-            number(
+            figure(
                 "expected_maximum_sharpe",
                 Unit.RATIO,
                 "Expected maximum of the annualised Sharpe ratios of the effective trials without skill.",
                 minimum=0,
-                **_NULL,
             ),
             count(
                 "trials",
@@ -106,7 +105,7 @@ def _ratios(of: str) -> tuple[Field, ...]:
                 vocabulary=COUNTED_BY,
                 **_NULL,
             ),
-            number(
+            figure(
                 "trial_deviation",
                 Unit.RATIO,
                 "Standard deviation of the annualised Sharpe ratios of the effective trials: `trial_deviation` of the request, otherwise "
@@ -114,7 +113,6 @@ def _ratios(of: str) -> tuple[Field, ...]:
                 "`excess`: `excess_sharpe`) the key may read. Runs are weighted by sessions, their errors scaled to the length of this "
                 "record, and outliers winsorised.",
                 minimum=0,
-                **_NULL,
             ),
             mapping(
                 "passed_over",
@@ -125,8 +123,8 @@ def _ratios(of: str) -> tuple[Field, ...]:
         record(
             "minimum_track_record",
             "Length of a record with the same returns at which the Sharpe ratio is significantly above the benchmark.",
-            number("sessions", Unit.COUNT, "Sessions, not rounded.", minimum=1, **_NULL),
-            number("years", Unit.NONE, "In years of 252 sessions.", unit_text="years", **_NULL),
+            figure("sessions", Unit.COUNT, "Sessions, not rounded.", minimum=1),
+            figure("years", "years", "In years of 252 sessions."),
             fraction("confidence", "Confidence required."),
             number("benchmark_sharpe", Unit.RATIO, "The benchmark, annualised."),
         ),
@@ -139,12 +137,11 @@ LUCK: Final = record(
     text("book", "The book measured."),
     count("observations", "Daily returns measured."),
     *WINDOW_DAYS,
-    number(
+    figure(
         "sessions_per_year",
         Unit.COUNT,
         "Sessions a year of the window in the ledger's own calendar; figures are annualised by 252 regardless. Null for fewer than 90 "
         "days.",
-        **_NULL,
     ),
     *_ratios("of the daily returns"),
     record(
@@ -204,9 +201,9 @@ def _length(name: str, trials: str) -> Field:
     return record(
         name,
         f"Shortest record for which the expected maximum Sharpe ratio of {trials} without skill is at most 1.",
-        number("trials", Unit.COUNT, "Number of trials, rounded.", minimum=1, **_NULL),
-        number("sessions", Unit.COUNT, "Sessions.", minimum=0, **_NULL),
-        number("years", Unit.NONE, "In years of 252 sessions.", unit_text="years", **_NULL),
+        figure("trials", Unit.COUNT, "Number of trials, rounded.", minimum=1),
+        figure("sessions", Unit.COUNT, "Sessions.", minimum=0),
+        figure("years", "years", "In years of 252 sessions."),
         model="BacktestLength",
     )
 
@@ -226,13 +223,12 @@ CATALOGUE_LUCK: Final = record(
         one="One level.",
         model="Discoveries",
     ),
-    number(
+    figure(
         "effective_number",
         Unit.COUNT,
         "Effective number of uncorrelated alphas: the squared sum of the eigenvalues of the correlation matrix of the daily returns over "
         "the sum of their squares.",
         minimum=1,
-        **_NULL,
     ),
     _length("minimum_backtest_length", "as many trials as there are alphas"),
     _length("effective_backtest_length", "`effective_number` trials"),

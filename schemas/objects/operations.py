@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import anything, array, count, day, flag, instant, integer, number, record, text
+from schemas.field import anything, array, count, day, figure, flag, instant, integer, record, text
 from schemas.kinds import KINDS, REQUIRED_KINDS
 from schemas.objects.downloads import SHA256, signed_url
 from schemas.objects.keys import REGISTRY_VERSION
@@ -97,12 +97,11 @@ FIGURE: Final = record(
     text("name", "Sealed name of the figure."),
     text("scope", "Span that it describes.", vocabulary=SCOPES),
     text("period", "The year (2020) or month (2020-03); null overall.", nullable=True),
-    number("sealed", Unit.MIXED, "The sealed value.", nullable=True),
-    number(
+    figure("sealed", Unit.MIXED, "The sealed value."),
+    figure(
         "recomputed",
         Unit.MIXED,
         "Value from the tables; null if they do not determine it, or it was not checked.",
-        nullable=True,
     ),
     text(
         "status",

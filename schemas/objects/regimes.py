@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from schemas.field import Field, count, day, fraction, number, record, series, text, withheld
+from schemas.field import Field, count, day, figure, fraction, number, record, series, text, withheld
 from schemas.objects.bootstrap import SAMPLES, SEED, band, mean_block
 from schemas.objects.summaries import WINDOW_DAYS
 from schemas.units import Unit
@@ -28,10 +28,7 @@ def _break(name: str, of: str) -> Field:
         name,
         f"OLS-based CUSUM test for a change in the mean of {of}.",
         number(
-            "statistic",
-            Unit.NONE,
-            "Largest absolute cumulated deviation from the mean, scaled.",
-            unit_text="standard deviations",
+            "statistic", "standard deviations", "Largest absolute cumulated deviation from the mean, scaled."
         ),
         fraction("p_value", "p-value from the Brownian bridge."),
         day("date", "Last day before the change, if there was one."),
@@ -61,9 +58,9 @@ REGIMES: Final = record(
             "`first` and `second`; `down` and `up`; `low`, `middle` and `high`.",
             text("name", "Its name."),
             count("sessions", "Sessions in it."),
-            number("mean_return", Unit.RATIO, "Mean daily return x 252.", **_NULL),
-            number("volatility", Unit.RATIO, "Sample deviation x sqrt(252).", minimum=0, **_NULL),
-            number("sharpe", Unit.RATIO, "Mean over sample deviation x sqrt(252).", **_NULL),
+            figure("mean_return", Unit.RATIO, "Mean daily return x 252."),
+            figure("volatility", Unit.RATIO, "Sample deviation x sqrt(252).", minimum=0),
+            figure("sharpe", Unit.RATIO, "Mean over sample deviation x sqrt(252)."),
             _band(),
             one="One regime; figures are null for fewer than 20 sessions.",
             model="Regime",

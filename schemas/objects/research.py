@@ -9,6 +9,7 @@ from schemas.field import (
     array,
     count,
     day,
+    figure,
     fraction,
     mapping,
     number,
@@ -100,11 +101,10 @@ CORRELATIONS: Final = record(
         array(
             "",
             "Figures of one alpha with each.",
-            number(
+            figure(
                 "",
                 Unit.CORRELATION,
                 "Correlation, or overlap for `by=holdings`; null if withheld.",
-                nullable=True,
                 minimum=-1,
                 maximum=1,
             ),
@@ -128,11 +128,10 @@ def _figures(name: str, meaning: str, *, change: bool = False) -> Field:
         SHARPE,
         ANNUALISED_RETURN,
         VOLATILITY.called("volatility", minimum=minimum),
-        number(
+        figure(
             "max_drawdown_pct",
             Unit.PERCENTAGE_POINTS,
             "Deepest fall from the running peak, as a percentage of the peak.",
-            nullable=True,
             minimum=minimum,
         ),
         model="BookChange" if change else "BookFigures",
@@ -175,11 +174,10 @@ CONTRIBUTION: Final = record(
             ),
         ),
     ),
-    number(
+    figure(
         "sessions_per_year",
         Unit.COUNT,
         "Common closes a year in their own calendar; figures are annualised by 252 regardless. Null for fewer than 90 days.",
-        nullable=True,
     ),
     withheld("Path of a null figure, such as `with.sharpe` or `regression`, to the reason."),
     mapping(

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from schemas.field import Field, FieldType, number, record, text
+from schemas.field import Field, FieldType, figure, record, text
 from schemas.metrics.checked import CHECKED
 from schemas.metrics.headline import HEADLINE
 from schemas.metrics.statistic import Checked
 from schemas.rows import ROWS, RowModel
 from schemas.table import PATTERNS, Bound, Column, Origin, Table
-from schemas.units import Type, Unit
+from schemas.units import Type
 
 _TYPES: Final[Mapping[Type, FieldType]] = {
     Type.DATE: FieldType.DATE,
@@ -85,18 +85,7 @@ _CHECKED: Final = replace(
 _FIGURES: Final = record(
     "figures",
     "Figures requested by `fields`, null if withheld; only with `fields`.",
-    *(
-        number(
-            x.name,
-            Unit.NONE,
-            x.meaning,
-            unit_text=x.counts,
-            nullable=True,
-            optional=True,
-            deprecated=x.deprecated,
-        )
-        for x in HEADLINE.values()
-    ),
+    *(figure(x.name, x.counts, x.meaning, optional=True, deprecated=x.deprecated) for x in HEADLINE.values()),
     optional=True,
 )
 _RESTS_ON: Final = record(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import Field, count, day, number, record, text
+from schemas.field import Field, count, day, figure, record, text
 from schemas.units import Unit
 
 RETURN_BASES: Final = ("adjusted_close", "close")
@@ -17,15 +17,14 @@ _SPAN: Final = (
     *WINDOW_DAYS,
     count("sessions", "Sessions of the window."),
 )
-_CUMULATIVE: Final = number(
-    "cumulative_return_pct", Unit.PERCENTAGE_POINTS, "Last cumulative return, times 100.", nullable=True
+_CUMULATIVE: Final = figure(
+    "cumulative_return_pct", Unit.PERCENTAGE_POINTS, "Last cumulative return, times 100."
 )
 _DRAWDOWN: Final = (
-    number(
+    figure(
         "max_drawdown_pct",
         Unit.PERCENTAGE_POINTS,
         "Deepest fall from the running peak, as a percentage of the peak.",
-        nullable=True,
         minimum=0,
     ),
     day("max_drawdown_date", "First session with the deepest percentage fall.", nullable=True),
@@ -33,7 +32,7 @@ _DRAWDOWN: Final = (
 
 
 def _figure(name: str, unit: Unit, meaning: str) -> Field:
-    return number(name, unit, meaning, nullable=True)
+    return figure(name, unit, meaning)
 
 
 EQUITY_SUMMARY: Final = record(
@@ -46,7 +45,7 @@ EQUITY_SUMMARY: Final = record(
     _figure("peak_equity", Unit.EQUITY, "Largest starting or ending equity of the window."),
     _figure("total_return", Unit.RATIO, "Ending over starting equity, less one."),
     _CUMULATIVE,
-    number("max_drawdown", Unit.EQUITY, "Largest peak less ending equity.", nullable=True, minimum=0),
+    figure("max_drawdown", Unit.EQUITY, "Largest peak less ending equity.", minimum=0),
     *_DRAWDOWN,
     model="EquitySummary",
 )

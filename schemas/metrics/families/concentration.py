@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import Field, record
-from schemas.metrics.families.family import Family, figure, of_the_run
+from schemas.field import Field, figure, record
+from schemas.metrics.families.family import PER_YEAR, Family, of_the_run
 from schemas.units import Unit
 
 BEST: Final = 10
 """Number of best days, weeks and names."""
-_PER_YEAR: Final = "per year"
 _SHARES: Final = "Herfindahl (1950) and Hirschman (1945): the inverse of the sum of squared shares"
 _NAMES: Final = figure(
     "names", Unit.COUNT, "Names held at the close.", "mean over sessions with positions", minimum=0
 )
 
 
-def _leg(name: str, side: str) -> Field:
+def _leg(side: str) -> Field:
     return record(
-        name,
+        side,
         f"The {side} positions: P&L of a name belongs to the side on which it is held at the close, or, if flat, at the previous close.",
         figure(
             "pnl",
@@ -29,10 +28,9 @@ def _leg(name: str, side: str) -> Field:
         ),
         figure(
             "annualised_return",
-            Unit.RATIO,
-            "P&L of the leg over the book's equity, per year.",
+            PER_YEAR,
+            "P&L of the leg over the book's equity.",
             "mean of daily net_pnl of the leg / starting_equity x 252",
-            unit_text=_PER_YEAR,
         ),
         figure(
             "sharpe",
@@ -42,10 +40,9 @@ def _leg(name: str, side: str) -> Field:
         ),
         figure(
             "cost",
-            Unit.RATIO,
-            "Execution costs and borrow of the leg over the book's equity, per year.",
+            PER_YEAR,
+            "Execution costs and borrow of the leg over the book's equity.",
             "mean of (market_pnl - net_pnl) of the leg / starting_equity x 252",
-            unit_text=_PER_YEAR,
         ),
         figure(
             "exposure",
@@ -98,8 +95,8 @@ CONCENTRATION: Final = Family(
             _SHARES,
             minimum=1,
         ),
-        _leg("long", "long"),
-        _leg("short", "short"),
+        _leg("long"),
+        _leg("short"),
         figure(
             "pnl_of_neither",
             Unit.BASE_CURRENCY,

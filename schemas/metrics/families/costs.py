@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import Field, number, record, series
-from schemas.metrics.families.family import ANNUALISED_RETURN, SHARPE, Family, figure, of_the_run
+from schemas.field import Field, figure, number, record, series
+from schemas.metrics.families.family import ANNUALISED_RETURN, PER_YEAR, SHARPE, Family, of_the_run
 from schemas.units import Unit
 
 MULTIPLES: Final = (0.0, 0.5, 1.0, 2.0, 3.0)
@@ -13,7 +13,6 @@ MULTIPLES: Final = (0.0, 0.5, 1.0, 2.0, 3.0)
 _NET: Final = "period_return"
 _GROSS: Final = "period_return - (execution_cost + borrow_cashflow) / starting_equity"
 _NOVY_MARX: Final = "Novy-Marx and Velikov (2016), A Taxonomy of Anomalies and Their Trading Costs, Review of Financial Studies 29(1)"
-_PER_YEAR: Final = "per year"
 
 
 def _ratios(name: str, meaning: str, of: str) -> Field:
@@ -36,31 +35,22 @@ COSTS: Final = Family(
         _ratios("net", "After costs, as in the ledger.", _NET),
         figure(
             "execution_cost",
-            Unit.RATIO,
-            "Fees and impact over equity, per year.",
+            PER_YEAR,
+            "Fees and impact over equity.",
             "-mean of execution_cost / starting_equity x 252",
-            unit_text=_PER_YEAR,
         ),
         figure(
             "borrow_cost",
-            Unit.RATIO,
-            "Borrow over equity, per year.",
+            PER_YEAR,
+            "Borrow over equity.",
             "-mean of borrow_cashflow / starting_equity x 252",
-            unit_text=_PER_YEAR,
         ),
-        figure(
-            "turnover",
-            Unit.RATIO,
-            "One-sided turnover, per year: `core.turnover`.",
-            "mean turnover x 252",
-            unit_text=_PER_YEAR,
-        ),
+        figure("turnover", PER_YEAR, "One-sided turnover: `core.turnover`.", "mean turnover x 252"),
         figure(
             "cost_bp",
-            Unit.NONE,
+            "basis points of traded notional",
             "Fees and impact of the traded notional.",
             "-sum of execution_cost / sum of turnover_notional x 10,000",
-            unit_text="basis points of traded notional",
         ),
         figure(
             "break_even_multiple",
@@ -72,13 +62,12 @@ COSTS: Final = Family(
         ),
         figure(
             "break_even_bp",
-            Unit.NONE,
+            "basis points of traded notional",
             "Execution cost that uses up market P&L less borrow.",
             "sum of (market_pnl + borrow_cashflow) / starting_equity over sum of turnover_notional / starting_equity x 10,000; "
             "null unless above 0",
             "Grundy and Martin (2001), Understanding the Nature of the Risks and the Source of the Rewards to Momentum Investing, "
             "Review of Financial Studies 14(1)",
-            unit_text="basis points of traded notional",
         ),
         series(
             "at_multiples",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from schemas.field import Field, count, day, number, record, text, withheld
+from schemas.field import Field, count, day, figure, record, text, withheld
 from schemas.units import Unit
 
 
@@ -39,11 +39,8 @@ class Family:
         return f"research.{self.name}"
 
 
-def figure(name: str, unit: Unit, meaning: str, formula: str, paper: str = "", **rules: Any) -> Field:
-    """Declare a nullable figure; `paper` is the source of its formula."""
-    return number(name, unit, meaning, formula, source=paper, nullable=True, **rules)
-
-
+PER_YEAR: Final = "per year"
+"""Unit of a rate."""
 ANNUALISED_RETURN: Final = figure(
     "annualised_return",
     Unit.RATIO,
@@ -65,19 +62,17 @@ _SHAPE: Final = (
 )
 SKEWNESS: Final = figure(
     "skewness",
-    Unit.NONE,
+    "standardised moment",
     "Skewness of the daily returns.",
     "adjusted Fisher-Pearson coefficient",
     _SHAPE,
-    unit_text="standardised moment",
 )
 KURTOSIS: Final = figure(
     "kurtosis",
-    Unit.NONE,
+    "standardised moment",
     "Kurtosis of the daily returns, 3 of a normal distribution.",
     "adjusted, plus 3",
     _SHAPE,
-    unit_text="standardised moment",
 )
 
 

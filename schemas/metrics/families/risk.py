@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import count, day, number, series
+from schemas.field import count, day, figure, integer, number, series
 from schemas.metrics.families.family import (
     ANNUALISED_RETURN,
     KURTOSIS,
@@ -12,7 +12,6 @@ from schemas.metrics.families.family import (
     SKEWNESS,
     VOLATILITY,
     Family,
-    figure,
     of_the_run,
 )
 from schemas.units import Unit
@@ -40,7 +39,7 @@ _DRAWDOWNS: Final = series(
     number("depth_pct", Unit.PERCENTAGE_POINTS, "Fall from the peak to the trough.", above=0),
     count("sessions", "Sessions under water."),
     count("sessions_to_trough", "Sessions up to the trough."),
-    count("days", "Calendar days from the start to the recovery, or to the last session.", unit_text="days"),
+    integer("days", "days", "Calendar days from the start to the recovery, or to the last session."),
     formula="runs of sessions with ending_equity below the highest opening or closing equity so far",
     source="Magdon-Ismail and Atiya (2004), Maximum Drawdown, Risk 17(10)",
     nullable=True,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import Field, count, number, record, series, text
+from schemas.field import Field, count, figure, integer, number, record, series, text
 from schemas.metrics.deciles import bucket_name
-from schemas.metrics.families.family import Family, figure, of_the_run
+from schemas.metrics.families.family import Family, of_the_run
 from schemas.tables.weekly_signal import BUCKETS
 from schemas.units import Unit
 
@@ -27,7 +27,7 @@ _MONOTONE: Final = (
 
 
 def _in_errors(name: str, meaning: str, formula: str) -> Field:
-    return figure(name, Unit.NONE, meaning, formula, _HAC, unit_text="standard errors")
+    return figure(name, "standard errors", meaning, formula, _HAC)
 
 
 def _side(name: str, which: str) -> Field:
@@ -110,16 +110,12 @@ SIGNAL: Final = Family(
         series(
             "ic_by_delay",
             "Rank correlation of the forward return with older scores.",
-            count("delay_weeks", "Age of the score.", unit_text="weeks"),
-            number(
-                "mean_ic", Unit.CORRELATION, "Mean over the weeks; null when none is measured.", nullable=True
-            ),
-            number(
+            integer("delay_weeks", "weeks", "Age of the score."),
+            figure("mean_ic", Unit.CORRELATION, "Mean over the weeks; null when none is measured."),
+            figure(
                 "t_stat",
-                Unit.NONE,
+                "standard errors",
                 "Mean in HAC standard errors; null with fewer than ten weeks, or when they do not vary.",
-                nullable=True,
-                unit_text="standard errors",
             ),
             count("weeks", "Weeks measured."),
             formula="mean of Spearman(score of the name delay_weeks before, forward_return)",
@@ -128,11 +124,10 @@ SIGNAL: Final = Family(
         ),
         figure(
             "half_life_weeks",
-            Unit.NONE,
+            "weeks",
             "Delay at which half of the IC is left, if the IC of a fresh score differs significantly from 0.",
             "first delay with mean_ic at half of that of delay 0, interpolated linearly; null if the t_stat of delay 0 is between -2 and 2",
             _QHS,
-            unit_text="weeks",
         ),
         figure(
             "rank_autocorrelation",
