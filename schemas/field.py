@@ -166,8 +166,10 @@ def number(name: str, unit: str, meaning: str, formula: str = "", **rules: Any) 
     return Field(name, FieldType.NUMBER, meaning, unit, formula=formula, **rules)
 
 
-def figure(name: str, unit: str, meaning: str, formula: str = "", source: str = "", **rules: Any) -> Field:
-    """Declare a double that is null if it cannot be determined; `source` is where the formula or the data come from."""
+def figure(
+    name: str, meaning: str, formula: str = "", source: str = "", *, unit: str = Unit.RATIO, **rules: Any
+) -> Field:
+    """Declare a double that is null if undetermined; `source` is where its formula or its data come from."""
     return number(name, unit, meaning, formula, source=source, nullable=True, **rules)
 
 

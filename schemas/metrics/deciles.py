@@ -37,7 +37,7 @@ def bucket_name(rank: int) -> str:
 def _bucket_mean(name: str) -> Field:
     """Declare the mean over weeks of a weekly column, with the column's meaning and unit."""
     column = WEEKLY_DECILES[name]
-    return figure(name, column.unit, column.meaning, f"mean over weeks of the weekly {name}")
+    return figure(name, column.meaning, f"mean over weeks of the weekly {name}", unit=column.unit)
 
 
 _BUCKETS: Final = series(
@@ -48,7 +48,7 @@ _BUCKETS: Final = series(
         "rank", Unit.RANK.value, "The bucket's number, 1 for the lowest scores.", minimum=1, maximum=BUCKETS
     ),
     count("weeks", "Weeks in which the bucket held a name."),
-    figure("mean_n_symbols", Unit.COUNT, "Names in the bucket.", "mean over weeks of its names"),
+    figure("mean_n_symbols", "Names in the bucket.", "mean over weeks of its names", unit=Unit.COUNT),
     *(_bucket_mean(name) for name in BUCKET_MEANS),
     count("n_return_obs", "Forward returns in the bucket, all weeks together."),
     granularity="one value a bucket",
@@ -59,13 +59,12 @@ _MONOTONICITY: Final = record(
     "Whether mean returns rise with the bucket.",
     figure(
         "spearman_bucket_vs_mean_forward_return",
-        Unit.CORRELATION,
         "Rank correlation of bucket number and mean forward return.",
         "Spearman(rank, mean_forward_return) over the buckets",
+        unit=Unit.CORRELATION,
     ),
     figure(
         "top_minus_bottom",
-        Unit.RATIO,
         "Mean forward return of the highest bucket less that of the lowest.",
         f"mean_forward_return of {bucket_name(BUCKETS)} - mean_forward_return of {bucket_name(1)}",
     ),

@@ -20,7 +20,6 @@ from schemas.metrics.statistic import (
     Status,
 )
 from schemas.tables.sealed_metrics import METRIC_UNITS
-from schemas.units import Unit
 
 _LABEL: Final = {"formula": STATED, "horizon": NO_SPAN, "source": "the statistic beside it"}
 """Traits of members that describe a value rather than measure one."""
@@ -53,7 +52,7 @@ def statistic_field(statistic: Statistic, *, alias: str | None = None, computed:
 
 
 def _members(statistic: Statistic, *, deprecated: bool, computed: bool) -> Iterator[Field]:
-    yield figure("value", statistic.unit, "The figure; null when it cannot be measured.")
+    yield figure("value", "The figure; null when it cannot be measured.", unit=statistic.unit)
     yield _label("unit", "Unit of the value, as sealed or as computed.", METRIC_UNITS)
     yield _label("status", "Whether the figure has a value.", Status)
     yield _label(
@@ -83,7 +82,6 @@ def _members(statistic: Statistic, *, deprecated: bool, computed: bool) -> Itera
     if statistic.name == RATE_OF:
         yield figure(
             "risk_free_rate",
-            Unit.RATIO,
             "Annual risk-free rate deducted; null when unknown.",
             f"the sealed {RISK_FREE_RATE}, else mean risk_free_return of a session x 252",
         )

@@ -36,10 +36,10 @@ _TERM_STRUCTURE: Final = series(
     integer("horizon_weeks", "weeks", "Holding period, in traded weeks."),
     figure(
         "mean_ic",
-        Unit.CORRELATION,
         "Mean over weeks of the rank correlation with the compounded return.",
         f"mean of Spearman({SCORE_FIELD}, product of (1 + forward_return) over the holding period - 1): doubles, "
         "multiplied in the order of the weeks, equal ones being ties; over one week, forward_return itself",
+        unit=Unit.CORRELATION,
     ),
     count("weeks", "Weeks measured."),
     granularity="one value a horizon",
@@ -51,9 +51,9 @@ _AUTOCORRELATION: Final = series(
     integer("lag_weeks", "weeks", "Weeks between the two cross-sections."),
     figure(
         "rho",
-        Unit.CORRELATION,
         "Mean over weeks of the rank correlation with the earlier cross-section.",
         f"mean of Spearman({SCORE_FIELD} of the week, {SCORE_FIELD} of the week lag_weeks before)",
+        unit=Unit.CORRELATION,
     ),
     count("weeks", "Weeks measured."),
     granularity="one value a lag",
@@ -63,9 +63,9 @@ _COVERAGE: Final = record(
     "coverage",
     "Coverage of the traded cross-sections.",
     count("weeks", "Traded weeks with a cross-section."),
-    figure("mean_n_symbols", Unit.COUNT, "Names in the cross-section."),
-    figure("mean_cohort_size", Unit.COUNT, f"Names with a valid {SCORE_FIELD}."),
-    figure("mean_share_with_return", Unit.RATIO, f"Share with a {SCORE_FIELD} and a forward return."),
+    figure("mean_n_symbols", "Names in the cross-section.", unit=Unit.COUNT),
+    figure("mean_cohort_size", f"Names with a valid {SCORE_FIELD}.", unit=Unit.COUNT),
+    figure("mean_share_with_return", f"Share with a {SCORE_FIELD} and a forward return."),
     formula="mean over traded weeks",
     granularity=WINDOW,
 )

@@ -135,7 +135,9 @@ _PROCESSING: Final = record(
     "How the delivered signal was made from the raw one.",
     text("signal", "The signal after processing.", vocabulary=(Signal.CONDITIONED,)),
     flag("smoothing_applied", "Whether the score is smoothed over weeks."),
-    figure("smoothing_half_life_weeks", "weeks", "Half-life of the smoothing; null without raw-book access."),
+    figure(
+        "smoothing_half_life_weeks", "Half-life of the smoothing; null without raw-book access.", unit="weeks"
+    ),
     text("detail", "The smoothing in words; null without raw-book access.", nullable=True),
     formula=STATED,
     source=_MANIFEST,
@@ -194,10 +196,10 @@ METRICS: Final = record(
     ),
     figure(
         "sessions_per_year",
-        Unit.COUNT,
         "Sessions a year in the ledger's own calendar; daily figures are annualised by 252 regardless. Null without a ledger that "
         "the key may read, or with one of fewer than 90 days.",
         "sessions after the first / calendar_days from the first to the last x 365.25",
+        unit=Unit.COUNT,
         source=LEDGER.meaning,
         **_RUN_TRAITS,
     ),

@@ -46,14 +46,14 @@ AUDIT: Final = record(
         text("figure", "Name of the figure checked; null without one.", nullable=True),
         figure(
             "value",
-            Unit.MIXED,
             "The measured figure; for a sealed figure the sealed value, for a rule the share of rows it could compare; null without "
             "one.",
+            unit=Unit.MIXED,
         ),
         figure(
             "threshold",
-            Unit.MIXED,
             "The threshold of a notice, or the recomputed value of a sealed figure; null without one.",
+            unit=Unit.MIXED,
         ),
         text(
             "unit",

@@ -26,4 +26,4 @@ def band(unit: Unit) -> tuple[Field, ...]:
 
 def mean_block(meaning: str, name: str = "mean_block") -> Field:
     """Declare the mean block length of the stationary bootstrap."""
-    return figure(name, Unit.COUNT, meaning, minimum=1)
+    return figure(name, meaning, unit=Unit.COUNT, minimum=1)

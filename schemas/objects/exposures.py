@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from schemas.field import (
     Field,
@@ -24,17 +24,16 @@ from schemas.units import Unit
 BENCHMARK: Final = "benchmark"
 FACTORS: Final = "factors"
 KINDS: Final = (BENCHMARK, FACTORS)
-_NULL: Final[dict[str, Any]] = {"nullable": True}
 
 
 def _errors(of: str) -> tuple[Field, ...]:
     return (
-        figure("standard_error", "as the coefficient", f"Newey-West standard error {of}."),
-        figure("t_stat", "standard errors", "Coefficient over its standard error."),
+        figure("standard_error", f"Newey-West standard error {of}.", unit="as the coefficient"),
+        figure("t_stat", "Coefficient over its standard error.", unit="standard errors"),
         fraction(
             "p_value",
             "Two-sided, from Student's t with observations - regressors - 1 degrees of freedom.",
-            **_NULL,
+            nullable=True,
         ),
     )
 
@@ -59,13 +58,9 @@ def regression(meaning: str, others: str) -> Field:
             ),
         ),
         fraction("r_squared", "Share of the variance explained."),
-        figure(
-            "residual_sharpe",
-            Unit.RATIO,
-            "Intercept over the sample deviation of the residuals, x sqrt(252).",
-        ),
+        figure("residual_sharpe", "Intercept over the sample deviation of the residuals, x sqrt(252)."),
         count("lags", "Autocovariances used: floor(4 (observations / 100)^(2/9)), Bartlett weights."),
-        **_NULL,
+        nullable=True,
     )
 
 
@@ -82,7 +77,7 @@ _MODEL: Final = record(
         "return_basis",
         "Prices of the benchmark's returns; null for factors.",
         vocabulary=RETURN_BASES,
-        **_NULL,
+        nullable=True,
     ),
     count("measured", "Sessions on which all factors have a return."),
     regression(
@@ -102,18 +97,18 @@ _MODEL: Final = record(
         _profit("alpha", "Sum of opening equity x intercept."),
         _profit("residual", "Sum of opening equity x residual."),
         _profit("unmeasured", "Profit of the sessions on which a factor has no return."),
-        **_NULL,
+        nullable=True,
     ),
     series(
         "rolling",
         "The same regression over the last `rolling_sessions` measured sessions, at every fifth session and the last one.",
         day("date", "Its last session."),
-        figure("alpha_annualised", Unit.RATIO, "Intercept x 252."),
-        mapping("betas", "Factor to its coefficient.", figure("", Unit.RATIO, "Coefficient.")),
-        fraction("r_squared", "Share explained.", **_NULL),
+        figure("alpha_annualised", "Intercept x 252."),
+        mapping("betas", "Factor to its coefficient.", figure("", "Coefficient.")),
+        fraction("r_squared", "Share explained.", nullable=True),
         one="One window; coefficients are null if its factors are constant or collinear.",
         model="RollingExposure",
-        **_NULL,
+        nullable=True,
     ),
     withheld("Null member to the reason."),
     model="ExposureModel",

@@ -87,8 +87,8 @@ SNAPSHOT_COMPARISON: Final = record(
             vocabulary=CONDITIONED_BOOKS[:1],
         ),
         text("unit", "Unit of the values; of the later one if they differ."),
-        figure("before", Unit.MIXED, "Value in the earlier snapshot; null if withheld."),
-        figure("after", Unit.MIXED, "Value in the later snapshot; null if withheld."),
+        figure("before", "Value in the earlier snapshot; null if withheld.", unit=Unit.MIXED),
+        figure("after", "Value in the later snapshot; null if withheld.", unit=Unit.MIXED),
         *(
             text(
                 f"{which}_checked",
@@ -100,8 +100,8 @@ SNAPSHOT_COMPARISON: Final = record(
         ),
         figure(
             "change",
-            Unit.MIXED,
             "`after` less `before`; null if either is null or only stated, or if their units differ.",
+            unit=Unit.MIXED,
         ),
         one="One figure.",
         model="FigureChange",

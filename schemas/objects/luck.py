@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from schemas.field import Field, count, figure, fraction, mapping, number, record, series, text, withheld
 from schemas.metrics.families.family import KURTOSIS, SHARPE, SKEWNESS
@@ -39,8 +39,6 @@ BANDED: Final[dict[str, tuple[Unit, str]]] = {
 }
 """Figure with a band -> its unit and meaning; those of the metrics are always computed, never taken as sealed."""
 
-_NULL: Final[dict[str, Any]] = {"nullable": True}
-
 
 def _band(name: str, unit: Unit, meaning: str) -> Field:
     return record(
@@ -61,7 +59,9 @@ def _ratios(of: str) -> tuple[Field, ...]:
         record(
             "probabilistic_sharpe",
             "Significance of the Sharpe ratio against a benchmark, adjusted for skewness and kurtosis.",
-            fraction("probability", "Probability that the true Sharpe ratio exceeds the benchmark.", **_NULL),
+            fraction(
+                "probability", "Probability that the true Sharpe ratio exceeds the benchmark.", nullable=True
+            ),
             number("benchmark_sharpe", Unit.RATIO, "The benchmark, annualised."),
         ),
         record(
@@ -70,11 +70,10 @@ def _ratios(of: str) -> tuple[Field, ...]:
             fraction(
                 "probability",
                 "Probability that the true Sharpe ratio exceeds 0, given the number of trials it was selected from.",
-                **_NULL,
+                nullable=True,
             ),
             figure(
                 "expected_maximum_sharpe",
-                Unit.RATIO,
                 "Expected maximum of the annualised Sharpe ratios of the effective trials without skill.",
                 minimum=0,
             ),
@@ -82,7 +81,7 @@ def _ratios(of: str) -> tuple[Field, ...]:
                 "trials",
                 "Trials that the run was selected from, itself included; copies count.",
                 minimum=1,
-                **_NULL,
+                nullable=True,
             ),
             text(
                 "trials_from",
@@ -90,24 +89,23 @@ def _ratios(of: str) -> tuple[Field, ...]:
                 "its description; or, if the seal shows no search, the alphas of the catalogue whose runs the key may read, so that "
                 "it may differ between keys. Null if unknown.",
                 vocabulary=TRIALS_FROM,
-                **_NULL,
+                nullable=True,
             ),
             count(
                 "effective_trials",
                 "Number of trials in the formula. Null if unknown, or if more trials were sealed than are clustered.",
                 minimum=1,
-                **_NULL,
+                nullable=True,
             ),
             text(
                 "counted_by",
                 "How they are counted: sealed trials without copies (`distinct`) or as clusters of similar ones (`clusters`), whichever "
                 "leaves more to luck over the window; otherwise all trials (`nominal`), since their returns are not available.",
                 vocabulary=COUNTED_BY,
-                **_NULL,
+                nullable=True,
             ),
             figure(
                 "trial_deviation",
-                Unit.RATIO,
                 "Standard deviation of the annualised Sharpe ratios of the effective trials: `trial_deviation` of the request, otherwise "
                 "that of the sealed trials over the window, or of the counted runs of the catalogue whose `information_ratio` (under "
                 "`excess`: `excess_sharpe`) the key may read. Runs are weighted by sessions, their errors scaled to the length of this "
@@ -123,8 +121,8 @@ def _ratios(of: str) -> tuple[Field, ...]:
         record(
             "minimum_track_record",
             "Length of a record with the same returns at which the Sharpe ratio is significantly above the benchmark.",
-            figure("sessions", Unit.COUNT, "Sessions, not rounded.", minimum=1),
-            figure("years", "years", "In years of 252 sessions."),
+            figure("sessions", "Sessions, not rounded.", unit=Unit.COUNT, minimum=1),
+            figure("years", "In years of 252 sessions.", unit="years"),
             fraction("confidence", "Confidence required."),
             number("benchmark_sharpe", Unit.RATIO, "The benchmark, annualised."),
         ),
@@ -139,9 +137,9 @@ LUCK: Final = record(
     *WINDOW_DAYS,
     figure(
         "sessions_per_year",
-        Unit.COUNT,
         "Sessions a year of the window in the ledger's own calendar; figures are annualised by 252 regardless. Null for fewer than 90 "
         "days.",
+        unit=Unit.COUNT,
     ),
     *_ratios("of the daily returns"),
     record(
@@ -201,9 +199,9 @@ def _length(name: str, trials: str) -> Field:
     return record(
         name,
         f"Shortest record for which the expected maximum Sharpe ratio of {trials} without skill is at most 1.",
-        figure("trials", Unit.COUNT, "Number of trials, rounded.", minimum=1),
-        figure("sessions", Unit.COUNT, "Sessions.", minimum=0),
-        figure("years", "years", "In years of 252 sessions."),
+        figure("trials", "Number of trials, rounded.", unit=Unit.COUNT, minimum=1),
+        figure("sessions", "Sessions.", unit=Unit.COUNT, minimum=0),
+        figure("years", "In years of 252 sessions.", unit="years"),
         model="BacktestLength",
     )
 
@@ -225,9 +223,9 @@ CATALOGUE_LUCK: Final = record(
     ),
     figure(
         "effective_number",
-        Unit.COUNT,
         "Effective number of uncorrelated alphas: the squared sum of the eigenvalues of the correlation matrix of the daily returns over "
         "the sum of their squares.",
+        unit=Unit.COUNT,
         minimum=1,
     ),
     _length("minimum_backtest_length", "as many trials as there are alphas"),

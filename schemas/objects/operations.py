@@ -97,11 +97,11 @@ FIGURE: Final = record(
     text("name", "Sealed name of the figure."),
     text("scope", "Span that it describes.", vocabulary=SCOPES),
     text("period", "The year (2020) or month (2020-03); null overall.", nullable=True),
-    figure("sealed", Unit.MIXED, "The sealed value."),
+    figure("sealed", "The sealed value.", unit=Unit.MIXED),
     figure(
         "recomputed",
-        Unit.MIXED,
         "Value from the tables; null if they do not determine it, or it was not checked.",
+        unit=Unit.MIXED,
     ),
     text(
         "status",

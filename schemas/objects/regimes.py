@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from schemas.field import Field, count, day, figure, fraction, number, record, series, text, withheld
 from schemas.objects.bootstrap import SAMPLES, SEED, band, mean_block
@@ -10,17 +10,13 @@ from schemas.objects.summaries import WINDOW_DAYS
 from schemas.units import Unit
 
 GROUPS: Final = ("halves", "market", "volatility")
-_NULL: Final[dict[str, Any]] = {"nullable": True}
-
-
-def _band() -> Field:
-    return record(
-        "band",
-        "Band of the Sharpe ratio by the stationary bootstrap; null if some samples do not determine it.",
-        *band(Unit.RATIO),
-        model="SharpeBand",
-        **_NULL,
-    )
+_BAND: Final = record(
+    "band",
+    "Band of the Sharpe ratio by the stationary bootstrap; null if some samples do not determine it.",
+    *band(Unit.RATIO),
+    model="SharpeBand",
+    nullable=True,
+)
 
 
 def _break(name: str, of: str) -> Field:
@@ -34,7 +30,7 @@ def _break(name: str, of: str) -> Field:
         day("date", "Last day before the change, if there was one."),
         count("observations", "Observations."),
         model="Break",
-        **_NULL,
+        nullable=True,
     )
 
 
@@ -44,7 +40,7 @@ REGIMES: Final = record(
     text("book", "The book measured."),
     count("observations", "Sessions of the window."),
     *WINDOW_DAYS,
-    text("benchmark", "Symbol of the benchmark that defines the market; null without one.", **_NULL),
+    text("benchmark", "Symbol of the benchmark that defines the market; null without one.", nullable=True),
     series(
         "groups",
         "Groupings of the sessions.",
@@ -58,10 +54,10 @@ REGIMES: Final = record(
             "`first` and `second`; `down` and `up`; `low`, `middle` and `high`.",
             text("name", "Its name."),
             count("sessions", "Sessions in it."),
-            figure("mean_return", Unit.RATIO, "Mean daily return x 252."),
-            figure("volatility", Unit.RATIO, "Sample deviation x sqrt(252).", minimum=0),
-            figure("sharpe", Unit.RATIO, "Mean over sample deviation x sqrt(252)."),
-            _band(),
+            figure("mean_return", "Mean daily return x 252."),
+            figure("volatility", "Sample deviation x sqrt(252).", minimum=0),
+            figure("sharpe", "Mean over sample deviation x sqrt(252)."),
+            _BAND,
             one="One regime; figures are null for fewer than 20 sessions.",
             model="Regime",
         ),
@@ -69,9 +65,9 @@ REGIMES: Final = record(
             "difference",
             "Last regime less the first.",
             number("sharpe", Unit.RATIO, "Difference of the Sharpe ratios."),
-            _band(),
+            _BAND,
             model="RegimeDifference",
-            **_NULL,
+            nullable=True,
         ),
         one="One grouping.",
         model="RegimeGroup",

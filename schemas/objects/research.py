@@ -103,8 +103,8 @@ CORRELATIONS: Final = record(
             "Figures of one alpha with each.",
             figure(
                 "",
-                Unit.CORRELATION,
                 "Correlation, or overlap for `by=holdings`; null if withheld.",
+                unit=Unit.CORRELATION,
                 minimum=-1,
                 maximum=1,
             ),
@@ -130,8 +130,8 @@ def _figures(name: str, meaning: str, *, change: bool = False) -> Field:
         VOLATILITY.called("volatility", minimum=minimum),
         figure(
             "max_drawdown_pct",
-            Unit.PERCENTAGE_POINTS,
             "Deepest fall from the running peak, as a percentage of the peak.",
+            unit=Unit.PERCENTAGE_POINTS,
             minimum=minimum,
         ),
         model="BookChange" if change else "BookFigures",
@@ -176,8 +176,8 @@ CONTRIBUTION: Final = record(
     ),
     figure(
         "sessions_per_year",
-        Unit.COUNT,
         "Common closes a year in their own calendar; figures are annualised by 252 regardless. Null for fewer than 90 days.",
+        unit=Unit.COUNT,
     ),
     withheld("Path of a null figure, such as `with.sharpe` or `regression`, to the reason."),
     mapping(

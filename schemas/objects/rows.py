@@ -85,7 +85,10 @@ _CHECKED: Final = replace(
 _FIGURES: Final = record(
     "figures",
     "Figures requested by `fields`, null if withheld; only with `fields`.",
-    *(figure(x.name, x.counts, x.meaning, optional=True, deprecated=x.deprecated) for x in HEADLINE.values()),
+    *(
+        figure(x.name, x.meaning, unit=x.counts, optional=True, deprecated=x.deprecated)
+        for x in HEADLINE.values()
+    ),
     optional=True,
 )
 _RESTS_ON: Final = record(

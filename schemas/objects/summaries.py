@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.field import Field, count, day, figure, record, text
+from schemas.field import count, day, figure, record, text
 from schemas.units import Unit
 
 RETURN_BASES: Final = ("adjusted_close", "close")
@@ -13,39 +13,31 @@ WINDOW_DAYS: Final = (
     day("first_date", "First session of the window; null without sessions.", nullable=True),
     day("last_date", "Last session of the window; null without sessions.", nullable=True),
 )
-_SPAN: Final = (
-    *WINDOW_DAYS,
-    count("sessions", "Sessions of the window."),
-)
+_SPAN: Final = (*WINDOW_DAYS, count("sessions", "Sessions of the window."))
 _CUMULATIVE: Final = figure(
-    "cumulative_return_pct", Unit.PERCENTAGE_POINTS, "Last cumulative return, times 100."
+    "cumulative_return_pct", "Last cumulative return, times 100.", unit=Unit.PERCENTAGE_POINTS
 )
 _DRAWDOWN: Final = (
     figure(
         "max_drawdown_pct",
-        Unit.PERCENTAGE_POINTS,
         "Deepest fall from the running peak, as a percentage of the peak.",
+        unit=Unit.PERCENTAGE_POINTS,
         minimum=0,
     ),
     day("max_drawdown_date", "First session with the deepest percentage fall.", nullable=True),
 )
-
-
-def _figure(name: str, unit: Unit, meaning: str) -> Field:
-    return figure(name, unit, meaning)
-
 
 EQUITY_SUMMARY: Final = record(
     "summary",
     "Summary of the book over all pages of the window.",
     text("book", "The book measured."),
     *_SPAN,
-    _figure("starting_equity", Unit.EQUITY, "Equity before the first session."),
-    _figure("ending_equity", Unit.EQUITY, "Equity after the last session."),
-    _figure("peak_equity", Unit.EQUITY, "Largest starting or ending equity of the window."),
-    _figure("total_return", Unit.RATIO, "Ending over starting equity, less one."),
+    figure("starting_equity", "Equity before the first session.", unit=Unit.EQUITY),
+    figure("ending_equity", "Equity after the last session.", unit=Unit.EQUITY),
+    figure("peak_equity", "Largest starting or ending equity of the window.", unit=Unit.EQUITY),
+    figure("total_return", "Ending over starting equity, less one."),
     _CUMULATIVE,
-    figure("max_drawdown", Unit.EQUITY, "Largest peak less ending equity.", minimum=0),
+    figure("max_drawdown", "Largest peak less ending equity.", unit=Unit.EQUITY, minimum=0),
     *_DRAWDOWN,
     model="EquitySummary",
 )
@@ -62,11 +54,10 @@ BENCHMARK_SUMMARY: Final = record(
         vocabulary=RETURN_BASES,
     ),
     *_SPAN,
-    _figure("first_close", Unit.PRICE, "Close of the first session as stored, never adjusted."),
-    _figure("last_close", Unit.PRICE, "Close of the last session as stored, never adjusted."),
-    _figure(
+    figure("first_close", "Close of the first session as stored, never adjusted.", unit=Unit.PRICE),
+    figure("last_close", "Close of the last session as stored, never adjusted.", unit=Unit.PRICE),
+    figure(
         "total_return",
-        Unit.RATIO,
         "Return over the window, of the price in `return_basis`; it differs from the change from `first_close` to `last_close` if that is "
         "the adjusted close.",
     ),
@@ -78,16 +69,14 @@ BENCHMARK_SUMMARY: Final = record(
         "have none, or lack its adjusted close while `return_basis` is `adjusted_close`.",
         nullable=True,
     ),
-    _figure("previous_close", Unit.PRICE, "Close of that session as stored, never adjusted."),
-    _figure(
+    figure("previous_close", "Close of that session as stored, never adjusted.", unit=Unit.PRICE),
+    figure(
         "first_return",
-        Unit.RATIO,
         "Return of the first session of the window from that close, of the price in `return_basis`. Over the sessions of a book, its first "
         "one included, the benchmark grows to (1 + first_return) x (1 + cumulative_return).",
     ),
-    _figure(
+    figure(
         "total_return_from_previous",
-        Unit.RATIO,
         "Return from that close to the last one of the window, to be compared with the `total_return` of an equity curve.",
     ),
     model="BenchmarkSummary",

@@ -35,26 +35,25 @@ COSTS: Final = Family(
         _ratios("net", "After costs, as in the ledger.", _NET),
         figure(
             "execution_cost",
-            PER_YEAR,
             "Fees and impact over equity.",
             "-mean of execution_cost / starting_equity x 252",
+            unit=PER_YEAR,
         ),
         figure(
             "borrow_cost",
-            PER_YEAR,
             "Borrow over equity.",
             "-mean of borrow_cashflow / starting_equity x 252",
+            unit=PER_YEAR,
         ),
-        figure("turnover", PER_YEAR, "One-sided turnover: `core.turnover`.", "mean turnover x 252"),
+        figure("turnover", "One-sided turnover: `core.turnover`.", "mean turnover x 252", unit=PER_YEAR),
         figure(
             "cost_bp",
-            "basis points of traded notional",
             "Fees and impact of the traded notional.",
             "-sum of execution_cost / sum of turnover_notional x 10,000",
+            unit="basis points of traded notional",
         ),
         figure(
             "break_even_multiple",
-            Unit.RATIO,
             "Multiple of execution costs and borrow that uses up the market P&L.",
             "sum of market_pnl / starting_equity over -sum of (execution_cost + borrow_cashflow) / starting_equity; "
             "null unless above 0",
@@ -62,12 +61,12 @@ COSTS: Final = Family(
         ),
         figure(
             "break_even_bp",
-            "basis points of traded notional",
             "Execution cost that uses up market P&L less borrow.",
             "sum of (market_pnl + borrow_cashflow) / starting_equity over sum of turnover_notional / starting_equity x 10,000; "
             "null unless above 0",
             "Grundy and Martin (2001), Understanding the Nature of the Risks and the Source of the Rewards to Momentum Investing, "
             "Review of Financial Studies 14(1)",
+            unit="basis points of traded notional",
         ),
         series(
             "at_multiples",

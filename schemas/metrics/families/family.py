@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from schemas.field import Field, count, day, figure, record, text, withheld
-from schemas.units import Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +42,14 @@ PER_YEAR: Final = "per year"
 """Unit of a rate."""
 ANNUALISED_RETURN: Final = figure(
     "annualised_return",
-    Unit.RATIO,
     "Compounded return, per year.",
     "product of (1 + period_return) ^ (252 / sessions) - 1",
 )
 VOLATILITY: Final = figure(
-    "volatility", Unit.RATIO, "Deviation of the daily returns, per year.", "deviation (ddof 1) x sqrt(252)"
+    "volatility", "Deviation of the daily returns, per year.", "deviation (ddof 1) x sqrt(252)"
 )
 SHARPE: Final = figure(
     "sharpe",
-    Unit.RATIO,
     "Mean over deviation of the daily returns, annualised; no risk-free rate is deducted.",
     "mean / deviation (ddof 1) x sqrt(252)",
     "Sharpe (1994), The Sharpe Ratio, Journal of Portfolio Management 21(1)",
@@ -62,17 +59,17 @@ _SHAPE: Final = (
 )
 SKEWNESS: Final = figure(
     "skewness",
-    "standardised moment",
     "Skewness of the daily returns.",
     "adjusted Fisher-Pearson coefficient",
     _SHAPE,
+    unit="standardised moment",
 )
 KURTOSIS: Final = figure(
     "kurtosis",
-    "standardised moment",
     "Kurtosis of the daily returns, 3 of a normal distribution.",
     "adjusted, plus 3",
     _SHAPE,
+    unit="standardised moment",
 )
 
 

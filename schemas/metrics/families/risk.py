@@ -65,7 +65,6 @@ RISK: Final = Family(
         SHARPE,
         figure(
             "lo_sharpe",
-            Unit.RATIO,
             "Sharpe ratio, annualised with the autocorrelations of the returns instead of sqrt(252).",
             "mean / deviation x q / sqrt(q + 2 sum of (q - k) rho_k), q = 252, over k = 1 .. `lo_lags`",
             _LO,
@@ -77,14 +76,12 @@ RISK: Final = Family(
         ),
         figure(
             "sortino",
-            Unit.RATIO,
             "Mean daily return over the downside deviation, annualised.",
             "mean x 252 / (sqrt(mean of min(period_return, 0)^2) x sqrt(252))",
             "Sortino and Price (1994), Performance Measurement in a Downside Risk Framework, Journal of Investing 3(3)",
         ),
         figure(
             "calmar",
-            Unit.RATIO,
             "Annualised return over the deepest drawdown.",
             "annualised_return / (deepest depth_pct / 100)",
             "Young (1991), Calmar Ratio: A Smoother Tool, Futures 20(1)",
@@ -92,7 +89,6 @@ RISK: Final = Family(
         *(
             figure(
                 f"var_{100 - share}",
-                Unit.RATIO,
                 f"{share} % quantile of the daily return; a loss is negative.",
                 f"{share} % quantile of period_return, interpolated linearly",
                 _TAIL,
@@ -102,7 +98,6 @@ RISK: Final = Family(
         *(
             figure(
                 f"cvar_{100 - share}",
-                Unit.RATIO,
                 f"Mean return of the worst {share} % of the sessions.",
                 f"mean of the floor({share / 100} (n - 1)) + 1 lowest period_return",
                 _TAIL,
@@ -111,7 +106,6 @@ RISK: Final = Family(
         ),
         figure(
             "tail_ratio",
-            Unit.RATIO,
             "Right tail over left tail.",
             "size of the 95 % quantile / size of the 5 % quantile of period_return",
             _EMPYRICAL,
@@ -120,7 +114,6 @@ RISK: Final = Family(
         KURTOSIS,
         figure(
             "under_water",
-            Unit.RATIO,
             "Share of the sessions that closed below the running peak.",
             "sessions with a drawdown / sessions",
             minimum=0,

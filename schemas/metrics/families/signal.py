@@ -27,7 +27,7 @@ _MONOTONE: Final = (
 
 
 def _in_errors(name: str, meaning: str, formula: str) -> Field:
-    return figure(name, "standard errors", meaning, formula, _HAC)
+    return figure(name, meaning, formula, _HAC, unit="standard errors")
 
 
 def _side(name: str, which: str) -> Field:
@@ -36,9 +36,9 @@ def _side(name: str, which: str) -> Field:
         f"Rank correlation within the {which} half of each week's names with a forward return.",
         figure(
             "mean_ic",
-            Unit.CORRELATION,
             "Mean over the weeks.",
             f"mean of Spearman(score, forward_return) of the {which} half",
+            unit=Unit.CORRELATION,
         ),
         _in_errors("t_stat", "Mean in HAC standard errors.", "mean / HAC error"),
         count("weeks", "Weeks measured."),
@@ -62,7 +62,6 @@ def _deciles(name: str, meaning: str, score: str, **rules: bool) -> Field:
         count("weeks", "Weeks measured."),
         figure(
             "spread",
-            Unit.RATIO,
             "Weekly return of the highest tenth less that of the lowest.",
             f"mean of ({bucket_name(BUCKETS)} - {bucket_name(1)})",
         ),
@@ -72,14 +71,12 @@ def _deciles(name: str, meaning: str, score: str, **rules: bool) -> Field:
             "Test whether mean returns rise from each tenth to the next.",
             figure(
                 "smallest_step",
-                Unit.RATIO,
                 "Smallest rise from one tenth to the next: the test statistic.",
                 "J = min over i of mean(Q_i+1 - Q_i)",
                 _MONOTONE,
             ),
             figure(
                 "p_value",
-                Unit.RATIO,
                 "Probability of such a statistic if returns do not rise; small if they do.",
                 f"share of {SAMPLES} stationary bootstrap samples with min over i of (mean* - mean)(Q_i+1 - Q_i) > J",
                 _MONOTONE,
@@ -88,10 +85,10 @@ def _deciles(name: str, meaning: str, score: str, **rules: bool) -> Field:
             ),
             figure(
                 "mean_block",
-                Unit.COUNT,
                 "Mean block length of the bootstrap, in weeks.",
                 "as for the bands of /luck, on the spread",
                 "Politis and White (2004), Econometric Reviews 23(1), as corrected in 2009",
+                unit=Unit.COUNT,
                 minimum=1,
             ),
             count("seed", "Seed of the random numbers."),
@@ -111,11 +108,11 @@ SIGNAL: Final = Family(
             "ic_by_delay",
             "Rank correlation of the forward return with older scores.",
             integer("delay_weeks", "weeks", "Age of the score."),
-            figure("mean_ic", Unit.CORRELATION, "Mean over the weeks; null when none is measured."),
+            figure("mean_ic", "Mean over the weeks; null when none is measured.", unit=Unit.CORRELATION),
             figure(
                 "t_stat",
-                "standard errors",
                 "Mean in HAC standard errors; null with fewer than ten weeks, or when they do not vary.",
+                unit="standard errors",
             ),
             count("weeks", "Weeks measured."),
             formula="mean of Spearman(score of the name delay_weeks before, forward_return)",
@@ -124,21 +121,20 @@ SIGNAL: Final = Family(
         ),
         figure(
             "half_life_weeks",
-            "weeks",
             "Delay at which half of the IC is left, if the IC of a fresh score differs significantly from 0.",
             "first delay with mean_ic at half of that of delay 0, interpolated linearly; null if the t_stat of delay 0 is between -2 and 2",
             _QHS,
+            unit="weeks",
         ),
         figure(
             "rank_autocorrelation",
-            Unit.CORRELATION,
             "Rank correlation of the score with that of the previous week.",
             "mean of Spearman(score, score of the name a week before)",
             _QHS,
+            unit=Unit.CORRELATION,
         ),
         figure(
             "turnover_adjusted_ic",
-            Unit.RATIO,
             "IC over the turnover of a book that follows the score, relative to that of a score drawn independently each week.",
             "mean_ic of delay 0 / sqrt(1 - rank_autocorrelation)",
             _QHS,
