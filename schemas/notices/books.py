@@ -53,26 +53,25 @@ BOOK_NOTICES: Final = (
     Notice(
         "book.sharpe",
         "The Sharpe ratio of the book is higher than that of any fund over years.",
-        "information_ratio",
         4.0,
         f"highest information_ratio of a book with positions, annualised with sqrt(252), {ABOVE_EXCEPTIONAL}",
         f"four times an exceptional information ratio; {GRINOLD}, ch. 5",
+        figure="information_ratio",
     ),
     Notice(
         "book.drawdown",
         "The book has almost no drawdown.",
-        "max_drawdown_pct",
         1.0,
         "lowest max_drawdown_pct of a book that held positions for 126 sessions or more",
         "Magdon-Ismail and Atiya (2004), Maximum Drawdown, Risk 17: some 4 % are to be expected within a year at a volatility of 5 % a "
         "year and a Sharpe ratio of 1",
         "percentage_points",
         below=True,
+        figure="max_drawdown_pct",
     ),
     Notice(
         "book.leverage",
         "The book is more levered than most lenders allow.",
-        "leverage",
         2.5,
         "highest 90th percentile of gross_notional / ending_equity of a book, over sessions that end with equity above 0",
         "Federal Reserve, Regulation T (12 CFR 220): positions of at most twice the equity; measured: 2.0 to 2.3 in dollar-neutral "
@@ -81,7 +80,6 @@ BOOK_NOTICES: Final = (
     Notice(
         "book.target_size",
         "Target weights are larger or smaller than the book that follows them: they are of another unit, or were scaled afterwards.",
-        "target_size",
         1.25,
         "median over weeks of the sum of absolute long_short_target_weight / median of gross_notional / ending_equity of long_short at the "
         f"close after the decision; over {MIN_CORRELATED_WEEKS} weeks with both or more",
@@ -91,7 +89,6 @@ BOOK_NOTICES: Final = (
     Notice(
         "book.tilt",
         "Positions are larger than their target weights where they pay: the book deviates from its decisions in hindsight.",
-        "tilt",
         0.15,
         "mean over weeks of the rank correlation of position / target weight at the close after the decision with forward_return in the side's "
         f"favour, averaged over both sides of long_short; over up to 64 names, {SIGNIFICANT}",
@@ -101,48 +98,47 @@ BOOK_NOTICES: Final = (
     Notice(
         "book.execution_cost",
         "Trading is almost free.",
-        "execution_cost_bp",
         0.5,
         "lowest sum of execution_cost / sum of turnover_notional of a book, x 10,000",
         "Frazzini, Israel and Moskowitz (2018), Trading Costs: several basis points for a large institution in large stocks",
         "basis_points",
         below=True,
+        figure="execution_cost_bp",
     ),
     Notice(
         "book.borrow",
         "Borrowing for short positions is free or pays.",
-        "borrow_rate",
         0.0005,
         "lowest sum of borrow_cashflow / sum of the short notional at the closes, x -252, of a book with short positions",
         "D'Avolio (2002), The Market for Borrowing Stock, Journal of Financial Economics 66: 0.25 % a year on average, 0.17 % for "
         "stocks that are easy to borrow",
         "per_year",
         below=True,
+        figure="borrow_rate",
     ),
     Notice(
         "book.carry",
         "Much of what the book earned is interest on cash.",
-        "carry_share",
         0.05,
         "highest sum of the absolute daily cash_carry / sum of the absolute daily market_pnl of a book, noticed if the carry is also more "
         f"than {MAX_INTEREST:.0%} a year of half the book's gross notional",
         "a twentieth is more than a by-product, and a calm dollar-neutral book of many names exceeds it at a rate of 3 %; Federal Reserve, 3-month "
         "Treasury bill: below 10 % since 1985",
+        figure="carry_share",
     ),
     Notice(
         "book.cash_adjustment",
         "Profit comes from cash that neither fills nor prices explain, such as dividends, or such cash offsets losses and gains.",
-        "cash_adjustment_share",
         0.05,
         f"highest absolute sum of cash_adjustment {_RELATIVE_TO_PROFIT}, noticed if it is more than {MAX_YIELD:.0%} a year of the book's "
         f"absolute net notional and {CHANCE:g} times the root of the sum of its squares; or sum of the absolute cash adjustments / sum of "
         f"the absolute daily market_pnl of a book, if that is above {MAX_CASH_SIZE:g}",
         "a twentieth of the profit is more than an omission; the dividend yield of the S&P 500 was 1 to 4 % in every year since 1985",
+        figure="cash_adjustment_share",
     ),
     Notice(
         "book.unpaid_cash",
         "Long positions receive cash, such as dividends, and short positions pay none.",
-        "unpaid_cash",
         0.1,
         "lowest cash paid / cash received in cash_adjustment, each relative to the sum of the short or long notional at the closes, of a "
         f"book with {MIN_RECEIPTS} receipts or more and a short notional of at least {MIN_SHORT_SHARE:.0%} of the long one",
@@ -152,15 +148,14 @@ BOOK_NOTICES: Final = (
     Notice(
         "book.rounding",
         "Profit comes from rounding.",
-        "rounding_share",
         0.05,
         f"highest absolute sum of rounding_adjustment {_RELATIVE_TO_PROFIT}",
         "a twentieth of the profit is more than rounding",
+        figure="rounding_share",
     ),
     Notice(
         "book.timing",
         "The book was larger in weeks that paid: its size may have been chosen by their returns.",
-        "timing",
         0.3,
         "Pearson correlation over weeks of the exposure of long_short at the first close after the decision with the return per unit of "
         f"exposure from there to the next decision, {SIGNIFICANT} and exposures vary by {MIN_EXPOSURE_VARIATION:.0%} or more",
@@ -170,7 +165,6 @@ BOOK_NOTICES: Final = (
     Notice(
         "book.risk_timing",
         "The book was smaller before wild weeks than after them: its size may have been chosen by the risk to come.",
-        "risk_timing",
         0.3,
         "correlation over weeks of the exposure, as in book.timing, with the size of the return per unit of exposure of the week before, "
         f"less that with the size of its own week's; if the exposures vary by {MIN_EXPOSURE_VARIATION:.0%} or more, "
@@ -181,7 +175,6 @@ BOOK_NOTICES: Final = (
     Notice(
         "book.net_timing",
         "The book was long in weeks in which names rose, and short in those in which they fell: its balance may have been chosen by returns.",
-        "net_timing",
         0.3,
         "Pearson correlation over weeks of the sum of long_short_target_weight / sum of its sizes with the mean forward_return of up to 64 "
         f"names, over {MIN_CORRELATED_WEEKS} weeks or more, {SIGNIFICANT} and the first varies by {MIN_NET_VARIATION:.0%} or more",
@@ -192,7 +185,6 @@ BOOK_NOTICES: Final = (
     Notice(
         "book.autocorrelation",
         "Daily returns are autocorrelated: the marks are smoother than prices, so risk is understated.",
-        "autocorrelation",
         0.25,
         f"highest rank correlation of a book's daily returns with those of the day before, in sessions with positions, {SIGNIFICANT}",
         "Getmansky, Lo and Makarov (2004), An Econometric Model of Serial Correlation and Illiquidity in Hedge Fund Returns, Journal of "
@@ -202,69 +194,68 @@ BOOK_NOTICES: Final = (
     Notice(
         "book.flat_sessions",
         "The book has sessions with a market P&L of exactly 0: the market was closed, or these days were removed.",
-        "flat_share",
         0.01,
         "highest share of the sessions of a book with positions in which market_pnl is 0",
         "measured: 0 to 0.004 in honest runs",
+        figure="flat_share",
     ),
     Notice(
         "book.last_session",
         "Much of the profit was made at the last close, after which nothing was sold.",
-        "last_session_share",
         0.1,
         f"highest market_pnl of the last session / absolute profit of a book, where it is at least {LAST_DEVIATIONS:g} standard "
         "deviations of the market_pnl of sessions with positions",
         "Carhart, Kaniel, Musto and Reed (2002), Leaning for the Tape, Journal of Finance 57: closes at the end of a period are marked up",
+        figure="last_session_share",
     ),
     Notice(
         "book.unborrowed",
         "Borrowing is free for some short positions.",
-        "unborrowed_share",
         0.1,
         "highest share of the positions of a book that are short at a close and at the close before, name by name on up to 32 sessions, "
         f"whose borrow_cashflow x -252 is below {NEARLY_UNBORROWED:.2%} of their notional at the close",
         "as for book.borrow: stocks that are easy to borrow cost something too",
+        figure="unborrowed_share",
     ),
     Notice(
         "book.share_adjustment",
         "Profit comes from names whose shares changed without a fill; a split changes the price as well, and earns nothing.",
-        "share_adjustment_share",
         0.05,
         f"highest absolute sum of market_pnl on name-days with a quantity_adjustment {_RELATIVE_TO_PROFIT}, {SIGNIFICANT}",
         "as for book.cash_adjustment; shares of a spin-off count, since the parent falls on a name-day of its own",
+        figure="share_adjustment_share",
     ),
     Notice(
         "book.sessions",
         "The ledger has more or fewer sessions than an exchange, so figures annualised with 252 are not those of a year.",
-        "sessions_per_year",
         262.0,
         f"sessions less one / years from the first to the last, with {SESSIONS_ALLOWED} sessions allowed for holidays",
         "exchanges have 240 (Shanghai) to 261 weekdays less holidays a year; New York 250 to 253",
         "per_year",
         least=240.0,
+        figure="sessions_per_year",
     ),
     Notice(
         "book.gap",
         "The ledger has no session for longer than exchanges close: days were left out.",
-        "longest_gap",
         14.0,
         "longest time from one session of a book to the next",
         "Shanghai was closed for 11 days in 2020, Tokyo for 11 in 2019, New York for 7 in 2001; measured: 4 in honest runs",
         "days",
+        figure="longest_gap",
     ),
     Notice(
         "book.early_seal",
         "The seal is dated before the end of its own data: a backtest with an earlier date passes for a forecast.",
-        "days_before_end",
         0.0,
         "days from sealed_at to the last session of the ledger",
         "a run cannot hold what had not happened when it was sealed; measured: 0",
         "days",
+        figure="days_before_end",
     ),
     Notice(
         "book.risk_free_rate",
         "Cash earns a rate that has hardly ever been paid on a major currency, or none, so that excess_sharpe deducts nothing.",
-        "risk_free_rate",
         0.15,
         "mean risk_free_return x 252 of the book where it lies furthest outside the bounds; if it is 0 in every one of 126 sessions or "
         f"more, the lower bound is {LOWEST_RATE:g}. A run without a rate leaves it null",
@@ -276,16 +267,15 @@ BOOK_NOTICES: Final = (
     Notice(
         "fills.better_than_marks",
         "Fills are better than both closes around them: bought below and sold above.",
-        "better_share",
         0.2,
         "share of fills at a mid better than the close before and the close of the day, less the share at a mid worse than both; "
         f"{_SAMPLED}, {_BEYOND_HALF}, those of sessions",
         "measured: -0.03 to 0.09 in honest runs, 0.2 to 0.3 with mids a quarter of a percent better, 0.9 with 2 %",
+        figure="better_share",
     ),
     Notice(
         "fills.price_improvement",
         "Fills are better on average than the market around them, so the mids were not quoted.",
-        "price_improvement",
         10.0,
         "mean over fills of side x (close before - mid) / mid, or of side x (close of the day - mid) / mid where that is less, x 10,000, "
         f"{SIGNIFICANT}, those of sessions; {_SAMPLED}, or over the {MIN_ADJUSTING_FILLS} or more among them that adjust a book between decisions",
@@ -295,15 +285,14 @@ BOOK_NOTICES: Final = (
     Notice(
         "fills.decision_close",
         "Fills are at the close on which the decision was based, which was already over.",
-        "decision_close_share",
         0.1,
         f"share of fills whose mid equals the close of the decision's day; {_SAMPLED}, {_BEYOND_HALF}",
         "measured: 0.01 to 0.05 of the opens of large US stocks equal the close before",
+        figure="decision_close_share",
     ),
     Notice(
         "fills.foresight",
         "Fills between decisions come before the price moves: positions may have been closed once their losses were known.",
-        "foresight",
         100.0,
         "mean over the fills of a later day than the first ones of their decision, or of a variant _adjustments, of side x (later price - mid) "
         "/ mid, limited to 0.1, x 10,000. The later price is the mark at the decision x (1 + forward_return), for up to 64 names, otherwise "
@@ -315,27 +304,26 @@ BOOK_NOTICES: Final = (
     Notice(
         "fills.stale",
         "Fills take back the move of the session before: the mids are older than their time stamps.",
-        "staleness",
         0.5,
         "slope of the least-squares line, over fills, of log(previous close / mid) on log(previous close / close of the session before that), "
         f"each limited to 0.1 of either sign, {SIGNIFICANT}; {_SAMPLED}, without settlements",
         "Roll (1984), A Simple Implicit Measure of the Effective Bid-Ask Spread, Journal of Finance 39: what a close lies beside the middle of "
         "bid and ask is taken back, which is at most half of the move; measured: -0.05 to 0.12 in honest runs filled at the open or the close, 0.2 where "
         "prices bounce by 1 %, 0.69 with the opens of the day before",
+        figure="staleness",
     ),
     Notice(
         "fills.without_cost",
         "Some fills of a book are free or almost free while others are not.",
-        "costless_share",
         0.05,
         f"highest share of a book's fills with an execution_cost below {NEARLY_FREE:g} bp of their notional; {_SAMPLED}, without "
         "settlements",
         "every fill pays some of the spread",
+        figure="costless_share",
     ),
     Notice(
         "fills.uneven_cost",
         "Some fills cost less than others of the same names and sizes: costs may be booked on one side or in one book alone.",
-        "cost_ratio",
         0.7,
         "lowest mean execution_cost of the fills of a book, of its long or its short positions, or of all purchases or sales, in basis "
         "points of their notional / that of other fills of the same names within a factor of 1.4 of their notional; sales and purchases "
@@ -343,15 +331,16 @@ BOOK_NOTICES: Final = (
         "decisions",
         "measured: 0.97 to 1 in honest runs, 0.5 if the costs of one side or book are halved",
         below=True,
+        figure="cost_ratio",
     ),
     Notice(
         "fills.outside_turnover",
         "The turnover leaves out much of the trading, so capacity looks larger and costs lower than they are.",
-        "share_outside_turnover",
         0.25,
         "highest share of the notional of a book's fills that belongs to variants declared outside_turnover in seal.json; "
         f"{_SAMPLED}",
         "adjustments between decisions and settlements are small beside rebalances; measured: 0 to 0.13 in honest runs, 0.67 if exits and "
         "changes of weight are booked as adjustments",
+        figure="share_outside_turnover",
     ),
 )

@@ -49,23 +49,22 @@ MARKET_NOTICES: Final = (
     Notice(
         "market.prices",
         "The marks are not those of the market.",
-        "contradicted_marks",
         0.05,
         f"share of names and sessions whose return from close to close {_CONTRADICTED.format(CELL_TOLERANCE)}, {_TAILS}",
         "measured: 0 in honest runs on the S&P 500 and simulated, 0.01 beside prices that are total returns alone; 0.6 and 0.8 if a month is cut out and the later days are moved up",
+        figure="contradicted_marks",
     ),
     Notice(
         "market.one_name",
         "The marks of one name are not those of the market.",
-        "contradicted_marks_of_a_name",
         0.1,
         f"largest share, of the names with {MIN_NAME_SESSIONS} sessions or more, of returns that the market contradicts, as in market.prices",
         "dividends that the prices lack affect a session in 63, or in 21; measured: 0 in honest runs, 0.05 beside prices that are total returns alone, 0.5 if one path is lifted by 0.2 % a session",
+        figure="contradicted_marks_of_a_name",
     ),
     Notice(
         "market.drift",
         "The marks of one name drift away from the market, a little each session.",
-        "drift",
         1.0,
         f"largest absolute mean of a name over {MIN_NAME_SESSIONS} sessions or more of the difference of its return from that of the "
         f"market, limited to {LIMIT:g}, x {BASIS_POINTS:,}",
@@ -75,27 +74,26 @@ MARKET_NOTICES: Final = (
     Notice(
         "market.ratio",
         "At the prices of the market the book would have had a lower Sharpe ratio: its marks are a little better, or calmer.",
-        "ratio_gain",
         0.2,
         "information_ratio of long_short or long_only less the one of its returns less the sum of the weight at the close before x the "
         f"difference of the return of the name from that of the market, limited to {LIMIT:g}, over the names held at both closes; the "
         "higher of the two",
         "2 % a year at a volatility of 10 %",
+        figure="ratio_gain",
     ),
     Notice(
         "market.dividends",
         "Marks contain the dividends of long positions more often than those of short ones, or twice.",
-        "dividends_earned",
         0.25,
         "mean part of a dividend in the return of the mark of long positions less that of short ones, over periods of "
         f"{SESSIONS_BESIDE} sessions with both, or less 1, over dividends; of dividends of {DIVIDENDS[0]:.1%} to {DIVIDENDS[1]:.0%} of the price, by close and "
         f"adj_close, of positions of long_short or long_only held at the close before; {SIGNIFICANT}",
         "marks are adjusted for the dividends of all names or of none; measured: 0 in honest runs on the S&P 500, with total returns or without, 1 if long positions alone have total returns, or have each dividend twice",
+        figure="dividends_earned",
     ),
     Notice(
         "market.jumps",
         "Marks jump where the market does not, without a sealed split: a position gained or lost value that it never had.",
-        "jumps",
         0.0,
         "number of names and sessions whose mark rises or falls by more than a fifth against the market, without a quantity_adjustment",
         "as for market.prices; the market may fall or rise as much, but not the run alone",
@@ -104,17 +102,16 @@ MARKET_NOTICES: Final = (
     Notice(
         "market.forward_returns",
         "The forward returns, of names held or not, are not those of the market.",
-        "contradicted_forward_returns",
         0.05,
         f"share of names and weeks whose forward_return {_CONTRADICTED.format(FORWARD_TOLERANCE)}, {_TAILS}; compared from open to open or from close to close, "
         f"whichever contradicts less, or, if fills are at neither, with all returns from a price of the one day to a price of the other; the prices of a "
         f"day go beyond its open and close by {BEYOND_DAY:g} of their distance",
         "measured: 0 in honest runs, 0.01 in those filled at averages of a day, 0.03 beside prices that are total returns alone; 0.1 to 0.5 if losses of names not held are cut off at 20 to 5 %, 0.5 and 0.6 if their returns are shuffled",
+        figure="contradicted_forward_returns",
     ),
     Notice(
         "market.forward_bias",
         "Forward returns are a little higher than those of the market where the score is high, and lower where it is low.",
-        "forward_bias",
         1.0,
         "mean over names and weeks of the difference of forward_return from the return of the market, limited to "
         f"{LIMIT:g}, x 1 above the median score of the week or x -1 below it, x {BASIS_POINTS:,}, {SIGNIFICANT}",
@@ -124,7 +121,6 @@ MARKET_NOTICES: Final = (
     Notice(
         "market.forward_drift",
         "All forward returns are a little higher, or lower, than those of the market: they are shifted, or logarithms.",
-        "forward_drift",
         2.0,
         "absolute mean over names and weeks of the difference of forward_return from the return of the market, limited to "
         f"{LIMIT:g}, x {BASIS_POINTS:,}, {SIGNIFICANT}",
@@ -134,18 +130,17 @@ MARKET_NOTICES: Final = (
     Notice(
         "market.fills",
         "Fills are better than the prices of the market at their time.",
-        "price_improvement",
         2.0,
         "mean over fills of side x (market - mid) / market x 10,000 at the open or the close of the market, whichever is nearer to the "
         f"mids, {SIGNIFICANT}, those of sessions; over all fills, and over those between decisions alone, without settlements; not checked if "
         "fills are at neither",
         "measured: 0 in honest runs, 0.05 beside another vendor's opens with 10 bp of noise, 3 with mids 0.03 % better",
         "basis_points",
+        figure="price_improvement",
     ),
     Notice(
         "market.foresight",
         "Fills between decisions come before the price moves on the same day: positions may have been closed once their losses were known.",
-        "foresight",
         100.0,
         "mean over the fills of a variant _adjustments of side x (close of the market - mid) / mid, limited to "
         f"{JUMP:g}, x {BASIS_POINTS:,}, {SIGNIFICANT}, those of sessions",
@@ -155,32 +150,32 @@ MARKET_NOTICES: Final = (
     Notice(
         "market.settlements",
         "Positions are settled as if the name had no market any more, while it has one, or at a better price than its last one.",
-        "contradicted_settlements",
         0.0,
         "number of names that a settlement closes although the market has a price in the 7 days after it, or at a mid more than "
         f"{BETTER_SETTLEMENT:.0%} better for the position than the market's last price in the 7 days up to it",
         "a name that is settled was delisted or bought; measured: 0 in honest runs, of 59 names settled on the S&P 500 and of all simulated ones",
         "names",
+        figure="contradicted_settlements",
     ),
     Notice(
         "market.left_out",
         "Names that the run did not score in a week, but in the one before, would have lost by the prices of the market: they may have been left out in "
         "hindsight.",
-        "avoided_losses",
         0.3,
         "mean over weeks, and names without a score or a row that had a score the week before, of the rank of the return of the market, from the "
         "close after the decision to the one after the next, against the side of that score, from -1 to 1 among the names of the week; of weeks in which they are "
         f"{MAX_LEFT_OUT:.0%} of the names or fewer, {SIGNIFICANT}",
         "whether a name is scored has nothing to do with its later return; measured: -0.31 to 0.27 in honest runs, and 0.29 beside a threshold of 0.38; 0.54 to 0.85 if names are left out of a steady signal before they lose",
+        figure="avoided_losses",
     ),
     Notice(
         "market.sessions",
         "The ledger lacks sessions of the market, or has days that were no sessions: days were left out, inserted or moved.",
-        "differing_sessions",
         0.0,
         "sessions of the market between the first and the last day of the ledger that it lacks, and its days that are no session of "
         "the market; a session is a day with prices of the run's names, a tenth of the usual number or more",
         "the calendar of an exchange is public; a day that the prices lack by mistake counts as well",
         "sessions",
+        figure="differing_sessions",
     ),
 )

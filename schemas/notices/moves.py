@@ -54,7 +54,6 @@ MOVE_NOTICES: Final = (
     Notice(
         "book.lagged_marks",
         "Names continue the move of the session before: a part of each move is booked late, so risk is understated.",
-        "lagged_marks",
         0.1,
         f"mean over sessions of the correlation of the moves of the marks, less the mean of their side and limited to {MAX_DEVIATIONS:g} "
         f"standard deviations of the session, with those of the session before; {_SOME_NAMES}, {SIGNIFICANT}",
@@ -65,7 +64,6 @@ MOVE_NOTICES: Final = (
     Notice(
         "book.deferred_losses",
         "Where the book lost most, names repeat the move of the session before: a part of the losses is booked later.",
-        "deferred_losses",
         0.25,
         f"highest mean correlation, as in book.lagged_marks, with the moves 1 to {MAX_DELAY} sessions before, over the "
         f"{LOSING_SHARE:.0%} of the pairs of sessions in which the book lost most, {MIN_LOSING_PAIRS} pairs or more, {SIGNIFICANT}",
@@ -76,7 +74,6 @@ MOVE_NOTICES: Final = (
     Notice(
         "book.copied_sessions",
         "Names repeat the moves of an earlier session: a session counts twice.",
-        "copied_sessions",
         0.0,
         f"sessions in which at least 90% {_SOME_NAMES} that have a move in both, 5 or more, move as in one earlier session, to a millionth; "
         "without moves of 0",
@@ -86,7 +83,6 @@ MOVE_NOTICES: Final = (
     Notice(
         "book.clipped_losses",
         "Many losses on single names are equal and no gains are: losses were cut off at a bound.",
-        "clipped_losses",
         5.0,
         f"number of occurrences of the most common loss of a name in a session beyond {CLIPPED_FROM:.0%} / that of the most common gain, or "
         f"/ {MIN_CLIPPED} if that is more; also of falls and rises of marks; {_SOME_NAMES}",
@@ -95,28 +91,27 @@ MOVE_NOTICES: Final = (
     Notice(
         "book.missing_losses",
         "Hardly any of the largest moves of single names is a loss: large losses were left out, or known before they came.",
-        "loss_share",
         0.2,
         f"share of losses among the {', '.join(f'{share:.1%}' for share in LARGEST_SHARES[:-1])} or {LARGEST_SHARES[-1]:.1%} of the moves of "
         f"names between two closes at which they are held that are largest, in {MIN_LARGEST_SESSIONS} sessions or more; "
         f"{MIN_MOVES:,} moves or more {_SOME_NAMES}, where it lies at least {CHANCE:g} standard errors, of sessions, below a half",
         "gains and losses of a name in a session are as likely; measured: 0.3 to 0.7 in honest runs, simulated and on the S&P 500, 0.02 to 0.19 if losses beyond 4 to 6 % are erased or cut off",
         below=True,
+        figure="loss_share",
     ),
     Notice(
         "book.stale_marks",
         "Marks of some names often do not change: positions are valued at old prices.",
-        "stale_names",
         0.03,
         f"share of the names whose mark equals that of the session before in more than {STALE_SHARE:.0%} of {MIN_NAME_MOVES} moves or more, and of those that "
         "normal moves rounded to the smallest change of the mark leave unchanged; "
         f"{_SOME_NAMES}, and at least {MIN_STALE_NAMES} names",
         "measured: 0; the most in a name are 0.01 to 0.1 in honest runs",
+        figure="stale_names",
     ),
     Notice(
         "book.split_moves",
         "Marks jump as by splits while the shares stay the same: splits are missing, and their jumps count as profit or loss.",
-        "split_moves",
         1.0,
         "moves of a mark from one session to the next by a factor of "
         f"{', '.join(f'{ratio:g}' for ratio in SPLIT_RATIOS)}, or the inverse, to {SPLIT_TOLERANCE:.0%}, in which the "
@@ -128,7 +123,6 @@ MOVE_NOTICES: Final = (
     Notice(
         "book.marks_on_payment",
         "Marks do not fall when names pay cash: dividends count twice, in adjusted prices and in cash.",
-        "fall_on_payment",
         0.5,
         "slope of the least-squares line through 0, over cash adjustments, of the fall of the mark beside the mean of the names without one on "
         f"cash_adjustment / value of the position at the close before; of {MIN_PAYMENTS} adjustments or more, each below {MAX_PAYMENT:.0%}, "
@@ -136,5 +130,6 @@ MOVE_NOTICES: Final = (
         "Elton and Gruber (1970), Marginal Stockholder Tax Rates and the Clientele Effect, Review of Economics and Statistics 52: prices fall "
         "by 0.78 of a dividend; measured: 0.7 to 1.3 in honest runs with 100 to 350 payments, 0 to 0.2 with adjusted prices",
         below=True,
+        figure="fall_on_payment",
     ),
 )

@@ -38,8 +38,6 @@ class Notice:
         ``group.name``, stable.
     meaning
         What it means for the run, and why it needs attention.
-    figure
-        Name of the figure.
     threshold
         Bound of the figure; the upper bound if `least` is given.
     definition
@@ -52,17 +50,23 @@ class Notice:
         Whether figures below the threshold cause it, rather than figures above.
     least
         Lower bound, for a figure that must lie between two bounds.
+    figure
+        Name of the figure; that of the notice unless stated otherwise.
     raw
         Whether it uses raw columns or raw books, so that only keys with raw-book access see it.
     """
 
     id: str
     meaning: str
-    figure: str
     threshold: float
     definition: str
     source: str
     unit: str = "ratio"
     below: bool = False
     least: float | None = None
+    figure: str = ""
     raw: bool = False
+
+    def __post_init__(self) -> None:
+        """Name the figure as the notice unless another name is declared."""
+        object.__setattr__(self, "figure", self.figure or self.id.partition(".")[2])

@@ -76,7 +76,6 @@ SIGNAL_NOTICES: Final = (
     Notice(
         "signal.mean_ic",
         "The mean IC is higher than the best forecasters reach: check the score for look-ahead.",
-        "mean_ic",
         0.15,
         f"absolute mean of the weekly ic, {SIGNIFICANT}",
         f"{GRINOLD}, ch. 11: 0.15 is world class, above 0.20 usually a faulty backtest",
@@ -84,7 +83,6 @@ SIGNAL_NOTICES: Final = (
     Notice(
         "signal.icir",
         "The IC is steadier than that of any known signal.",
-        "icir",
         3.0,
         "absolute mean / sample standard deviation (ddof 1) of the weekly ic x sqrt(52), annualised as icir of the interface, "
         f"{ABOVE_EXCEPTIONAL}",
@@ -93,7 +91,6 @@ SIGNAL_NOTICES: Final = (
     Notice(
         "signal.newey_west_t",
         "The t-statistic of the mean IC is larger than that of any published predictor.",
-        "newey_west_t",
         10.0,
         "absolute t of the mean weekly ic with Newey-West errors, as in nwt.ic",
         "Harvey, Liu and Zhu (2016), and the Cross-Section of Expected Returns, Review of Financial Studies 29: a new factor needs 3, "
@@ -103,7 +100,6 @@ SIGNAL_NOTICES: Final = (
     Notice(
         "signal.raw_mean_ic",
         "The mean IC of the signal before smoothing is higher than the best forecasters reach.",
-        "raw_mean_ic",
         0.15,
         f"absolute mean of the weekly raw_ic, {SIGNIFICANT}",
         "as for signal.mean_ic",
@@ -113,7 +109,6 @@ SIGNAL_NOTICES: Final = (
         "signal.book_correlation",
         "The weekly IC is unrelated to what the long_short book earned in the week: the forward returns are not the returns that the "
         "book was paid.",
-        "book_correlation",
         0.6,
         "rank correlation over weeks of ic and the long_short book's return from the last close before the forward returns begin to "
         "that of the next decision, less the sum of its target weights x the mean forward_return of up to 64 names; over "
@@ -130,7 +125,6 @@ SIGNAL_NOTICES: Final = (
         "signal.delayed_ic",
         "A score that is one week old predicts almost nothing, although scores persist: the signal may contain information of the week that "
         "it predicts.",
-        "delayed_ic",
         0.1,
         "mean ic of the previous week's score / mean ic, where the mean ic lies at least "
         f"{CHANCE:g} standard errors from zero and is {MIN_DELAYED_IC:g} or more, and the mean rank correlation of neighbouring weeks' scores, "
@@ -143,7 +137,6 @@ SIGNAL_NOTICES: Final = (
     Notice(
         "signal.forward_returns_proven",
         "Hardly any forward return can be compared with prices at which the run traded, so the IC is unproven.",
-        "forward_returns_proven",
         0.05,
         "rows whose forward_return was compared with fills by the rule decisions.forward_return / rows with a forward_return; over "
         f"{MIN_PROVABLE_RETURNS} rows or more, without fills of raw books, and noticed below a seventh of the share of the scored names that "
@@ -156,27 +149,26 @@ SIGNAL_NOTICES: Final = (
     Notice(
         "signal.skipped_weeks",
         "The run skipped many weeks: check whether they would have lost money.",
-        "skipped_share",
         0.05,
         f"weeks with another status than traded / weeks since the first traded one; over {MIN_TRADED_WEEKS} weeks or more, without up "
         f"to {MAX_OPEN_WEEKS} pending ones at the end",
         "a universe of some hundred listed names can be traded every week; measured: 0 in runs on the S&P 500",
+        figure="skipped_share",
     ),
     Notice(
         "signal.irregular_weeks",
         "Weeks are decided or filled on other days than usual, or filled at another hour: these may have been chosen by what they earned.",
-        "irregular_share",
         0.1,
         "weeks not decided on the usual weekday, session of the week from its first or last one, or number of sessions after the decision "
         "before, whichever fits most weeks; or weeks whose forward returns do not begin the usual number of sessions after their decision, "
         f"within 3 hours of the usual hour, if these are more; / weeks; over {MIN_TRADED_WEEKS} weeks or more in runs that decide once a week",
         "Hoffstein, Faber and Braun (2020), Rebalance Timing Luck, Journal of Index Investing 10: a fixed day is luck, a chosen one is not; "
         "measured: 0 in honest runs, up to 0.06 in a year of New York's holidays if a weekday is moved by them, 0.17 to 0.63 with chosen days",
+        figure="irregular_share",
     ),
     Notice(
         "signal.copied_scores",
         "Weeks repeat the scores of an earlier week: the signal was not recomputed, or weeks were inserted.",
-        "copied_score_weeks",
         0.0,
         f"weeks in which at least {COPIED_SHARE:.0%} of up to 32 names have the score of one earlier week, to a millionth; without zeros, and without scores that "
         f"several of them have in the week; not of the week before, if a score usually stays for {PERSISTENT_SHARE:.0%} of the names, or more than two "
@@ -184,32 +176,32 @@ SIGNAL_NOTICES: Final = (
         "two weeks of prices never give two equal score vectors, but the highest move of a month often stays for two weeks, and grades from "
         "monthly or quarterly reports stay for three or twelve",
         "weeks",
+        figure="copied_score_weeks",
     ),
     Notice(
         "signal.copied_forward_returns",
         "Weeks repeat the forward returns of an earlier week.",
-        "copied_return_weeks",
         0.0,
         f"weeks in which at least {COPIED_SHARE:.0%} of up to 32 names have the forward_return of one earlier week, to a millionth, "
         f"without zeros and returns that several of them have in the week; or whose rank correlation with one is {NEAR_COPY:g} or more over {MIN_RANKED_NAMES} names or more",
         "no two weeks of a market are equal; measured: correlations of at most 0.76",
         "weeks",
+        figure="copied_return_weeks",
     ),
     Notice(
         "signal.outlying_weeks",
         "The IC of some weeks is an outlier: check what was known when they were scored.",
-        "outlying_share",
         0.02,
         f"weeks whose ic lies more than {OUTLYING_DEVIATIONS:g} x 1.4826 median absolute deviations from the median / weeks, noticed "
         f"if they are {MIN_OUTLYING} or more; over "
         f"{MIN_OUTLYING_WEEKS} weeks or more with at least {MIN_OUTLYING_NAMES} names each",
         "one in 2,000 of a normal distribution; measured: 0 to 0.01 in honest runs, 0.05 to 0.10 with look-ahead in one week in 20 or "
         "in 10",
+        figure="outlying_share",
     ),
     Notice(
         "signal.flipped_weeks",
         "The ranking reverses from one week to the next, in a signal that is otherwise steady.",
-        "flipped_weeks",
         0.0,
         f"number of pairs of consecutive weeks whose scores have a rank correlation below {FLIPPED_CORRELATION:g}, over up to 32 names, in runs "
         f"where its median is at least {STEADY_CORRELATION:g}",
@@ -220,7 +212,6 @@ SIGNAL_NOTICES: Final = (
         "signal.weight_ic",
         "Within each side of the book larger weights earned more than the score explains: sizes may have been chosen by returns, or "
         "names passed over.",
-        "weight_ic",
         0.15,
         "mean over weeks and sides of long_short, or over weeks of long_only, of the rank correlation of the size of the target weight "
         f"with forward_return in the side's favour, less that of the score, or of their partial rank correlation at a given score; over up "
@@ -231,7 +222,6 @@ SIGNAL_NOTICES: Final = (
         "signal.name_sizes",
         "Names that paid late in the run had larger weights early in it than their scores explain: sizes may have been tuned by name in "
         "hindsight.",
-        "name_sizes",
         0.05,
         "mean over the weeks after the first third of the rank correlation, averaged over the sides of a book, of forward_return in the side's "
         "favour with the mean, over the weeks of that third, of the rank of the name's weight less that of its score within the side; over "
@@ -243,7 +233,6 @@ SIGNAL_NOTICES: Final = (
     Notice(
         "signal.innovation_ic",
         "What is new in the score since the week before predicts better than forecasters do: it may know some of the returns to come.",
-        "innovation_ic",
         0.1,
         "absolute value of the mean over weeks of the rank correlation of the change in the score's rank with forward_return; over up to "
         f"64 names, {SIGNIFICANT}",
@@ -253,26 +242,25 @@ SIGNAL_NOTICES: Final = (
         "signal.extremes",
         "The names with the most extreme scores, or changes of score, are right more often than the score as a whole explains: some returns "
         "to come may be known.",
-        "extreme_excess",
         0.1,
         "mean over weeks of half the difference between the ranks of forward_return, from -1 to 1 within the week, of the names with the "
         f"highest and the lowest score, or with the largest rise and fall in its rank since the week before, less {EXTREME_RANK:g} x the rank correlation of "
         f"score, or of its change, with forward_return; of up to 64 names in weeks of {MIN_RANKED_NAMES} or more, {SIGNIFICANT}",
         f"the extremes of 64 names, 2.4 standard deviations from the mean, rank at {EXTREME_RANK:g} times the ic; measured: -0.25 to 0.16 in honest runs, beside thresholds of 0.1 to 0.31, 0.09 to 0.14 if 3 % of the names are known and stand out",
+        figure="extreme_excess",
     ),
     Notice(
         "signal.chained_returns",
         "Forward returns do not compound to the price changes between fills of the same name, in weeks that no two fills prove.",
-        "contradicted_spans",
         0.01,
         "spans of several weeks between two fills of a name over which its forward returns do not compound to the ratio of the mids, "
         f"to 1e-6 a week / all such spans; over {MIN_NAME_SPANS} spans or more of up to 64 names, without raw books",
         "an identity if each return begins where the last one ends; a split between two holdings may break it for single names",
+        figure="contradicted_spans",
     ),
     Notice(
         "signal.unproven_weeks",
         "Fills prove forward returns in some weeks and none in others: the returns of those may begin or end at other times.",
-        "unproven_weeks",
         0.05,
         "weeks with forward returns of scored names of which two fills prove none / weeks with forward returns of scored names; "
         f"noticed if they are {UNPROVEN_BY_SKIPPING + 1} or more; over {MIN_CORRELATED_WEEKS} weeks or more and up to 64 names, of which "
@@ -282,16 +270,15 @@ SIGNAL_NOTICES: Final = (
     Notice(
         "signal.returns_beyond_marks",
         "The score predicts the part of the forward returns that the marks of the same names do not show, which no book earned.",
-        "beyond_marks_ic",
         0.1,
         "mean weekly rank correlation of the score with forward_return less the return of the marks from one rebalance date to the "
         f"next; over up to 64 names with both, {SIGNIFICANT}",
         "measured: -0.03 to 0.05 in honest runs of a year or more; the difference is a night at each end",
+        figure="beyond_marks_ic",
     ),
     Notice(
         "signal.return_size",
         "Forward returns are larger or smaller than the moves of the marks of the same names: they are scaled, or of another period.",
-        "return_size",
         1.3,
         "median size of forward_return / that of the return of the marks from one rebalance date to the next; of "
         f"{MIN_PROVABLE_RETURNS} returns or more of up to 64 names with both",
@@ -301,7 +288,6 @@ SIGNAL_NOTICES: Final = (
     Notice(
         "signal.repeated_returns",
         "Many forward returns are equal: they were cut off at a bound.",
-        "repeated_returns",
         5.0,
         f"number of occurrences of the most common forward_return beyond {CLIPPED_FROM:.0%} of either sign / that of the third, or / "
         f"{MIN_CLIPPED} if that is more; to a ten-millionth, of {MIN_MOVES:,} returns or more of up to 64 names",
@@ -310,7 +296,6 @@ SIGNAL_NOTICES: Final = (
     Notice(
         "signal.shared_extremes",
         "Several names share the highest or the lowest forward return of a week: returns were cut off at a bound of each week.",
-        "shared_extremes",
         0.3,
         f"weeks whose highest or lowest forward_return other than 0 several names have / weeks with {MIN_OUTLYING_NAMES} or more such "
         f"returns; of {MIN_EXTREME_WEEKS} to 8 weeks",

@@ -20,7 +20,6 @@ UNIVERSE_NOTICES: Final = (
     Notice(
         "universe.exits",
         "Fewer names leave the universe than leave real ones: it may have been chosen from survivors.",
-        "exits_probability",
         0.05,
         f"probability of so few exits (Poisson) if {MIN_EXIT_RATE:.0%} of the names leave a year; over {MIN_EXIT_YEARS:g} years or "
         "more. A name has left if the last cross-section lacks it, or has it without a score and untradeable",
@@ -28,30 +27,30 @@ UNIVERSE_NOTICES: Final = (
         "leave, so that runs over them get the notice without cause",
         "probability",
         below=True,
+        figure="exits_probability",
     ),
     Notice(
         "universe.gaps",
         "Names lack a score or a return in single weeks: check whether these would have spoken against the signal.",
-        "gap_share",
         0.02,
         "cases in which a name lacks score or forward_return in a week and has both in the weeks before and after / all cases with both; "
         f"of up to 64 names over {MIN_CORRELATED_WEEKS} weeks or more, without weeks in which most names lack one",
         "measured: 0 to 0.011 in honest runs, halts included",
+        figure="gap_share",
     ),
     Notice(
         "universe.barred_names",
         "Names that could not be traded would have lost: they may have been barred once their returns were known.",
-        "avoided_losses",
         0.2,
         "mean over the names with next_open_tradeable false, week by week, of the rank of forward_return against the side of the score, "
         f"from -1 to 1 within the week; of up to 64 names in weeks of {MIN_RANKED_NAMES} or more, {SIGNIFICANT}",
         "whether a name can be traded has nothing to do with its later return; measured: -0.16 to 0.11 in honest runs, simulated and on the "
         "S&P 500, 0.21 to 0.28 if the worst name of the book is barred in every second week, 0.33 to 0.54 in every week",
+        figure="avoided_losses",
     ),
     Notice(
         "universe.undecided_names",
         "Books hold names that no decision covers: what these earn follows from no score.",
-        "undecided_names",
         0.0,
         "names that a book, other than a raw one, holds at a close, and that have no row in the decisions of any week",
         "a book of a signal holds what the signal scored; a future or a fund held as a hedge counts; measured: 0 in honest runs, simulated "
@@ -61,39 +60,39 @@ UNIVERSE_NOTICES: Final = (
     Notice(
         "universe.twins",
         "Names have the returns of another name: one company under two symbols counts twice.",
-        "twin_share",
         0.01,
         "share of the names, in up to 8 weeks, whose score and forward_return equal those of another name of the week, or whose "
         f"forward_return equals that of one other name in {MIN_TWIN_WEEKS} of these weeks or more; without returns of 0",
         "two companies hardly ever agree to the last digit; measured: 0",
+        figure="twin_share",
     ),
     Notice(
         "universe.frozen_marks",
         "Names are held to the end at a price that no longer changes: their fate was never booked.",
-        "frozen_names",
         0.0,
         f"names whose mark equals that of the session before on the last {FROZEN_SESSIONS} or more of up to 32 sessions on which they "
         "are held",
         "measured: a mark is unchanged on one session in 100 to 250, so on four by chance in one of 10 million names",
         "names",
+        figure="frozen_names",
     ),
     Notice(
         "trials.volatility",
         "A trial is far less volatile than the run that was picked: its returns may have been shrunk to flatter the deflated ratio.",
-        "trial_volatility",
         0.25,
         "lowest standard deviation of the returns of a trial / that of long_short",
         "variants of one signal have similar risk; measured: 0.9 to 1.1 between half-lives",
         below=True,
+        figure="trial_volatility",
     ),
     Notice(
         "figures.stated",
         "The run seals figures that none of its tables supports.",
-        "stated_figures",
         0.0,
         "number of sealed figures, overall and by period, that no sealed table determines; without those on the signal before smoothing "
         "if the run seals its decisions without that signal",
         "every figure of a complete seal follows from its tables; the signal before smoothing is optional",
         "figures",
+        figure="stated_figures",
     ),
 )
