@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from schemas.metrics.headline import HEADLINE
-from schemas.parameters import Parameter, ParameterKind
+from schemas.parameters import Parameter, ParameterKind, choice, day, flag, number, text
 
 LISTED_ORDERS: Final = ("alpha_id", "name", "started_at", "published_at")
 """Sort keys besides the figures."""
@@ -20,35 +20,26 @@ LISTING_PARAMETERS: Final = (
         f"They are {_LIST}.",
         choices=tuple(HEADLINE),
     ),
-    Parameter(
+    choice(
         "sort",
-        ParameterKind.CHOICE,
         "Sort key, descending with a leading `-`. Alphas without a value come last in both directions, as do those whose figure is only "
         "stated, without support of a table; ties are sorted by address. By default the latest started first.",
-        choices=tuple(f"{sign}{name}" for name in (*LISTED_ORDERS, *HEADLINE) for sign in ("", "-")),
+        tuple(f"{sign}{name}" for name in (*LISTED_ORDERS, *HEADLINE) for sign in ("", "-")),
     ),
-    Parameter(
+    flag(
         "checked_only",
-        ParameterKind.BOOLEAN,
         "Leave out alphas with a sealed figure that their tables contradict or do not support, and those whose run the key may not "
         "read.",
-        default=False,
     ),
-    Parameter(
-        "tag",
-        ParameterKind.TEXT,
-        "Keep alphas whose written description has this tag, ignoring case.",
-        minimum=1,
-    ),
+    text("tag", "Keep alphas whose written description has this tag, ignoring case.", minimum=1),
     *(
-        Parameter(f"{time}_{end}", ParameterKind.DATE, f"{which} day (UTC) on which {event}, inclusive.")
+        day(f"{time}_{end}", f"{which} day (UTC) on which {event}, inclusive.")
         for time, event in (("started", "the run started"), ("published", "the snapshot was first served"))
         for end, which in (("from", "First"), ("to", "Last"))
     ),
     *(
-        Parameter(
+        number(
             f"{end}_{name}",
-            ParameterKind.NUMBER,
             f"Keep alphas whose `{name}` is {words} this; those without a value, or whose value no table supports, are left out.",
         )
         for name in HEADLINE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from schemas.table import PATTERNS, Bound
 from schemas.tables import PUBLISHED_TABLES
@@ -91,18 +91,14 @@ class Parameter:
 
     @property
     def pattern(self) -> str:
-        """Regular expression of a list of tickers, alphas or declared names, of weights, or of a cursor."""
-        if self.kind is ParameterKind.SYMBOLS:
-            return TICKERS
-        if self.kind is ParameterKind.CURSOR:
-            return CURSOR
-        if self.kind is ParameterKind.WEIGHTS:
-            return WEIGHTS_TEXT
+        """Regular expression that its text matches; empty if its rule is none."""
         if self.kind is ParameterKind.NAMES:
             name = f"({'|'.join(self.choices)})"
             return f"{name}(,{name})*"
-        more = f"{{{self.least - 1},{self.most - 1}}}"
-        return rf"\s*{ADDRESS}\s*(,\s*{ADDRESS}\s*){more}"
+        if self.kind is ParameterKind.ALPHAS:
+            more = f"{{{self.least - 1},{self.most - 1}}}"
+            return rf"\s*{ADDRESS}\s*(,\s*{ADDRESS}\s*){more}"
+        return _PATTERNS.get(self.kind, "")
 
     @property
     def constraint(self) -> str:
@@ -133,21 +129,63 @@ _RULES: Final = {
     ParameterKind.FORBIDDEN: "not accepted here; leave it out, or use /positions or /pnl",
 }
 """Kind -> rule, for kinds whose parameters all have the same rule."""
+_PATTERNS: Final = {
+    ParameterKind.SYMBOLS: TICKERS,
+    ParameterKind.CURSOR: CURSOR,
+    ParameterKind.WEIGHTS: WEIGHTS_TEXT,
+}
+"""Kind -> regular expression, likewise."""
 
 
-LIMIT: Final = Parameter(
-    "limit", ParameterKind.INTEGER, "Rows in the page.", default=DEFAULT_PAGE, minimum=1, maximum=MAX_PAGE
-)
+def text(name: str, meaning: str, **rules: Any) -> Parameter:
+    """Declare a text."""
+    return Parameter(name, ParameterKind.TEXT, meaning, **rules)
+
+
+def day(name: str, meaning: str, **rules: Any) -> Parameter:
+    """Declare a calendar day."""
+    return Parameter(name, ParameterKind.DATE, meaning, **rules)
+
+
+def flag(name: str, meaning: str) -> Parameter:
+    """Declare a boolean, false by default."""
+    return Parameter(name, ParameterKind.BOOLEAN, meaning, default=False)
+
+
+def integer(name: str, meaning: str, **rules: Any) -> Parameter:
+    """Declare an integer; it needs both bounds."""
+    return Parameter(name, ParameterKind.INTEGER, meaning, **rules)
+
+
+def number(name: str, meaning: str, **rules: Any) -> Parameter:
+    """Declare a number."""
+    return Parameter(name, ParameterKind.NUMBER, meaning, **rules)
+
+
+def choice(name: str, meaning: str, words: tuple[str, ...], **rules: Any) -> Parameter:
+    """Declare a choice among words."""
+    return Parameter(name, ParameterKind.CHOICE, meaning, choices=words, **rules)
+
+
+def _symbols(name: str, meaning: str) -> Parameter:
+    return Parameter(name, ParameterKind.SYMBOLS, meaning)
+
+
+def _alphas(name: str, meaning: str, **rules: Any) -> Parameter:
+    return Parameter(name, ParameterKind.ALPHAS, meaning, most=MAX_COMPARED, **rules)
+
+
+def _in_path(parameter: Parameter) -> Parameter:
+    return replace(parameter, required=True, in_path=True)
+
+
+LIMIT: Final = integer("limit", "Rows in the page.", default=DEFAULT_PAGE, minimum=1, maximum=MAX_PAGE)
 DAILY_LIMIT: Final = replace(LIMIT, default=DAILY_PAGE)
-OFFSET: Final = Parameter(
-    "offset", ParameterKind.INTEGER, "Rows to skip before the page.", default=0, minimum=0, maximum=MAX_OFFSET
-)
-FROM: Final = Parameter("from", ParameterKind.DATE, "First day of the window, inclusive.")
-TO: Final = Parameter("to", ParameterKind.DATE, "Last day of the window, inclusive.")
-SYMBOL: Final = Parameter(
-    "symbol",
-    ParameterKind.SYMBOLS,
-    "Keep only these tickers, case-sensitive; an unknown one matches no row and gives a notice.",
+OFFSET: Final = integer("offset", "Rows to skip before the page.", default=0, minimum=0, maximum=MAX_OFFSET)
+FROM: Final = day("from", "First day of the window, inclusive.")
+TO: Final = day("to", "Last day of the window, inclusive.")
+SYMBOL: Final = _symbols(
+    "symbol", "Keep only these tickers, case-sensitive; an unknown one matches no row and gives a notice."
 )
 BOOK: Final = Parameter("book", ParameterKind.BOOK, "The book to read.", default="long_short")
 REQUIRED_BOOK: Final = replace(BOOK, default=None, required=True)
@@ -156,92 +194,70 @@ TABLE_BOOK: Final = replace(
     default=None,
     meaning="Book of the file, `long_short` by default; only for tables that are stored by book.",
 )
-WEIGHT_BOOK: Final = Parameter(
+WEIGHT_BOOK: Final = choice(
     "book",
-    ParameterKind.CHOICE,
     "Book whose target weights `min_abs_weight` and `sort=weight` use; both columns are returned.",
+    ("long_short", "long_only"),
     default="long_short",
-    choices=("long_short", "long_only"),
 )
 NO_SYMBOL: Final = Parameter("symbol", ParameterKind.FORBIDDEN, "The ledger has no symbols.")
-SEARCH: Final = Parameter(
-    "search", ParameterKind.TEXT, "Case-insensitive substring of `alpha_id`, `name` or `tldr`."
-)
-COMPLETE_ONLY: Final = Parameter(
-    "complete_only", ParameterKind.BOOLEAN, "Leave out alphas whose run lacks a required kind.", default=False
-)
-FIELDS: Final = Parameter(
+SEARCH: Final = text("search", "Case-insensitive substring of `alpha_id`, `name` or `tldr`.")
+COMPLETE_ONLY: Final = flag("complete_only", "Leave out alphas whose run lacks a required kind.")
+FIELDS: Final = choice(
     "fields",
-    ParameterKind.CHOICE,
     "Columns of each row: the nine core columns, or the full decision record.",
+    ("core", "all"),
     default="core",
-    choices=("core", "all"),
 )
-DIRECTION: Final = Parameter(
+DIRECTION: Final = choice(
     "direction",
-    ParameterKind.CHOICE,
     "Keep one side of the cross-section.",
-    choices=("1", "long", "-1", "short", "0", "flat", "neutral"),
+    ("1", "long", "-1", "short", "0", "flat", "neutral"),
     synonyms=(("long", "1"), ("short", "-1"), ("flat", "0"), ("neutral", "0")),
 )
-MIN_ABS_WEIGHT: Final = Parameter(
-    "min_abs_weight",
-    ParameterKind.NUMBER,
-    "Drop names whose absolute target weight in the chosen `book` is below this.",
-    minimum=0,
+MIN_ABS_WEIGHT: Final = number(
+    "min_abs_weight", "Drop names whose absolute target weight in the chosen `book` is below this.", minimum=0
 )
-SORT: Final = Parameter(
-    "sort",
-    ParameterKind.CHOICE,
-    "Sort column; ties are sorted by ticker.",
-    default="score",
-    choices=("score", "rank", "weight", "symbol"),
+SORT: Final = choice(
+    "sort", "Sort column; ties are sorted by ticker.", ("score", "rank", "weight", "symbol"), default="score"
 )
-ORDER: Final = Parameter(
+ORDER: Final = choice(
     "order",
-    ParameterKind.CHOICE,
     "Sort direction; by default descending for score and weight, ascending for rank and symbol.",
-    choices=("asc", "desc"),
+    ("asc", "desc"),
 )
-GRANULARITY: Final = Parameter(
+GRANULARITY: Final = choice(
     "granularity",
-    ParameterKind.CHOICE,
     "Whether `periods` breaks the core statistics down by year or by month.",
+    ("overall", "yearly", "monthly"),
     default="overall",
-    choices=("overall", "yearly", "monthly"),
 )
-DOC: Final = Parameter("doc", ParameterKind.BOOLEAN, "Embed the documentation block.", default=False)
-PANEL: Final = Parameter("panel", ParameterKind.BOOLEAN, "Add the weekly panel block.", default=False)
+DOC: Final = flag("doc", "Embed the documentation block.")
+PANEL: Final = flag("panel", "Add the weekly panel block.")
 
-BY: Final = Parameter(
+BY: Final = choice(
     "by",
-    ParameterKind.CHOICE,
     "What is compared: the daily `returns` of the book; the weekly ranks of the `scores` over names that both score; or the daily "
     "`holdings` of the book.",
+    ("returns", "scores", "holdings"),
     default="returns",
-    choices=("returns", "scores", "holdings"),
 )
-NEAREST: Final = Parameter(
+NEAREST: Final = choice(
     "order",
-    ParameterKind.CHOICE,
     "Whether the most similar come first, the least similar, or the largest absolute figures, which ranks an inverse as high as a copy; "
     "ties are sorted by address.",
+    ("nearest", "farthest", "strongest"),
     default="nearest",
-    choices=("nearest", "farthest", "strongest"),
 )
-COMPARED: Final = Parameter(
+COMPARED: Final = _alphas(
     "alphas",
-    ParameterKind.ALPHAS,
     "Alphas to compare, in the order of rows and columns.",
     least=2,
-    most=MAX_COMPARED,
     required=True,
 )
-BOOK_OF: Final = Parameter(
+BOOK_OF: Final = _alphas(
     "alphas",
-    ParameterKind.ALPHAS,
     "Alphas of the book; repeated ones count once, and the alpha of the path is left out.",
-    most=MAX_COMPARED,
     required=True,
 )
 WEIGHTS: Final = Parameter(
@@ -251,27 +267,23 @@ WEIGHTS: Final = Parameter(
     "number for each alpha, this one first, then the others in the order of `alphas`, not all of the others 0.",
     default="equal",
 )
-AMONG: Final = Parameter(
+AMONG: Final = _alphas(
     "among",
-    ParameterKind.ALPHAS,
     "Compare only with these alphas, rather than with all that the key may read. Required with `by=scores` and `by=holdings`, which "
     f"read files of each alpha, if the key may read more than {MAX_COMPARED} others.",
-    most=MAX_COMPARED,
 )
 
 MAX_TRIALS: Final = 10**9
 """Maximum number of trials that a run may have been selected from."""
-TRIALS: Final = Parameter(
+TRIALS: Final = integer(
     "trials",
-    ParameterKind.INTEGER,
     "Number of trials that the run was selected from, itself included; leave out copies, since each counts as one. By default the "
     "trials that the run sealed, otherwise the runs of the catalogue.",
     minimum=1,
     maximum=MAX_TRIALS,
 )
-TRIAL_DEVIATION: Final = Parameter(
+TRIAL_DEVIATION: Final = number(
     "trial_deviation",
-    ParameterKind.NUMBER,
     "Standard deviation of the annualised Sharpe ratios of these trials; by default of the trials whose returns were sealed, "
     "otherwise of the runs counted in the catalogue.",
     minimum=0,
@@ -279,31 +291,27 @@ TRIAL_DEVIATION: Final = Parameter(
 
 MAX_BENCHMARKS: Final = 10
 """Maximum number of benchmarks in one request, each with its own regression."""
-BENCHMARKS: Final = Parameter(
+BENCHMARKS: Final = _symbols(
     "benchmarks",
-    ParameterKind.SYMBOLS,
     f"At most {MAX_BENCHMARKS} symbols of `/v1/benchmarks`, each with its own regression. By default `SPY`, or the first benchmark "
     "if the market data have no SPY.",
 )
-BENCHMARK: Final = Parameter(
+BENCHMARK: Final = text(
     "benchmark",
-    ParameterKind.TEXT,
     "Symbol of `/v1/benchmarks` that defines the market. By default `SPY`, or the first benchmark if the market data have no SPY.",
 )
 MIN_ROLLING: Final = 20
 """Minimum number of sessions of a rolling regression."""
-ROLLING: Final = Parameter(
+ROLLING: Final = integer(
     "rolling",
-    ParameterKind.INTEGER,
     "Number of measured sessions of each rolling regression.",
     default=252,
     minimum=MIN_ROLLING,
     maximum=1260,
 )
 
-SNAPSHOT: Final = Parameter(
+SNAPSHOT: Final = text(
     "snapshot",
-    ParameterKind.TEXT,
     "Answer from this snapshot of the run, as named in `meta.snapshot` of an earlier answer, even if a newer one is served: pages that "
     "pass it on are all of one build. Once the snapshot is removed, the answer is `snapshot_not_found`.",
     minimum=1,
@@ -315,36 +323,24 @@ SINCE: Final = Parameter(
     "Continue after this cursor: `meta.next` of the previous page, or `cursor` of a row. By default start with the oldest recorded "
     "change.",
 )
-TO_SNAPSHOT: Final = Parameter(
-    "to_snapshot", ParameterKind.TEXT, "Id of the later snapshot; by default the one served.", minimum=1
-)
-FROM_SNAPSHOT: Final = Parameter(
+TO_SNAPSHOT: Final = text("to_snapshot", "Id of the later snapshot; by default the one served.", minimum=1)
+FROM_SNAPSHOT: Final = text(
     "from_snapshot",
-    ParameterKind.TEXT,
     "Id of the earlier snapshot; by default the one published before the later one, or the later one itself if there is no "
     "other.",
     minimum=1,
 )
 
-ALPHA_PATH: Final = Parameter(
-    "alpha", ParameterKind.TEXT, "The alpha's address, as `/v1/alphas` lists it.", required=True, in_path=True
+ALPHA_PATH: Final = _in_path(text("alpha", "The alpha's address, as `/v1/alphas` lists it."))
+DATE_PATH: Final = _in_path(day("date", "A rebalance date of the index."))
+TABLE_PATH: Final = _in_path(
+    choice(
+        "table",
+        "A published table; `/v1/alphas/{alpha}/tables` lists those that the run has and the key may read.",
+        tuple(PUBLISHED_TABLES),
+    )
 )
-DATE_PATH: Final = Parameter(
-    "date", ParameterKind.DATE, "A rebalance date of the index.", required=True, in_path=True
+SYMBOL_PATH: Final = _in_path(
+    text("symbol", "A benchmark of this deployment, in capitals; any other is a 400 that lists them.")
 )
-TABLE_PATH: Final = Parameter(
-    "table",
-    ParameterKind.CHOICE,
-    "A published table; `/v1/alphas/{alpha}/tables` lists those that the run has and the key may read.",
-    required=True,
-    in_path=True,
-    choices=tuple(PUBLISHED_TABLES),
-)
-SYMBOL_PATH: Final = Parameter(
-    "symbol",
-    ParameterKind.TEXT,
-    "A benchmark of this deployment, in capitals; any other is a 400 that lists them.",
-    required=True,
-    in_path=True,
-)
-KEY_PATH: Final = Parameter("key_id", ParameterKind.TEXT, "The id of a key.", required=True, in_path=True)
+KEY_PATH: Final = _in_path(text("key_id", "The id of a key."))

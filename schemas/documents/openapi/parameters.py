@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from schemas.documents.openapi.json_schema import Schema
 from schemas.endpoint import Endpoint, Shape
@@ -32,6 +32,13 @@ REQUEST_ID: Final[Schema] = {
     "required": False,
     "schema": {"type": "string"},
 }
+_TYPES: Final[Mapping[ParameterKind, Schema]] = {
+    ParameterKind.INTEGER: {"type": "integer"},
+    ParameterKind.NUMBER: {"type": "number"},
+    ParameterKind.DATE: {"type": "string", "format": "date"},
+    ParameterKind.BOOLEAN: {"type": "boolean"},
+}
+"""Kind -> schema; that of a text for all others."""
 
 
 def parameter_objects(endpoint: Endpoint) -> list[Schema]:
@@ -70,36 +77,16 @@ def parameter_object(parameter: Parameter) -> Schema:
 
 def value_schema(parameter: Parameter) -> Schema:
     """Return the schema of a parameter's value."""
-    schema: Schema = {}
-    match parameter.kind:
-        case ParameterKind.INTEGER:
-            schema = {"type": "integer", **_bounds(parameter, is_integer=True)}
-        case ParameterKind.NUMBER:
-            schema = {"type": "number", **_bounds(parameter, is_integer=False)}
-        case ParameterKind.DATE:
-            schema = {"type": "string", "format": "date"}
-        case ParameterKind.BOOLEAN:
-            schema = {"type": "boolean"}
-        case ParameterKind.CHOICE:
-            schema = {"type": "string", "enum": list(parameter.choices)}
-        case (
-            ParameterKind.SYMBOLS
-            | ParameterKind.ALPHAS
-            | ParameterKind.NAMES
-            | ParameterKind.CURSOR
-            | ParameterKind.WEIGHTS
-        ):
-            schema = {"type": "string", "pattern": f"^{parameter.pattern}$"}
-        case ParameterKind.FORBIDDEN:
-            schema = {"not": {}}
-        case ParameterKind.TEXT | ParameterKind.BOOK:
-            least = 1 if parameter.in_path else int(parameter.minimum or 0)
-            schema = {"type": "string", **({"minLength": least} if least else {})}
+    schema = dict(_TYPES.get(parameter.kind, {"type": "string"}))
+    if parameter.kind in (ParameterKind.INTEGER, ParameterKind.NUMBER):
+        bounds = {"minimum": parameter.minimum, "maximum": parameter.maximum}
+        schema |= {keyword: bound for keyword, bound in bounds.items() if bound is not None}
+    elif parameter.kind is ParameterKind.CHOICE:
+        schema["enum"] = list(parameter.choices)
+    elif parameter.pattern:
+        schema["pattern"] = f"^{parameter.pattern}$"
+    elif parameter.kind is ParameterKind.TEXT and (parameter.in_path or parameter.minimum):
+        schema["minLength"] = parameter.minimum or 1
     if parameter.default is not None:
         schema["default"] = parameter.default
     return schema
-
-
-def _bounds(parameter: Parameter, *, is_integer: bool) -> dict[str, Any]:
-    bounds = {"minimum": parameter.minimum, "maximum": parameter.maximum}
-    return {name: int(x) if is_integer else x for name, x in bounds.items() if x is not None}
