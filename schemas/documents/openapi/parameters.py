@@ -37,6 +37,7 @@ _TYPES: Final[Mapping[ParameterKind, Schema]] = {
     ParameterKind.NUMBER: {"type": "number"},
     ParameterKind.DATE: {"type": "string", "format": "date"},
     ParameterKind.BOOLEAN: {"type": "boolean"},
+    ParameterKind.FORBIDDEN: {"not": {}},
 }
 """Kind -> schema; that of a text for all others."""
 
