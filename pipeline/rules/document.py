@@ -10,7 +10,7 @@ from pipeline.reconciliation.conventions import CONVENTIONS, Convention
 from pipeline.rule import Rule
 from pipeline.rules.book_rules import CARRY, TURNOVER
 from pipeline.rules.registry import RULES
-from schemas.documents.parts import Parts, column_table, update
+from schemas.documents.parts import Parts, column_table, markdown_table, update
 from schemas.kinds import REQUIRED_KINDS
 from schemas.metrics.core import OWN_CONVENTIONS
 from schemas.tables import SEALED_TABLES
@@ -18,23 +18,20 @@ from schemas.tables import SEALED_TABLES
 
 def _conventions() -> str:
     """List the conventions under which figures are recomputed, from their declarations."""
-    lines = ["| figure | conventions |", "|---|---|"]
-    for name, conventions in CONVENTIONS.items():
-        described = "; ".join(
-            f"**{_convention(convention)}**"
-            if convention.name in OWN_CONVENTIONS[name]
-            else _convention(convention)
-            for convention in conventions
-        )
-        lines.append(f"| `{name}` | {described} |")
-    lines += ["", "`turnover` of the ledger: " + "; ".join(TURNOVER.values()) + ".", ""]
-    lines += ["`cash_carry` of the ledger: " + "; ".join(CARRY.values()) + ".", ""]
-    return "\n".join(lines)
+    rows = [
+        (f"`{name}`", "; ".join(_convention(x, own=x.name in OWN_CONVENTIONS[name]) for x in conventions))
+        for name, conventions in CONVENTIONS.items()
+    ]
+    table = markdown_table(("figure", "conventions"), rows)
+    turnover, carry = "; ".join(TURNOVER.values()), "; ".join(CARRY.values())
+    return f"{table}\n`turnover` of the ledger: {turnover}.\n\n`cash_carry` of the ledger: {carry}.\n"
 
 
-def _convention(convention: Convention) -> str:
+def _convention(convention: Convention, *, own: bool) -> str:
+    """Return a convention with its marks; one of the interface's own definition in bold."""
     marks = (["annualised"] if convention.annualised else []) + list(convention.units)
-    return f"{convention.name} ({', '.join(marks)})" if marks else convention.name
+    text = f"{convention.name} ({', '.join(marks)})" if marks else convention.name
+    return f"**{text}**" if own else text
 
 
 def _section(rule: Rule[...]) -> str:
@@ -53,14 +50,15 @@ def _rules() -> str:
 
 def _columns() -> str:
     """Return the columns of every sealed table."""
-    lines = []
+    parts = []
     for kind, table in SEALED_TABLES.items():
         sealed = {column.name for column in table.sealed_columns}
         key = f" Key: {', '.join(f'`{name}`' for name in table.key)}." if set(table.key) <= sealed else ""
         needed = "" if kind in REQUIRED_KINDS else " A complete run may lack it."
-        lines += [f"### {kind}.parquet", "", f"{table.meaning}{key}{needed}", ""]
-        lines += column_table(table.sealed_columns)
-    return "\n".join(lines)
+        parts.append(
+            f"### {kind}.parquet\n\n{table.meaning}{key}{needed}\n\n{column_table(table.sealed_columns)}"
+        )
+    return "\n".join(parts)
 
 
 PARTS: Final[Parts] = {"rules": _rules, "conventions": _conventions, "columns": _columns}

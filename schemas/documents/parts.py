@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -50,32 +50,30 @@ def _begin(name: str) -> str:
     return f"<!-- {name}: derived by `just docs` -->"
 
 
+def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table as Markdown, ending in a newline; bars in cells are escaped."""
+    cells = (" | ".join(cell.replace("|", "\\|") for cell in row) for row in rows)
+    head = f"| {' | '.join(headings)} |\n|{'---|' * len(headings)}\n"
+    return head + "".join(f"| {row} |\n" for row in cells)
+
+
 def _tables() -> str:
-    """Return every published table with its columns."""
-    return "\n".join(line for table in TABLES.values() for line in _table(table))
+    """Return every table with its columns."""
+    return "\n".join(map(_table, TABLES.values()))
 
 
-def _table(table: Table) -> Iterator[str]:
-    yield f"## {table.name}"
-    yield ""
-    yield table.meaning
-    yield ""
+def _table(table: Table) -> str:
     traits = [f"key: {_names(table.key)}", f"order: {_names(table.sort)}"]
     if table.partition:
         traits.append(f"partitioned by: {_names(table.partition)}")
     traits.append("sealed by the engine" if table.sealed else "made by the pipeline")
-    yield "; ".join(traits) + "."
-    yield ""
-    yield from column_table(table)
+    return f"## {table.name}\n\n{table.meaning}\n\n{'; '.join(traits)}.\n\n{column_table(table)}"
 
 
-def column_table(columns: Iterable[Column]) -> Iterator[str]:
-    """Yield the lines of a table of columns."""
-    yield "| column | type | unit | meaning | notes |"
-    yield "|---|---|---|---|---|"
-    for column in columns:
-        yield f"| `{column.name}` | {column.type} | {column.unit} | {escape_cell(column.meaning)} | {', '.join(_column_notes(column))} |"
-    yield ""
+def column_table(columns: Iterable[Column]) -> str:
+    """Return a table of columns."""
+    rows = ((f"`{x.name}`", x.type, x.unit, x.meaning, ", ".join(_column_notes(x))) for x in columns)
+    return markdown_table(("column", "type", "unit", "meaning", "notes"), rows)
 
 
 def _column_notes(column: Column) -> Iterator[str]:
@@ -104,80 +102,68 @@ def _names(names: tuple[str, ...]) -> str:
 
 
 def _settings() -> str:
-    parts = []
-    for group in GROUPS:
-        rows = "\n".join(map(_setting, group.settings))
-        parts.append(
-            f"### {group.title}\n\n{group.about}\n\n"
-            f"| variable | flag | type | default | meaning |\n|---|---|---|---|---|\n{rows}\n"
-        )
-    return "\n".join(parts)
+    headings = ("variable", "flag", "type", "default", "meaning")
+    return "\n".join(
+        f"### {group.title}\n\n{group.about}\n\n{markdown_table(headings, map(_setting, group.settings))}"
+        for group in GROUPS
+    )
 
 
-def _setting(setting: Setting) -> str:
+def _setting(setting: Setting) -> Sequence[str]:
     flag = f"`{setting.flag}`" if setting.flag else "none"
     default = setting.otherwise or ("none" if setting.default is None else f"`{setting.default}`")
     if setting.required:
         default = "required"
-    meaning = escape_cell(setting.meaning) + (" **Secret.**" if setting.secret else "")
-    return f"| `{setting.variable}` | {flag} | {setting.kind.type} | {default} | {meaning} |"
+    meaning = setting.meaning + (" **Secret.**" if setting.secret else "")
+    return f"`{setting.variable}`", flag, setting.kind.type, default, meaning
 
 
 def _exit_codes() -> str:
     may_pass = {True: "yes", False: "no", None: ""}
-    rows = "\n".join(f"| {code.value} | {code.meaning} | {may_pass[code.retry]} |" for code in ExitCode)
-    return f"| code | meaning | a retry may help |\n|---|---|---|\n{rows}\n"
+    rows = ((str(code.value), code.meaning, may_pass[code.retry]) for code in ExitCode)
+    return markdown_table(("code", "meaning", "a retry may help"), rows)
 
 
 def _definitions() -> str:
-    """Return each statistic with its formula, and each word of `checked`, as Markdown."""
+    """Return each statistic with its formula, and each word of `checked`."""
     statistics = {f"core.{x.name}": x for x in CORE}
     statistics |= {f"rank_ic.{signal}.{x.name}": x for signal, family in RANK_IC.items() for x in family}
-    rows = [f"| `{path}` | {x.formula} |" for path, x in statistics.items()]
-    words = [f"| `{word.value}` | {meaning} |" for word, meaning in CHECKED_MEANINGS.items()]
-    head = "| statistic | formula |\n|---|---|"
-    return "\n".join([head, *rows, "", "| `checked` | meaning |\n|---|---|", *words, ""])
+    formulas = [(f"`{path}`", x.formula) for path, x in statistics.items()]
+    words = [(f"`{word}`", meaning) for word, meaning in CHECKED_MEANINGS.items()]
+    return (
+        markdown_table(("statistic", "formula"), formulas)
+        + "\n"
+        + markdown_table(("`checked`", "meaning"), words)
+    )
 
 
 def _research_figures() -> str:
-    """Return each figure of each family of research figures, with its formula and where that comes from, as Markdown."""
+    """Return each figure of each family of research figures, with its formula and the source of that."""
+    headings = ("figure", "unit", "formula", "source")
     parts = []
     for family in FAMILIES.values():
         rows = [
-            f"| `{path}` | {field.counts} | {field.formula} | {field.source} |"
+            (f"`{path}`", field.counts, field.formula, field.source)
             for path, field in documented(family.payload)
             if field.formula and not path.rpartition("[].")[0]
         ]
-        head = "| figure | unit | formula | source |\n|---|---|---|---|"
-        parts += [f"### {family.name}", "", family.payload.meaning, "", head, *rows, ""]
+        parts.append(f"### {family.name}\n\n{family.payload.meaning}\n\n{markdown_table(headings, rows)}")
     return "\n".join(parts)
 
 
 def _notices() -> str:
-    return "\n".join(_notice(notice) for notice in NOTICES.values())
+    return "\n".join(map(_notice, NOTICES.values()))
 
 
 def _notice(notice: Notice) -> str:
     bound = f"below {notice.threshold:g}" if notice.below else f"above {notice.threshold:g}"
     if notice.least is not None:
         bound = f"outside {notice.least:g} to {notice.threshold:g}"
-    return "\n".join(
-        [
-            f"## {notice.id}",
-            "",
-            notice.meaning,
-            "",
-            f"Noticed: `{notice.figure}` ({notice.unit}) {bound}. It is the {notice.definition}.",
-            "",
-            f"Threshold: {notice.source}.",
-            "",
-        ]
+    return (
+        f"## {notice.id}\n\n{notice.meaning}\n\n"
+        f"Noticed: `{notice.figure}` ({notice.unit}) {bound}. It is the {notice.definition}.\n\n"
+        f"Threshold: {notice.source}.\n"
     )
-
-
-def escape_cell(text: str) -> str:
-    """Escape a text for a cell of a Markdown table."""
-    return text.replace("|", "\\|")
 
 
 PARTS: Final[Parts] = {

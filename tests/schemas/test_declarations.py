@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,15 @@ DERIVED = [page for page in (REPOSITORY / "docs").rglob("*.md") if "<!-- end of 
 def test_the_derived_parts_of_a_document_are_up_to_date(page: Path) -> None:
     written = page.read_text("utf-8")
     assert with_parts(written, {**PARTS, **PARTS_OF_RULES}) == written, "run `just docs`"
+
+
+@pytest.mark.parametrize("part", [*PARTS.values(), *PARTS_OF_RULES.values()])
+def test_a_row_of_a_derived_table_has_as_many_cells_as_its_head(part: Callable[[], str]) -> None:
+    columns = 0
+    for line in part().splitlines():
+        cells = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
+        columns = columns if cells and columns else cells
+        assert cells == columns, line
 
 
 DESCRIBED = {
