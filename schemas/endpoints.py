@@ -12,7 +12,9 @@ from schemas.field import Field, count, day, text
 from schemas.listing_parameters import LISTING_PARAMETERS
 from schemas.metrics.families import FAMILIES
 from schemas.metrics.payload import METRICS, METRICS_DOC
+from schemas.objects.alphas import ALPHA, SCREENED_ALPHA
 from schemas.objects.audit import AUDIT
+from schemas.objects.benchmarks import BENCHMARK, BENCHMARK_LISTED
 from schemas.objects.description import DESCRIPTION
 from schemas.objects.downloads import TABLE_DOWNLOAD, TABLE_FILE
 from schemas.objects.envelope import SOURCE
@@ -97,7 +99,7 @@ _ALL: Final = (
         "catalog.alphas.list",
         "/v1/alphas",
         "Alphas that the key may read, latest started first.",
-        ROW_FIELDS["alpha"],
+        ALPHA,
         parameters=(p.SEARCH, p.COMPLETE_ONLY, *_PAGE),
     ),
     Endpoint(
@@ -233,7 +235,7 @@ _ALL: Final = (
         "benchmarks.daily",
         "/v1/benchmarks/{symbol}/daily",
         "Daily series of a market index, to compare an equity curve with.",
-        ROW_FIELDS["benchmark"],
+        BENCHMARK,
         parameters=(p.SYMBOL_PATH, *_WINDOW, p.DAILY_LIMIT, p.OFFSET),
         meta=(text("symbol", "The requested benchmark."), SOURCE, BENCHMARK_SUMMARY),
         errors=("benchmark_unavailable", "benchmark_not_configured"),
@@ -242,7 +244,7 @@ _ALL: Final = (
         "research.screen",
         "/v1/screen",
         "Alphas that the key may read, sorted and filtered by figures, tags and days.",
-        ROW_FIELDS["screened_alpha"],
+        SCREENED_ALPHA,
         parameters=(p.SEARCH, p.COMPLETE_ONLY, *_PAGE, *LISTING_PARAMETERS),
     ),
     Endpoint(
@@ -278,7 +280,7 @@ _ALL: Final = (
         "research.benchmarks",
         "/v1/benchmarks",
         "Market indices that curves can be compared with; none if the deployment has no usable market data.",
-        ROW_FIELDS["benchmark_listed"],
+        BENCHMARK_LISTED,
         parameters=_PAGE,
         errors=("benchmark_unavailable",),
     ),

@@ -223,10 +223,10 @@ def _table(endpoint: Endpoint) -> str:
     Rows of a window are served as stored. Cross-sections are sorted, equity curves are computed for their window, and the list of
     books has its own order.
     """
-    model = ROWS.get(endpoint.row)
-    stored = None if model is None else model.table
-    by_window = {"from", "to"} <= {x.name for x in endpoint.query}
-    return stored.name if stored and by_window and endpoint.datasets == (stored.name,) else ""
+    if endpoint.row not in ROWS or not {"from", "to"} <= {x.name for x in endpoint.query}:
+        return ""
+    table = ROWS[endpoint.row].table.name
+    return table if endpoint.datasets == (table,) else ""
 
 
 def _columns(prefix: str, field: Field) -> Iterator[tuple[str, Field]]:

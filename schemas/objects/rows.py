@@ -1,15 +1,11 @@
-"""Rows of tables, as declarations of fields."""
+"""Rows of published tables, as declarations of fields."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 
-from schemas.field import Field, FieldType, figure, record, text
-from schemas.metrics.checked import CHECKED
-from schemas.metrics.headline import HEADLINE
-from schemas.metrics.statistic import Checked
+from schemas.field import Field, FieldType, record
 from schemas.rows import ROWS, RowModel
 from schemas.table import PATTERNS, Bound, Column, Origin, Table
 from schemas.units import Type
@@ -31,13 +27,13 @@ _BOUNDS: Final[Mapping[Bound, Mapping[str, Any]]] = {
 """Bounds as rules of a field; `NOT_ZERO` has no rule in JSON Schema."""
 
 
-def always_there(column: Column, table: Table | None) -> bool:
+def always_there(column: Column, table: Table) -> bool:
     """Whether every snapshot with the table has the column.
 
     Columns that an engine may omit, and columns derived from them, may be missing.
     """
-    if table is None or (column.optional and column.origin is not Origin.EITHER):
-        return table is None
+    if column.optional and column.origin is not Origin.EITHER:
+        return False
     if column.origin is Origin.SEALED:
         return True
     return all(need in table and always_there(table[need], table) for need in column.needs)
@@ -64,63 +60,18 @@ def row_field(model: RowModel) -> Field:
 
     A column is optional if a run may lack it or a key may not see it, unless the row serves null instead.
     """
-    table = model.table
     members = [
         column_field(
             column,
-            optional=column.raw or not (column.name in model.null_when_absent or always_there(column, table)),
+            optional=column.raw
+            or not (column.name in model.null_when_absent or always_there(column, model.table)),
             nullable=column.nullable or column.name in model.null_when_absent,
         )
         for column in model.columns
     ]
     name = "".join(word.title() for word in model.name.split("_"))
-    return record(model.name, table.meaning if table else "One row.", *members, model=f"{name}Row")
+    return record(model.name, model.table.meaning, *members, model=f"{name}Row")
 
 
-_CHECKED: Final = replace(
-    CHECKED,
-    meaning=f"{CHECKED.meaning.removesuffix('.')}, or the key may not read the run; only with `fields`.",
-    optional=True,
-)
-_FIGURES: Final = record(
-    "figures",
-    "Figures requested by `fields`, null if withheld; only with `fields`.",
-    *(
-        figure(x.name, x.meaning, unit=x.counts, optional=True, deprecated=x.deprecated)
-        for x in HEADLINE.values()
-    ),
-    optional=True,
-)
-_RESTS_ON: Final = record(
-    "figures_checked",
-    "Provenance of each figure with a value; only with `fields`. `stated` figures are excluded from sorting and bounds.",
-    *(
-        text(
-            name,
-            f"`checked` of `{name}` in the metrics of the run.",
-            vocabulary=tuple(x.value for x in Checked),
-            optional=True,
-        )
-        for name in HEADLINE
-    ),
-    optional=True,
-)
-_WITHHELD: Final = record(
-    "withheld",
-    "Reason for each requested figure without a value; empty if all have one; only with `fields`.",
-    *(text(name, f"Why `{name}` is withheld.", optional=True) for name in HEADLINE),
-    optional=True,
-)
-
-
-def _with_figures(row: Field) -> Field:
-    """Return the row of an alpha with the members that requests may add."""
-    return (
-        replace(row, fields=(*row.fields, _CHECKED, _FIGURES, _RESTS_ON, _WITHHELD))
-        if row.name == "screened_alpha"
-        else row
-    )
-
-
-ROW_FIELDS: Final[dict[str, Field]] = {name: _with_figures(row_field(model)) for name, model in ROWS.items()}
+ROW_FIELDS: Final[dict[str, Field]] = {name: row_field(model) for name, model in ROWS.items()}
 """Name of a row model -> its object."""

@@ -128,7 +128,9 @@ def projection(
     """
     parts: list[str] = []
     binds: list[object] = []
-    for column in model.columns if raw else model.conditioned:
+    for column in model.columns:
+        if column.raw and not raw:
+            continue
         name = quoted(column.name)
         if book is not None and column.name == "book":
             parts.append(f"?::VARCHAR AS {name}")

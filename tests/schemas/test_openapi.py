@@ -161,10 +161,7 @@ def test_flags_are_booleans(described: dict[str, Any]) -> None:
 @pytest.mark.parametrize("model", ROWS.values(), ids=lambda x: x.name)
 def test_row_schemas_have_unit_meaning_and_presence(described: dict[str, Any], model: RowModel) -> None:
     schema = described["components"]["schemas"][ROW_FIELDS[model.name].model]
-    asked_for = (
-        ["checked", "figures", "figures_checked", "withheld"] if model.name == "screened_alpha" else []
-    )
-    assert list(schema["properties"]) == [*(column.name for column in model.columns), *asked_for]
+    assert list(schema["properties"]) == [column.name for column in model.columns]
     assert schema["additionalProperties"] is False
     for column in model.columns:
         result = schema["properties"][column.name]
