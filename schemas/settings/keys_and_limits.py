@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from typing import Final
 
-from schemas.settings.readers import KEY_WORD, PEPPERS, REDIS_URL, integer, text
-from schemas.settings.setting import Group, Setting
+from schemas.settings.readers import KEY_WORD, PEPPERS, REDIS_URL
+from schemas.settings.setting import Group, Setting, integer, path, place, text
 
 KEYS_AND_LIMITS: Final = Group(
     "Keys and limits",
-    "Read by `alpha-results serve run`. The commands on accounts and keys also read the first, and those "
-    "without a flag; give them the same values.",
+    "Read by `alpha-results serve run`. The commands on accounts and keys also read the first, and those without a flag; give them the "
+    "same values.",
     (
-        Setting(
+        place(
             "access",
-            text("path or URL"),
-            "Store of accounts and keys: a file, sqlite:///FILE or postgresql://… (a password belongs in "
-            "the variable).",
+            "Store of accounts and keys: a file, sqlite:///FILE or postgresql://… (a password belongs in the variable).",
             otherwise="an SQLite file beside a local datasets root",
             secret=True,
         ),
-        Setting(
+        path(
             "limits_state",
-            text("path"),
             "File in which a single process keeps its call counts across restarts; not used with Redis.",
             otherwise="beside a local datasets root, else beside the store's file",
         ),
@@ -37,8 +34,8 @@ KEYS_AND_LIMITS: Final = Group(
         Setting(
             "pepper",
             PEPPERS,
-            "Server-side secrets for the digests of keys, newest first, separated by commas: the first is used for "
-            "new keys, all of them verify. At least 16 characters; use 32 random bytes in hex.",
+            "Server-side secrets for the digests of keys, newest first, separated by commas: the first is used for new keys, all of them "
+            "verify. At least 16 characters; use 32 random bytes in hex.",
             default=(),
             otherwise="the file beside an SQLite store; none with PostgreSQL",
             secret=True,
@@ -58,15 +55,14 @@ KEYS_AND_LIMITS: Final = Group(
             default="live",
             own_flag="",
         ),
-        Setting(
+        integer(
             "trusted_hops",
-            integer(0, 16),
+            (0, 16),
             "Number of your own proxies in front of the service; 0 trusts no header about a caller's address.",
             default=0,
         ),
-        Setting(
+        text(
             "actor",
-            text(),
             "Name recorded in the audit log for the commands on accounts and keys.",
             otherwise="the login name",
             own_flag="",

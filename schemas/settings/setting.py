@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final
 
 from schemas.errors import SettingsError
-from schemas.settings.readers import Kind
+from schemas.settings import readers
 
 PREFIX: Final = "ALPHA_RESULTS_"
 """Prefix of every environment variable of the project."""
@@ -38,7 +38,7 @@ class Setting:
     """
 
     name: str
-    kind: Kind
+    kind: readers.Kind
     meaning: str
     _: KW_ONLY
     default: Any = None
@@ -62,6 +62,46 @@ class Setting:
         """Its text in ``--help``."""
         shown = self.otherwise or (None if self.default is None else str(self.default))
         return f"{self.meaning}{f' Default: {shown}.' if shown else ''} Also {self.variable}."
+
+
+def text(name: str, meaning: str, kind: str = "text", **rules: Any) -> Setting:
+    """Declare a text; `kind` is its name in the documents."""
+    return Setting(name, readers.text(kind), meaning, **rules)
+
+
+def path(name: str, meaning: str, **rules: Any) -> Setting:
+    """Declare a path."""
+    return text(name, meaning, "path", **rules)
+
+
+def place(name: str, meaning: str, **rules: Any) -> Setting:
+    """Declare a path, or an address in an object store."""
+    return text(name, meaning, "path or URL", **rules)
+
+
+def url(name: str, meaning: str, **rules: Any) -> Setting:
+    """Declare a URL."""
+    return text(name, meaning, "URL", **rules)
+
+
+def integer(name: str, bounds: tuple[int, int], meaning: str, **rules: Any) -> Setting:
+    """Declare an integer; both bounds are inclusive."""
+    return Setting(name, readers.integer(*bounds), meaning, **rules)
+
+
+def seconds(name: str, bounds: tuple[float, float], meaning: str, default: float) -> Setting:
+    """Declare a duration in seconds; both bounds are inclusive."""
+    return Setting(name, readers.seconds(*bounds), meaning, default=default)
+
+
+def choice(name: str, meaning: str, words: tuple[str, ...], default: str) -> Setting:
+    """Declare a choice among words."""
+    return Setting(name, readers.make_choice(*words), meaning, default=default)
+
+
+def switch(name: str, meaning: str) -> Setting:
+    """Declare a switch, off by default."""
+    return Setting(name, readers.SWITCH, meaning, default=False)
 
 
 @dataclass(frozen=True, slots=True)
