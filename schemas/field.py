@@ -38,7 +38,7 @@ class Field:
     type
         JSON type of its value.
     meaning
-        One sentence or two for the documents.
+        One or two sentences for the documents.
     unit
         What a number counts: a `Unit`, or other words.
     nullable

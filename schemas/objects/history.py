@@ -38,29 +38,17 @@ CHANGE: Final = record(
 
 KEPT_SNAPSHOT: Final = record(
     "kept_snapshot",
-    "One kept snapshot; pass its id as `snapshot` to read from it.",
+    "One kept snapshot; pass its id as `snapshot` to read from it. Members from its manifest are null if that cannot be read.",
     text("snapshot", "Its id."),
     instant("published_at", "When it was first served."),
     instant("replaced_at", "When another one last replaced it; null for the served one.", nullable=True),
     flag("served", "Whether it is the served one."),
     flag("rolled_back", "Whether an operator rolled back from it."),
-    instant("started_at", "When its run started; null if its manifest cannot be read.", nullable=True),
-    instant("sealed_at", "When its run was sealed; null if its manifest cannot be read.", nullable=True),
-    flag(
-        "complete",
-        "Whether its run has every required kind; null if its manifest cannot be read.",
-        nullable=True,
-    ),
-    text(
-        "seal_digest",
-        "Digest of the seal that it was built from; null if its manifest cannot be read.",
-        nullable=True,
-    ),
-    text(
-        "declarations",
-        "Version of the declarations that it was built with; null if its manifest cannot be read.",
-        nullable=True,
-    ),
+    instant("started_at", "When its run started.", nullable=True),
+    instant("sealed_at", "When its run was sealed.", nullable=True),
+    flag("complete", "Whether its run has every required kind.", nullable=True),
+    text("seal_digest", "Digest of the seal that it was built from.", nullable=True),
+    text("declarations", "Version of the declarations that it was built with.", nullable=True),
     texts("built_with", "Libraries that wrote its files, each with its release."),
     model="KeptSnapshot",
 )

@@ -24,7 +24,7 @@ class Setting:
     kind
         Its type.
     meaning
-        One sentence or two for the documents and for ``--help``.
+        One or two sentences for the documents and for ``--help``.
     default
         Its default value.
     otherwise

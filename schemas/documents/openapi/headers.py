@@ -77,7 +77,7 @@ def cache_control(endpoint: Endpoint) -> str:
 
 
 def response_headers(endpoint: Endpoint, status: int) -> dict[str, Schema]:
-    """Return the headers of one answer, with whether each is always sent.
+    """Return the headers of one answer; those that are always sent are marked as required.
 
     The headers of a window are absent for a key without a limit in it, and all rate headers are absent in answers that precede
     the counting of calls. An answer that a shared cache may store has no headers about the call.

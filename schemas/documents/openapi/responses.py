@@ -31,7 +31,7 @@ _REASONS: Final[Mapping[int, str]] = {
 _OPERATION_ERRORS: Final = tuple(
     code for code in ERROR_CODES if code not in {*CONNECTION_ERRORS, *LINK_ERRORS}
 )
-"""Codes that no operation returns: those of incomplete requests and of links to files."""
+"""Codes of operations: all but those of incomplete requests and of links to files."""
 
 SHARED: Final[Mapping[int, str]] = {401: "Unauthenticated", 429: "TooManyCalls", 500: "Unforeseen"}
 """Status -> name of the answer that all endpoints behind a key share."""

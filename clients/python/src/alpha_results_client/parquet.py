@@ -63,7 +63,7 @@ def read_frame(data: bytes, selection: Selection, frames: str) -> Any:
 
 
 def _columns(present: Sequence[str], selection: Selection) -> list[tuple[Column, bool]]:
-    """Return the columns of the row in order, each with whether the file has it.
+    """Return the columns of the row in order, each with a flag: whether it is in the file.
 
     Raises for a column unknown to this release: only pages show whether it belongs to the row.
     """

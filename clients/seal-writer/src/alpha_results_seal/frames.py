@@ -96,9 +96,7 @@ def matrix(frame: Any, value: str, label: str) -> Matrix:
     SealError
         If days or names are missing or duplicated, or a value is infinite.
     """
-    if _is_pandas(frame):
-        frame = _from_pandas(frame, label)
-    frame = _rename_aliases(table(frame, label), value)
+    frame = _columns(frame, label, value)
     if "date" not in frame.columns:
         raise SealError(
             f"{label} has no days: give a column 'date', or a pandas frame with an index of days."
@@ -124,21 +122,17 @@ def prices(given: Any) -> tuple[Matrix, Matrix | None]:
         If a price is not above 0, or opens and closes have different days or names.
     """
     if isinstance(given, Mapping):
-        frames = {name: (given[name], name) for name in ("close", "open") if name in given}
+        frames = {name: given[name] for name in ("close", "open") if name in given}
     elif isinstance(given, (str, os.PathLike, pl.DataFrame)) or _is_pandas(given):
-        given = _rename_aliases(
-            table(_from_pandas(given, "prices") if _is_pandas(given) else given, "prices"), "close", "open"
-        )
-        frames = {
-            name: (given, name) for name in ("close", "open") if name in given.columns or name == "close"
-        }
+        frame = _columns(given, "prices", "close", "open")
+        frames = {name: frame for name in ("close", "open") if name == "close" or name in frame.columns}
     else:
         raise SealError(
             "prices are a frame of Polars or pandas, a file of one, or {'open': frame, 'close': frame}."
         )
     if "close" not in frames:
         raise SealError("prices have no close, at which positions are marked.")
-    parts = {name: matrix(frame, value, f"prices ({name})") for name, (frame, value) in frames.items()}
+    parts = {name: matrix(frame, name, f"prices ({name})") for name, frame in frames.items()}
     for name, part in parts.items():
         at = np.argwhere(part.values <= 0)
         if len(at):
@@ -153,6 +147,11 @@ def prices(given: Any) -> tuple[Matrix, Matrix | None]:
     ):
         raise SealError("prices: open and close have different days or names.")
     return close, opened
+
+
+def _columns(frame: Any, label: str, *values: str) -> pl.DataFrame:
+    """Return a frame whose days are a column, with its columns under the names of this package."""
+    return _rename_aliases(table(_from_pandas(frame, label) if _is_pandas(frame) else frame, label), *values)
 
 
 def _file(path: Path, label: str) -> pl.DataFrame:
@@ -296,7 +295,7 @@ def _from_pandas(frame: Any, label: str) -> Any:
     if frame.index.nlevels > 1:
         unnamed = frame.index.nlevels == 2 and not any(frame.index.names)
         return frame.reset_index(names=["date", "symbol"] if unnamed else None)
-    if getattr(frame.index, "dtype", None) is None or frame.index.dtype.kind not in "MO":
+    if frame.index.dtype.kind not in "MO":
         if any(str(name).lower() in ("date", *ALIASES["date"]) for name in frame.columns):
             return frame
         raise SealError(
