@@ -156,11 +156,7 @@ _ALL: Final = (
         ROW_FIELDS["decision"],
         parameters=(p.DATE_PATH, p.SYMBOL, p.DIRECTION, p.MIN_ABS_WEIGHT, p.WEIGHT_BOOK, p.SORT, p.ORDER),
         meta=(
-            text(
-                "book",
-                "Book whose weights were used for filter and sort.",
-                vocabulary=p.WEIGHT_BOOK.choices,
-            ),
+            text("book", "Book whose weights filter and sort.", vocabulary=p.WEIGHT_BOOK.choices),
             day("date", "The week served."),
             text(
                 "week_status",

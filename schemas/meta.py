@@ -14,10 +14,7 @@ _RUN: Final = text("run", "The alpha that served the answer; keep it to reproduc
 _ALPHA_ID: Final = text(
     "alpha_id", "Informational label of the source. Address endpoints with `run` or the alpha in the path."
 )
-SNAPSHOT: Final = text(
-    "snapshot",
-    "Id of the snapshot that was read; pass it as `snapshot` to read the same one again.",
-)
+SNAPSHOT: Final = text("snapshot", "Id of the snapshot read; pass it as `snapshot` to read it again.")
 PUBLISHED_AT: Final = instant("published_at", "When that snapshot was first served.")
 SEALED_BY: Final = text(
     "sealed_by",

@@ -12,13 +12,11 @@ FORWARD_RETURN_RULE: Final = "decisions.forward_return"
 CHECKED: Final = record(
     "checked",
     "Checks of the run's figures, whatever the window; null where the snapshot records none.",
-    count(
-        "reproduced", "Figures that the run sealed and its tables reproduce by the interface's definition."
-    ),
-    count("stated", "Figures that the run sealed and no table supports."),
+    count("reproduced", "Sealed figures that the tables reproduce by the interface's definition."),
+    count("stated", "Sealed figures that no table supports."),
     count(
         "contradicted",
-        "Figures that the run sealed and its tables contradict: the recomputed value is served, or none.",
+        "Sealed figures that the tables contradict: the recomputed value is served, or none.",
     ),
     fraction(
         "forward_returns_proven",

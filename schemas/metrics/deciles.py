@@ -85,9 +85,7 @@ DECILES: Final = record(
     count("weeks", "Weeks measured: enough scored names and at least one forward return."),
     _BUCKETS,
     _MONOTONICITY,
-    text(
-        "forward_returns", "Forward returns are known in the window.", vocabulary=(FORWARD_RETURNS_PRESENT,)
-    ),
+    text("forward_returns", "The window has forward returns.", vocabulary=(FORWARD_RETURNS_PRESENT,)),
     count("weeks_skipped", f"Weeks left out for having fewer than {MIN_DECILE_NAMES} scored names."),
     formula=f"names ranked upwards by ({SCORE_FIELD}, symbol); bucket = floor(10 (rank - 1) / n) + 1",
     horizon=WEEK_AHEAD,

@@ -101,9 +101,7 @@ def _members(statistic: Statistic, *, deprecated: bool, computed: bool) -> Itera
 
 def _sealed_beside() -> Iterator[Field]:
     """Declare the members with the sealed value, for entries that serve another value."""
-    yield number(
-        "sealed_value", "see sealed_unit", "The sealed value, if it is not the one served.", optional=True
-    )
+    yield number("sealed_value", "see sealed_unit", "The sealed value, unless it is served.", optional=True)
     yield _label("sealed_unit", "Unit of sealed_value.", METRIC_UNITS, optional=True)
     yield text(
         "sealed_convention",

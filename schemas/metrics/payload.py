@@ -76,9 +76,7 @@ def _entries(statistics: Iterable[Statistic], *, computed: bool = False) -> tupl
 _TENURE: Final = record(
     "tenure",
     "Length of the record.",
-    count(
-        "weeks", "Rebalance dates, pending and skipped ones included; null from the ledger.", nullable=True
-    ),
+    count("weeks", "Rebalance dates, also pending and skipped ones; null from the ledger.", nullable=True),
     count("traded_weeks", "Rebalance dates with status traded; null from the ledger.", nullable=True),
     day("first_rebalance", "First rebalance date; first session from the ledger."),
     day("last_rebalance", "Last rebalance date; last session from the ledger."),
@@ -135,9 +133,7 @@ _PROCESSING: Final = record(
     "How the delivered signal was made from the raw one.",
     text("signal", "The signal after processing.", vocabulary=(Signal.CONDITIONED,)),
     flag("smoothing_applied", "Whether the score is smoothed over weeks."),
-    figure(
-        "smoothing_half_life_weeks", "Half-life of the smoothing; null without raw-book access.", unit="weeks"
-    ),
+    figure("smoothing_half_life_weeks", "Its half-life; null without raw-book access.", unit="weeks"),
     text("detail", "The smoothing in words; null without raw-book access.", nullable=True),
     formula=STATED,
     source=_MANIFEST,

@@ -24,12 +24,7 @@ def _figure(
 
 
 SCREENED: Final = (
-    _figure(
-        "sessions",
-        "Daily returns of the long_short book.",
-        "sessions with a period_return",
-        "count",
-    ),
+    _figure("sessions", "Daily returns of the long_short book.", "sessions with a period_return", "count"),
     _figure(
         "tenure_years",
         "Length of the record.",

@@ -103,12 +103,7 @@ PARAMETER: Final = _sealed(
     flag("tunable", "Whether it may be tuned."),
     text("unit", "What it counts."),
     text("description", "What it does."),
-    mapping(
-        "selected_value_by_test_year",
-        "Test year to its value.",
-        text("", "The value, as text."),
-        pattern=YEAR,
-    ),
+    mapping("selected_value_by_test_year", "Test year to value.", text("", "Value as text."), pattern=YEAR),
 )
 
 DATA_REQUIREMENTS: Final = _sealed(

@@ -41,20 +41,12 @@ def _entry(meaning: str, codes: Iterable[str], model: str) -> Field:
 WARNING: Final = _entry("Why part of the answer is missing or limited.", CODES["warnings"], "Warning")
 NOTICE: Final = _entry("Additional information about the answer.", CODES["notices"], "Notice")
 WARNINGS: Final = (
-    array(
-        "warnings",
-        "Present only if part of the answer is missing or limited.",
-        WARNING,
-        optional=True,
-        minimum=1,
-    ),
-    array("notices", "Present only if there are any.", NOTICE, optional=True, minimum=1),
+    array("warnings", "Only if part of the answer is missing or limited.", WARNING, optional=True, minimum=1),
+    array("notices", "Only if there are any.", NOTICE, optional=True, minimum=1),
 )
 
 SOURCE: Final = text("source", "Where the data come from.")
-REQUEST_ID: Final = text(
-    "request_id", "Id of the request, to be quoted to the operator; also in `X-Request-Id`."
-)
+REQUEST_ID: Final = text("request_id", "Id of the request, for the operator; also in `X-Request-Id`.")
 
 _AVAILABLE: Final = texts("available", "Accepted names.")
 
@@ -74,16 +66,10 @@ ERROR_DETAILS: Final[dict[str, Field]] = {
             one="One parameter.",
             minimum=1,
         ),
-        _AVAILABLE.called(
-            "available",
-            "Accepted names, for a parameter with few choices.",
-            optional=True,
-        ),
+        _AVAILABLE.called("available", "Accepted names, for a parameter with few choices.", optional=True),
     ),
-    "unknown_book": _details(_AVAILABLE.called("available", "The books this key can read of this alpha.")),
-    "table_not_found": _details(
-        _AVAILABLE.called("available", "The tables this key may download of this alpha.")
-    ),
+    "unknown_book": _details(_AVAILABLE.called("available", "Books that this key can read.")),
+    "table_not_found": _details(_AVAILABLE.called("available", "Tables that this key may download.")),
     "neighbours_not_ready": _details(
         count("read", "Alphas whose returns were read."),
         count("alphas", "Alphas whose returns are to be read."),
@@ -94,11 +80,7 @@ ERROR_DETAILS: Final[dict[str, Field]] = {
     "rebalance_not_found": _details(
         day("first", "First rebalance date of the run."),
         day("last", "Last rebalance date of the run."),
-        day(
-            "previous",
-            "Last rebalance date before the requested one; null without one.",
-            nullable=True,
-        ),
+        day("previous", "Last rebalance date before the requested one; null without one.", nullable=True),
         day("next", "First rebalance date after the requested one; null without one.", nullable=True),
     ),
     **{

@@ -94,26 +94,15 @@ SNAPSHOT_COMPARISON: Final = record(
         one="One figure.",
         model="FigureChange",
     ),
-    record(
-        "weeks",
-        "Weekly cross-sections by rebalance date; null for the reason in `withheld`.",
-        *_SPANS,
-        nullable=True,
-    ),
-    record(
-        "names", "Weekly cross-sections by ticker; null for the reason in `withheld`.", *_SPANS, nullable=True
-    ),
+    record("weeks", "Weekly cross-sections by rebalance date; null if withheld.", *_SPANS, nullable=True),
+    record("names", "Weekly cross-sections by ticker; null if withheld.", *_SPANS, nullable=True),
     series(
         "datasets",
         "Every published table, or its file of one book, that the key may read.",
         text("dataset", "The table.", vocabulary=tuple(PUBLISHED_TABLES)),
         text("book", "Book; null if the table is not stored by book.", nullable=True),
         text("change", "Kind of change.", vocabulary=("added", "removed", "changed", "unchanged")),
-        count(
-            "rows_before",
-            "Rows in the earlier snapshot; null if absent.",
-            nullable=True,
-        ),
+        count("rows_before", "Rows in the earlier snapshot; null if absent.", nullable=True),
         count("rows_after", "Rows in the later snapshot; null if absent.", nullable=True),
         texts("columns_added", "Columns only in the later snapshot."),
         texts("columns_removed", "Columns only in the earlier snapshot."),

@@ -110,10 +110,7 @@ ME: Final = record(
     *_OWNER,
     flag("is_admin", "Whether the owner is an administrator."),
     *_GRANTS,
-    texts(
-        "callable_endpoints",
-        "Registry ids of the endpoints that the key may call, in the order of the registry.",
-    ),
+    texts("callable_endpoints", "Registry ids of the endpoints that the key may call, in registry order."),
     REGISTRY_VERSION,
     text("ip", "The caller's address as the service sees it behind the trusted proxies."),
     model="Me",

@@ -41,13 +41,7 @@ BANDED: Final[dict[str, tuple[Unit, str]]] = {
 
 
 def _band(name: str, unit: Unit, meaning: str) -> Field:
-    return record(
-        name,
-        meaning,
-        number("estimate", unit, "Figure of the window."),
-        *band(unit),
-        nullable=True,
-    )
+    return record(name, meaning, number("estimate", unit, "The window's figure."), *band(unit), nullable=True)
 
 
 def _ratios(of: str) -> tuple[Field, ...]:
@@ -59,9 +53,7 @@ def _ratios(of: str) -> tuple[Field, ...]:
         record(
             "probabilistic_sharpe",
             "Significance of the Sharpe ratio against a benchmark, adjusted for skewness and kurtosis.",
-            fraction(
-                "probability", "Probability that the true Sharpe ratio exceeds the benchmark.", nullable=True
-            ),
+            fraction("probability", "Probability that the true ratio exceeds the benchmark.", nullable=True),
             number("benchmark_sharpe", Unit.RATIO, "The benchmark, annualised."),
         ),
         record(

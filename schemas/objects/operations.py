@@ -45,29 +45,20 @@ SOURCE_DOWNLOAD: Final = record(
     *signed_url("archive", SOURCE_LIFETIME),
     text("filename", "`<alpha_id>.zip`.", pattern=r"\.zip$"),
     integer("size_bytes", Unit.BYTES, "Size of the archive; null if not recorded.", nullable=True),
-    text(
-        "sha256",
-        "SHA-256 of the archive in hexadecimal; null if not recorded.",
-        nullable=True,
-        pattern=SHA256,
-    ),
+    text("sha256", "Its SHA-256 in hexadecimal; null if not recorded.", nullable=True, pattern=SHA256),
     model="SourceDownload",
 )
 
 _PUBLISHED: Final = (
     text("alpha_id", "The alpha's address."),
     flag("complete", "Whether the run has every required kind."),
-    array(
-        "missing_kinds", "Required kinds that the run lacks.", text("", "A kind.", vocabulary=REQUIRED_KINDS)
-    ),
+    array("missing_kinds", "Required kinds the run lacks.", text("", "A kind.", vocabulary=REQUIRED_KINDS)),
     text("snapshot", "Id of the served snapshot."),
     instant("started_at", "When the run started."),
     instant("published_at", "When the snapshot was first served."),
 )
 
-ADMIN_ALPHA: Final = record(
-    "admin_alpha", "One alpha in the administrators' list.", *_PUBLISHED, model="AdminAlpha"
-)
+ADMIN_ALPHA: Final = record("admin_alpha", "One alpha, for administrators.", *_PUBLISHED, model="AdminAlpha")
 
 _KIND: Final = record(
     "",

@@ -24,7 +24,7 @@ def _break(name: str, of: str) -> Field:
         name,
         f"OLS-based CUSUM test for a change in the mean of {of}.",
         number(
-            "statistic", "standard deviations", "Largest absolute cumulated deviation from the mean, scaled."
+            "statistic", "standard deviations", "Largest absolute cumulative deviation from the mean, scaled."
         ),
         fraction("p_value", "p-value from the Brownian bridge."),
         day("date", "Last day before the change, if there was one."),

@@ -68,10 +68,7 @@ NEIGHBOUR: Final = record(
 EXCLUDED: Final = record(
     "excluded",
     "Number of other alphas that the key may read but that are not compared, by reason.",
-    count(
-        "not_read",
-        "Published so recently that they have not been read yet; retry in a few seconds.",
-    ),
+    count("not_read", "Published so recently that they have not been read yet; retry in a few seconds."),
     count("unreadable", "Their published files cannot be read at present."),
     count("no_data", "Their runs have no such book, or no rows of it."),
     count("too_few", "Too few common observations in the window."),
@@ -142,10 +139,7 @@ CONTRIBUTION: Final = record(
     "contribution",
     "Contribution of one alpha to a book of others over their common sessions. The return of a session that another alpha lacks is "
     "compounded into the next common close.",
-    texts(
-        "alphas",
-        "Alphas of the book in the order of the request, without repeats and without the alpha of the path.",
-    ),
+    texts("alphas", "Alphas of the book as requested, without repeats or the alpha of the path."),
     _SNAPSHOTS,
     text("book", "Book whose returns are combined."),
     text("weighting", "Weighting of the alphas.", vocabulary=("equal", "volatility", "given")),
@@ -164,14 +158,8 @@ CONTRIBUTION: Final = record(
             "",
             "One alpha.",
             count("sessions", "Sessions of the alpha in the window."),
-            count(
-                "merged",
-                "Sessions that another alpha lacks: their return is compounded into the next common close.",
-            ),
-            count(
-                "dropped",
-                "Sessions before the first common one or after the last: their profit and loss is in no figure.",
-            ),
+            count("merged", "Sessions that another alpha lacks, compounded into the next common close."),
+            count("dropped", "Sessions outside the common span; their profit and loss is in no figure."),
         ),
     ),
     figure(

@@ -65,9 +65,7 @@ _SMOOTHING: Final = record(
         nullable=True,
         optional=True,
     ),
-    text(
-        "detail", "Description of the smoothing.", expected="a string or null", nullable=True, optional=True
-    ),
+    text("detail", "The smoothing in words.", expected="a string or null", nullable=True, optional=True),
     nullable=True,
     optional=True,
     expected="an object or null",

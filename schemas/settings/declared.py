@@ -48,10 +48,7 @@ GROUPS: Final = (
         "Serving",
         "Read by `alpha-results serve run`.",
         (
-            path(
-                "cache",
-                "Folder for copies of a remote root's files; required with datasets in an object store.",
-            ),
+            path("cache", "Folder for copies of a remote root's files; required with an object store."),
             integer(
                 "cache_bytes",
                 _BYTES,
@@ -117,9 +114,7 @@ GROUPS: Final = (
             ),
             text("host", "Address to listen on.", "address", default="127.0.0.1"),
             integer("port", _PORT, "Port to listen on; 0 takes a free one.", default=8000),
-            integer(
-                "workers", (1, 256), "Serving processes; more than one needs Redis for the limits.", default=1
-            ),
+            integer("workers", (1, 256), "Serving processes; more than one needs Redis.", default=1),
             integer(
                 "threads",
                 (0, 1024),
@@ -160,12 +155,7 @@ GROUPS: Final = (
                 "How long the port stays open after the first SIGTERM, while `/ready` says `draining`, so that load balancers notice.",
                 default=0.0,
             ),
-            seconds(
-                "drain_seconds",
-                _WAIT,
-                "How long running requests may take to finish at shutdown.",
-                default=20.0,
-            ),
+            seconds("drain_seconds", _WAIT, "How long running requests may take at shutdown.", default=20.0),
             integer(
                 "metrics_port",
                 _PORT,
@@ -178,11 +168,7 @@ GROUPS: Final = (
                 "address",
                 default="127.0.0.1",
             ),
-            text(
-                "build",
-                "Version string of this build, part of every ETag.",
-                otherwise="the project's version",
-            ),
+            text("build", "Version of this build, part of every ETag.", otherwise="the project's version"),
             choice(
                 "api_docs",
                 "Serve the OpenAPI document (/openapi.json), Swagger UI (/docs) and the widgets of OpenBB Workspace (/widgets.json) to "
@@ -251,9 +237,7 @@ GROUPS: Final = (
                 "How long the scheduler may fail to answer, or have no usable worker, before the batch ends.",
                 default=60.0,
             ),
-            text(
-                "cluster", "Build on the workers of this Dask scheduler.", "tcp://…", otherwise="this machine"
-            ),
+            text("cluster", "Build on this Dask scheduler's workers.", "tcp://…", otherwise="this machine"),
             switch(
                 "single_writer",
                 "Publish to a store without conditional writes. You must ensure that no other build, rollback or gc writes to the root "
@@ -294,9 +278,7 @@ GROUPS: Final = (
         "Read by `alpha-results notify`. Secrets have no flags, because flags are visible in process lists.",
         (
             url("webhook", "Receives events as CloudEvents."),
-            text(
-                "webhook_secret", "Secret that signs events, by Standard Webhooks.", secret=True, own_flag=""
-            ),
+            text("webhook_secret", "Secret that signs events (Standard Webhooks).", secret=True, own_flag=""),
             url("lineage", "Receives OpenLineage run events."),
             text("lineage_token", "Bearer token for the lineage service.", secret=True, own_flag=""),
         ),

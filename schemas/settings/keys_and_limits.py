@@ -41,13 +41,7 @@ KEYS_AND_LIMITS: Final = Group(
             secret=True,
             own_flag="",
         ),
-        Setting(
-            "key_prefix",
-            KEY_WORD,
-            "First word of every token.",
-            default="ar",
-            own_flag="",
-        ),
+        Setting("key_prefix", KEY_WORD, "First word of every token.", default="ar", own_flag=""),
         Setting(
             "environment",
             KEY_WORD,

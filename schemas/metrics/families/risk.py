@@ -31,11 +31,7 @@ _DRAWDOWNS: Final = series(
     f"The {DEEPEST} deepest falls of equity below its running peak, deepest first.",
     day("start", "First session that closed below the peak."),
     day("trough", "Session of the lowest close relative to the peak."),
-    day(
-        "recovery",
-        "First session that closed at or above the peak; null if it has not ended.",
-        nullable=True,
-    ),
+    day("recovery", "First session that closed at or above the peak; null if there is none.", nullable=True),
     number("depth_pct", Unit.PERCENTAGE_POINTS, "Fall from the peak to the trough.", above=0),
     count("sessions", "Sessions under water."),
     count("sessions_to_trough", "Sessions up to the trough."),
