@@ -91,7 +91,7 @@ class Parameter:
 
     @property
     def pattern(self) -> str:
-        """Regular expression that its text matches; empty if its rule is none."""
+        """Regular expression that its text matches; empty without one."""
         if self.kind is ParameterKind.NAMES:
             name = f"({'|'.join(self.choices)})"
             return f"{name}(,{name})*"

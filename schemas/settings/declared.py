@@ -15,8 +15,8 @@ from schemas.settings.setting import (
     Setting,
     choice,
     integer,
+    location,
     path,
-    place,
     seconds,
     switch,
     text,
@@ -35,8 +35,8 @@ GROUPS: Final = (
         "Both programs",
         "Location of the published data.",
         (
-            place("datasets", "Root of the published datasets.", required=True),
-            place(
+            location("datasets", "Root of the published datasets.", required=True),
+            location(
                 "archives",
                 "Where source archives are stored: s3://bucket/prefix, whose links point to the store, or a folder, whose links `serve` "
                 "answers itself; a folder needs `archives_public_endpoint`.",
@@ -80,12 +80,12 @@ GROUPS: Final = (
                 "same; 0 computes it each time the file is opened.",
                 default=86_400.0,
             ),
-            place(
+            location(
                 "market_data",
                 "Parquet file, or folder of them, with the prices of the benchmarks.",
                 otherwise="no benchmarks",
             ),
-            place(
+            location(
                 "factors",
                 "Parquet file with the daily returns of the factors of `/exposures`.",
                 otherwise="no factors",
@@ -206,7 +206,7 @@ GROUPS: Final = (
         "Read by `alpha-results build`; `check` also reads `--seal-keys` and `--prices`, and all commands that move a pointer "
         "`--single-writer`.",
         (
-            place(
+            location(
                 "seals",
                 "Search this folder or prefix for seals, and build new and changed ones. Seals named on the command line take precedence "
                 "over the variable.",
@@ -225,7 +225,7 @@ GROUPS: Final = (
                 "On a cluster every worker needs it at the same path.",
                 otherwise="seals need no signature",
             ),
-            place(
+            location(
                 "prices",
                 "Parquet file, or folder of them, with the market prices of the names in the universe: `check` and `build` compare seals "
                 "with them and give notices, group `market`. On a cluster every worker needs it at the same address.",

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from schemas.settings.readers import KEY_WORD, PEPPERS, REDIS_URL
-from schemas.settings.setting import Group, Setting, integer, path, place, text
+from schemas.settings.setting import Group, Setting, integer, location, path, text
 
 KEYS_AND_LIMITS: Final = Group(
     "Keys and limits",
     "Read by `alpha-results serve run`. The commands on accounts and keys also read the first, and those without a flag; give them the "
     "same values.",
     (
-        place(
+        location(
             "access",
             "Store of accounts and keys: a file, sqlite:///FILE or postgresql://… (a password belongs in the variable).",
             otherwise="an SQLite file beside a local datasets root",

@@ -64,6 +64,23 @@ class Setting:
         return f"{self.meaning}{f' Default: {shown}.' if shown else ''} Also {self.variable}."
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Settings that are documented together.
+
+    Attributes
+    ----------
+    title, about
+        Heading and first sentence of their table.
+    settings
+        In the order of the documents.
+    """
+
+    title: str
+    about: str
+    settings: tuple[Setting, ...]
+
+
 def text(name: str, meaning: str, kind: str = "text", **rules: Any) -> Setting:
     """Declare a text; `kind` is its name in the documents."""
     return Setting(name, readers.text(kind), meaning, **rules)
@@ -74,7 +91,7 @@ def path(name: str, meaning: str, **rules: Any) -> Setting:
     return text(name, meaning, "path", **rules)
 
 
-def place(name: str, meaning: str, **rules: Any) -> Setting:
+def location(name: str, meaning: str, **rules: Any) -> Setting:
     """Declare a path, or an address in an object store."""
     return text(name, meaning, "path or URL", **rules)
 
@@ -102,23 +119,6 @@ def choice(name: str, meaning: str, words: tuple[str, ...], default: str) -> Set
 def switch(name: str, meaning: str) -> Setting:
     """Declare a switch, off by default."""
     return Setting(name, readers.SWITCH, meaning, default=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Settings that are documented together.
-
-    Attributes
-    ----------
-    title, about
-        Heading and first sentence of their table.
-    settings
-        In the order of the documents.
-    """
-
-    title: str
-    about: str
-    settings: tuple[Setting, ...]
 
 
 def given(setting: Setting, environment: Mapping[str, str], flag: Any = None) -> Any:
