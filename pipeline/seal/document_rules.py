@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from pipeline.rule import Finding, Level, limited, rule
-from pipeline.seal.shape import Shape, compare, short_value, with_optional_keys
+from pipeline.seal.file_rules import shape_finding
+from pipeline.seal.shape import Shape, compare, with_optional_keys
 from pipeline.seal.strict_json import NotJson
 from schemas.kinds import MAX_DEPTH, MAX_KEYS
 from schemas.objects.description import ADDRESS_KEYS, DESCRIPTION
@@ -48,14 +49,7 @@ def description_object(problem: NotJson | None) -> Finding | None:
 )
 def description_shape(shape: Shape) -> Finding | None:
     """Report parts of a description that could not be served as documented."""
-    if not shape.problems:
-        return None
-    examples = tuple(
-        {"field": problem.key, "found": short_value(problem.value), "expected": problem.expected}
-        for problem in limited(shape.problems)
-    )
-    first = shape.problems[0]
-    return Finding("description", len(shape.problems), examples, f"{first.key} must be {first.expected}")
+    return shape_finding("description", "field", shape.problems)
 
 
 @rule(

@@ -83,14 +83,19 @@ class FileFact:
 )
 def seal_manifest(problems: Sequence[ShapeProblem]) -> Finding | None:
     """Report the invalid keys of a manifest; one row is one key."""
+    return shape_finding("seal", "key", problems)
+
+
+def shape_finding(kind: str, part: str, problems: Sequence[ShapeProblem]) -> Finding | None:
+    """Report the parts of a document that differ from its declaration; `part` names them in the examples."""
     if not problems:
         return None
     examples = tuple(
-        {"key": problem.key, "found": short_value(problem.value), "expected": problem.expected}
+        {part: problem.key, "found": short_value(problem.value), "expected": problem.expected}
         for problem in limited(problems)
     )
     first = problems[0]
-    return Finding("seal", len(problems), examples, f"{first.key} must be {first.expected}")
+    return Finding(kind, len(problems), examples, f"{first.key} must be {first.expected}")
 
 
 @rule(
