@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
 from pathlib import Path
@@ -85,7 +86,7 @@ def test_the_schema_and_the_reader_agree(changes: list[tuple[tuple[str, ...], An
         if value is ABSENT:
             at.pop(last, None)
         else:
-            at[last] = value
+            at[last] = copy.deepcopy(value)  # a later change must not reach the value of another example
     manifest, problems = parse_manifest(json.dumps(document).encode())
     errors = list(Draft202012Validator(manifest_schema()).iter_errors(document))
     assert (manifest is None) == bool(errors), (problems, errors)
