@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol, TypeVar
 
 import polars as pl
 
@@ -34,18 +34,6 @@ class Frames(Protocol):
 
     def __call__(self, dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
         """Return columns of a dataset, or of one of its books; raises SnapshotCorrupt for an unreadable file."""
-        ...
-
-
-class Tables(Protocol):
-    """The tables of a run: a snapshot, or tables before they are published."""
-
-    def has(self, dataset: str, book: str | None = None) -> bool:
-        """Whether the dataset, or one of its books, exists."""
-        ...
-
-    def read(self, dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
-        """Return columns of a dataset, or of one of its books, as :class:`Frames` does."""
         ...
 
 
@@ -116,7 +104,9 @@ def read(
     else:
         index = part(_index, "rebalances", "rebalances")
     deciles = part(_deciles, "decisions", "weekly_deciles")
-    ledger = part(lambda frames, _: _ledger(frames, BOOK), "portfolio", "portfolio", BOOK)
+    ledger = part(
+        lambda frames, _: _ledger(frames("portfolio", _LEDGER, BOOK)), "portfolio", "portfolio", BOOK
+    )
     if errors and all(
         x is None or isinstance(x, Unavailable) for x in (sections, sealed, index, deciles, ledger)
     ):
@@ -232,60 +222,83 @@ def _deciles(frames: Frames, manifest: Manifest) -> WeeklyDeciles:
     )
 
 
-def _ledger(frames: Frames, book: str) -> Ledger:
-    rows = frames("portfolio", _LEDGER, book)
+def _ledger(rows: pl.DataFrame) -> Ledger:
     return Ledger(dates_of(rows), *(floats_of(rows, name) for name in _LEDGER[1:]))
 
 
-def read_ledger(tables: Tables, book: str) -> Ledger | Unavailable:
-    """Read the daily ledger of a book.
+def ledger_of(rows: pl.DataFrame | None) -> Ledger | Unavailable:
+    """Return the daily ledger of a book.
 
     Parameters
     ----------
-    tables : Tables
-        The tables of the run.
-    book : str
-        Name of the book.
+    rows : polars.DataFrame or None
+        Published ``portfolio`` of the book; None when the run has none.
 
     Returns
     -------
     Ledger or Unavailable
         Ascending by date, NaN for null; ``missing_kind`` when the run sealed no ledger, or one without sessions.
-
-    Raises
-    ------
-    SnapshotCorrupt
-        When the file is missing or cannot be read.
     """
-    ledger = _ledger(tables.read, book) if tables.has(LEDGER.kind, book) else None
-    if ledger is None or not ledger.date.size:
+    if rows is None or rows.is_empty():
         return Unavailable(MISSING_KIND, f"the run holds no {LEDGER.kind} of this book", LEDGER.kind)
-    return ledger
+    return _ledger(rows)
 
 
-def read_weekly_ic(tables: Tables) -> tuple[Dates, Floats] | Unavailable:
-    """Read the rebalance dates and the weekly rank IC.
+def weekly_ic_of(weeks: pl.DataFrame | None) -> tuple[Dates, Floats] | Unavailable:
+    """Return the rebalance dates and the weekly rank IC.
 
     Parameters
     ----------
-    tables : Tables
-        The tables of the run.
+    weeks : polars.DataFrame or None
+        Published ``weekly_signal``; None when the run has none.
 
     Returns
     -------
     tuple of (Dates, Floats), each of shape (n_weeks,), or Unavailable
         Ascending by date, NaN for null; ``missing_kind`` when the run sealed no cross-sections.
-
-    Raises
-    ------
-    SnapshotCorrupt
-        When the file is missing or cannot be read.
     """
-    if not tables.has("weekly_signal"):
+    if weeks is None:
         kind, meaning = CROSS_SECTIONS.kind, CROSS_SECTIONS.meaning
         return Unavailable(MISSING_KIND, f"the run holds no {kind} for {meaning}", kind)
-    weeks = tables.read("weekly_signal", ("date", "ic"))
     return dates_of(weeks), floats_of(weeks, "ic")
+
+
+def trials_of(rows: pl.DataFrame | None) -> TrialReturns | Unavailable:
+    """Return the returns of the trials.
+
+    Parameters
+    ----------
+    rows : polars.DataFrame or None
+        Published ``trials``; None when the run has none.
+
+    Returns
+    -------
+    TrialReturns or Unavailable
+        :data:`~datasets.figures.luck_evidence.NO_TRIALS` without trials.
+    """
+    trials = 0 if rows is None else rows["trial"].n_unique()
+    # No trials, or trials with different days, which the rule `trials.days` refuses.
+    if rows is None or not trials or rows.height % trials:
+        return NO_TRIALS
+    # Rows are sorted by trial and day, and every trial has the same days.
+    days = rows["date"][: rows.height // trials].to_numpy().astype("datetime64[D]")
+    return TrialReturns(days, rows["period_return"].to_numpy().reshape(trials, days.size).T)
+
+
+def _optional(
+    snapshot: Snapshot, dataset: str, columns: Sequence[str], book: str | None = None
+) -> pl.DataFrame | None:
+    return snapshot.read(dataset, columns, book) if snapshot.has(dataset, book) else None
+
+
+def read_ledger(snapshot: Snapshot, book: str) -> Ledger | Unavailable:
+    """Read the daily ledger of a book, as :func:`ledger_of`; raises SnapshotCorrupt when its file cannot be read."""
+    return ledger_of(_optional(snapshot, LEDGER.kind, _LEDGER, book))
+
+
+def read_weekly_ic(snapshot: Snapshot) -> tuple[Dates, Floats] | Unavailable:
+    """Read the weekly rank IC, as :func:`weekly_ic_of`; raises SnapshotCorrupt when its file cannot be read."""
+    return weekly_ic_of(_optional(snapshot, "weekly_signal", ("date", "ic")))
 
 
 def dates_of(rows: pl.DataFrame) -> Dates:
@@ -322,53 +335,15 @@ def read_luck(snapshot: Snapshot, query: LuckQuery) -> Luck:
         stored = (snapshot.figures(LUCK) or {}).get(query.book)
         if stored is not None:
             return Luck.decode(stored)
-    evidence = read_evidence(snapshot, query.book, snapshot.alpha_id, snapshot.description())
-    return measure(evidence, query)
+    return measure(read_evidence(snapshot, query.book), query)
 
 
-def read_evidence(
-    tables: Tables, book: str, alpha_id: str, description: Mapping[str, Any] | None
-) -> Evidence:
-    """Read the inputs of the luck figures: the ledger of a book, weekly ICs and trials.
-
-    Parameters
-    ----------
-    tables : Tables
-        The tables of the run.
-    book : str
-        Name of the book.
-    alpha_id : str
-        Id of the alpha, which seeds the random numbers.
-    description : Mapping[str, Any] or None
-        The sealed description, whose ``parameters`` list the searched values; None if the run has none.
-
-    Returns
-    -------
-    Evidence
-        Inputs of the complete run.
-
-    Raises
-    ------
-    SnapshotCorrupt
-        When a file is missing or cannot be read.
-    """
+def read_evidence(snapshot: Snapshot, book: str) -> Evidence:
+    """Read the inputs of the luck figures of the complete run; raises SnapshotCorrupt when a file cannot be read."""
     return Evidence(
-        alpha_id,
-        read_ledger(tables, book),
-        read_weekly_ic(tables),
-        searched_combinations((description or {}).get("parameters")),
-        _trials(tables),
+        snapshot.alpha_id,
+        read_ledger(snapshot, book),
+        read_weekly_ic(snapshot),
+        searched_combinations((snapshot.description() or {}).get("parameters")),
+        trials_of(_optional(snapshot, "trials", ("trial", "date", "period_return"))),
     )
-
-
-def _trials(tables: Tables) -> TrialReturns | Unavailable:
-    if not tables.has("trials"):
-        return NO_TRIALS
-    rows = tables.read("trials", ("trial", "date", "period_return"))
-    trials = rows["trial"].n_unique()
-    # No trials, or trials with different days, which the rule `trials.days` refuses.
-    if not trials or rows.height % trials:
-        return NO_TRIALS
-    # Rows are sorted by trial and day, and every trial has the same days.
-    days = rows["date"][: rows.height // trials].to_numpy().astype("datetime64[D]")
-    return TrialReturns(days, rows["period_return"].to_numpy().reshape(trials, days.size).T)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
@@ -13,7 +11,6 @@ from pipeline.rule import Level, Violation
 from pipeline.rules.registry import RULES
 from pipeline.seal.declared_differences import DeclaredDifferences
 from pipeline.seal.records import METRICS
-from pipeline.seal.tables import empty_table
 from schemas.tables import SEALED_TABLES
 from schemas.tables.books import book_order
 
@@ -46,47 +43,6 @@ def sealed_tables(frames: Frames) -> dict[str, pl.DataFrame]:
             rows = rows.sort("book", "fill_order", maintain_order=True)
         sealed[kind] = rows.select(c.name for c in table.sealed_columns if c.name in rows.columns)
     return sealed
-
-
-@dataclass
-class RestoredRun:
-    """A sealed run, restored from its snapshot.
-
-    Attributes
-    ----------
-    alpha_id, equity_basis, smoothing, kinds
-        As published in the manifest.
-    tables
-        As :func:`sealed_tables` returns them.
-    document
-        The description; None if the run sealed none.
-    """
-
-    alpha_id: str
-    equity_basis: float
-    smoothing: Mapping[str, Any] | None
-    kinds: Collection[str]
-    tables: Mapping[str, pl.DataFrame]
-    document: dict[str, Any] | None
-
-    def has(self, kind: str) -> bool:
-        """Return whether the run sealed this kind."""
-        return kind in self.kinds
-
-    def table(self, kind: str) -> pl.DataFrame:
-        """Return a table; no file is published of one by book without rows."""
-        return self.tables[kind] if kind in self.tables else empty_table(SEALED_TABLES[kind])
-
-    def metrics(self) -> pl.DataFrame | None:
-        """Return the run's own figures; None if it sealed none."""
-        return self.tables.get(METRICS.name)
-
-    def description(self) -> dict[str, Any] | None:
-        """Return the description; None if the run sealed none."""
-        return self.document
-
-    def drop(self, kind: str) -> None:
-        """Keep the table."""
 
 
 def recheck(

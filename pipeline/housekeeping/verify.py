@@ -27,12 +27,12 @@ from datasets.provenance.sealed_weeks import SealedWeek
 from datasets.publication.past import earlier_seals
 from datasets.publication.pointers import served
 from datasets.storage import Storage
-from pipeline.housekeeping.recheck_sealed import RestoredRun, recheck, sealed_tables
+from pipeline.housekeeping.recheck_sealed import recheck, sealed_tables
 from pipeline.housekeeping.recompute_derived import Recorder, differences, same_figures
 from pipeline.seal.casting import POLARS_TYPES
 from pipeline.seal.declared_differences import DeclaredDifferences
 from pipeline.snapshot_builder.build_result import Stages
-from pipeline.snapshot_builder.contents import write_datasets
+from pipeline.snapshot_builder.contents import RestoredRun, write_datasets
 from pipeline.snapshot_builder.write import find_span
 from schemas.errors import SnapshotCorrupt
 from schemas.plurals import counted

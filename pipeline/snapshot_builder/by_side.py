@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -17,45 +16,19 @@ _SIDES: Final = 3
 
 
 class BySide:
-    """Sums positions and P&L of every book; the sums do not depend on how a run is split into parts.
+    """Sums the positions and P&L of one book; the sums do not depend on how a run is split into parts.
 
     Parameters
     ----------
     sessions
-        Book -> days of its ledger, ascending; other books are ignored.
+        Days of the book's ledger, ascending; rows of other days are ignored.
     """
 
-    def __init__(self, sessions: Mapping[str, Dates]) -> None:
-        category = pl.Categorical(pl.Categories.random())
-        # Keeps the numbering of Polars alive.
-        self._numbered = pl.Series(["-"], dtype=category)
-        self._books = {book: _Book(days, category) for book, days in sessions.items()}
-
-    def positions(self, book: str, rows: pl.DataFrame) -> None:
-        """Add positions of a book: complete days in order, and before its P&L, because they determine its sides."""
-        if book in self._books:
-            self._books[book].add_positions(rows)
-
-    def pnl(self, book: str, rows: pl.DataFrame) -> None:
-        """Add P&L by name of a book: complete days in order."""
-        if book in self._books:
-            self._books[book].add_pnl(rows)
-
-    def holdings(self, book: str) -> Holdings:
-        """Return the positions of a book by session of its ledger."""
-        return self._books[book].holdings()
-
-    def profit(self, book: str) -> PnlBreakdown:
-        """Return the P&L of a book by name, and of each side by session of its ledger."""
-        return self._books[book].profit()
-
-
-class _Book:
-    """The sums of one book."""
-
-    def __init__(self, sessions: Dates, category: pl.Categorical) -> None:
+    def __init__(self, sessions: Dates) -> None:
         self._days = sessions.astype("datetime64[D]").astype(np.int64)
-        self._category = category
+        self._category = pl.Categorical(pl.Categories.random())
+        # Keeps the numbering of Polars alive.
+        self._numbered = pl.Series(["-"], dtype=self._category)
         # By session: long and short size, sum of squares, long and short names.
         self._exposure = np.zeros((5, sessions.size))
         self._sign = np.zeros((sessions.size, 0), np.int8)
@@ -64,6 +37,7 @@ class _Book:
         self._named: Flags = np.zeros(0, np.bool_)
 
     def add_positions(self, rows: pl.DataFrame) -> None:
+        """Add positions: complete days in order, and before their P&L, because they determine its sides."""
         placed = self._places(rows)
         if placed is None:
             return
@@ -76,6 +50,7 @@ class _Book:
         self._sign[session, codes] = np.sign(notional)
 
     def add_pnl(self, rows: pl.DataFrame) -> None:
+        """Add P&L by name: complete days in order."""
         placed = self._places(rows)
         if placed is None:
             return
@@ -101,12 +76,14 @@ class _Book:
         self._named = named
 
     def holdings(self) -> Holdings:
+        """Return the positions by session of the ledger."""
         long, short, squares, names_long, names_short = self._exposure
         effective = np.full(self._days.size, np.nan)
         np.divide(np.square(long + short), squares, out=effective, where=squares > 0)
         return Holdings(effective, Side(long, names_long), Side(short, names_short))
 
     def profit(self) -> PnlBreakdown:
+        """Return the P&L by name, and of each side by session of the ledger."""
         net, market = self._earned
         # Sorted, so that sums do not depend on the numbering of names.
         by_name = np.sort(self._by_name[self._named])

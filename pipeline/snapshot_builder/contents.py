@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, TypeAlias
 
 import orjson
 import polars as pl
 
+from datasets.figure_data import dates_of
 from datasets.figures.series import Floats, measured
 from datasets.figures.unavailable import Unavailable
 from datasets.layout import DESCRIPTION, figures_path
@@ -21,38 +23,58 @@ from pipeline.maths.weekly_signal import measured_decisions
 from pipeline.reconciliation.figures import Figure
 from pipeline.reconciliation.seal_figures import figures_from, with_reconciliation
 from pipeline.seal import Seal
+from pipeline.seal.records import METRICS
+from pipeline.seal.tables import empty_table
 from pipeline.snapshot_builder import in_parts, ledgers, research
 from pipeline.snapshot_builder.build_result import Stages
+from pipeline.snapshot_builder.by_side import BySide
 from pipeline.snapshot_builder.weekly import published_decisions, published_rebalances, weekly_tables
 from pipeline.snapshot_builder.write import SnapshotWriter
-from schemas.tables import TABLES
+from schemas.tables import SEALED_TABLES, TABLES
 
 
-class Run(Protocol):
-    """A sealed run: a seal, or the tables of one restored from a snapshot; its methods are those of a seal."""
+@dataclass
+class RestoredRun:
+    """A sealed run, restored from its snapshot; its methods are those of a seal.
+
+    Attributes
+    ----------
+    alpha_id, equity_basis, smoothing, kinds
+        As published in the manifest.
+    tables
+        Kind -> its sealed columns.
+    document
+        The description; None if the run sealed none.
+    """
 
     alpha_id: str
     equity_basis: float
     smoothing: Mapping[str, Any] | None
-
-    @property
-    def kinds(self) -> Collection[str]:
-        """Kinds that the run sealed."""
+    kinds: Collection[str]
+    tables: Mapping[str, pl.DataFrame]
+    document: dict[str, Any] | None
 
     def has(self, kind: str) -> bool:
         """Return whether the run sealed this kind."""
+        return kind in self.kinds
 
     def table(self, kind: str) -> pl.DataFrame:
-        """Return a table with its sealed columns."""
+        """Return a table; no file is published of one by book without rows."""
+        return self.tables[kind] if kind in self.tables else empty_table(SEALED_TABLES[kind])
 
     def metrics(self) -> pl.DataFrame | None:
-        """Return the run's own figures."""
+        """Return the run's own figures; None if it sealed none."""
+        return self.tables.get(METRICS.name)
 
     def description(self) -> dict[str, Any] | None:
-        """Return the description."""
+        """Return the description; None if the run sealed none."""
+        return self.document
 
     def drop(self, kind: str) -> None:
-        """Drop a table that is no longer needed."""
+        """Keep the table."""
+
+
+Run: TypeAlias = Seal | RestoredRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +117,11 @@ def write_datasets(seal: Run, writer: SnapshotWriter, stages: Stages) -> Written
             writer.by_book("portfolio", ledger)
             writer.by_book("equity_curve", ledgers.published_equity_curves(ledger))
             spans["portfolio"] = ledgers.spans(ledger, "portfolio")
-    sides = research.empty_sides(ledger)
-    observers = {"positions": sides.positions, "pnl": sides.pnl, "trades": fills.add}
-    for kind, on_rows in observers.items():
+    sides = {book: BySide(dates_of(rows)) for book, rows in ledger.items()}
+    for kind in ("positions", "pnl", "trades"):
         if seal.has(kind):
             with stages(kind):
-                spans[kind] = _write_books(seal, writer, kind, on_rows)
+                spans[kind] = _write_books(seal, writer, kind, partial(_add_up, sides, fills, kind))
     trials = _write_trials(seal, writer, stages)
     if spans:
         writer.table("books", ledgers.published_books(spans))
@@ -112,7 +133,7 @@ def write_datasets(seal: Run, writer: SnapshotWriter, stages: Stages) -> Written
         figures_by_family = {
             **research.book_figures(ledger, sides, seal.kinds),
             **research.signal_figures(delivered),
-            **research.luck_figures(_evidence(ledger, weeks, trials), seal.alpha_id, seal.description()),
+            **research.luck_figures(ledger, weeks, trials, seal.alpha_id, seal.description()),
         }
     _write_documents(seal, figures_by_family, writer)
     sealed_weeks = _sealed_weeks(seal, digests, fills, weeks)
@@ -153,6 +174,18 @@ def _write_books(
     return ledgers.spans(rows, kind)
 
 
+def _add_up(
+    sides: Mapping[str, BySide], fills: FillDigests, kind: str, book: str, rows: pl.DataFrame
+) -> None:
+    """Add published rows of a book to its sums by side, or to the digests of its fills."""
+    if kind == "trades":
+        fills.add(book, rows)
+    elif book in sides and kind == "positions":
+        sides[book].add_positions(rows)
+    elif book in sides:
+        sides[book].add_pnl(rows)
+
+
 def _write_trials(seal: Run, writer: SnapshotWriter, stages: Stages) -> pl.DataFrame | None:
     """Write the returns of the trials and return them; None if the run sealed none."""
     if not seal.has("trials"):
@@ -162,15 +195,6 @@ def _write_trials(seal: Run, writer: SnapshotWriter, stages: Stages) -> pl.DataF
         writer.table("trials", trials)
         seal.drop("trials")
     return trials
-
-
-def _evidence(
-    ledger: ledgers.Books, weeks: pl.DataFrame | None, trials: pl.DataFrame | None
-) -> research.Tables:
-    """Return the tables that the luck figures need."""
-    tables = {"weekly_signal": weeks, "trials": trials}
-    rows: dict[tuple[str, str | None], pl.DataFrame] = {("portfolio", book): x for book, x in ledger.items()}
-    return research.Tables(rows | {(name, None): x for name, x in tables.items() if x is not None})
 
 
 def _write_metrics(seal: Run, writer: SnapshotWriter, weeks: pl.DataFrame | None) -> tuple[Figure, ...]:

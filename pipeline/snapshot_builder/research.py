@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import asdict
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
-from datasets.figure_data import dates_of, floats_of, read_evidence
+from datasets.figure_data import dates_of, floats_of, ledger_of, trials_of, weekly_ic_of
 from datasets.figures.concentration import concentration
 from datasets.figures.costs import Flows, costs
 from datasets.figures.luck import LUCK, SEALED_BOOKS, measure
-from datasets.figures.luck_evidence import EVERYTHING, LuckQuery
+from datasets.figures.luck_evidence import EVERYTHING, Evidence, LuckQuery
+from datasets.figures.luck_trials import searched_combinations
 from datasets.figures.risk import risk
 from datasets.figures.series import observed
 from datasets.figures.signal import DeliveredSignal, signal_quality
@@ -33,22 +34,9 @@ Document = dict[str, dict[str, Any]]
 """Book, or :data:`schemas.metrics.families.WHOLE_RUN` -> the object served."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tables:
-    """Published tables of a run in memory, by dataset and book."""
-
-    rows: Mapping[tuple[str, str | None], pl.DataFrame]
-
-    def has(self, dataset: str, book: str | None = None) -> bool:
-        """Return whether there is a dataset, or its part for one book."""
-        return (dataset, book) in self.rows
-
-    def read(self, dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
-        """Return columns of a table."""
-        return self.rows[dataset, book].select(columns)
-
-
-def book_figures(portfolio: Books, sides: BySide, kinds: Collection[str]) -> dict[str, Document]:
+def book_figures(
+    portfolio: Books, sides: Mapping[str, BySide], kinds: Collection[str]
+) -> dict[str, Document]:
     """Compute the figures of the books.
 
     Parameters
@@ -56,7 +44,7 @@ def book_figures(portfolio: Books, sides: BySide, kinds: Collection[str]) -> dic
     portfolio
         The published ledger of each book.
     sides
-        Positions and P&L of the books.
+        Book -> its positions and P&L.
     kinds
         Kinds that the run sealed.
 
@@ -67,32 +55,39 @@ def book_figures(portfolio: Books, sides: BySide, kinds: Collection[str]) -> dic
     """
     return {
         "costs": {book: _costs(book, rows) for book, rows in portfolio.items()},
-        "concentration": {book: _concentration(book, rows, sides, kinds) for book, rows in portfolio.items()},
+        "concentration": {
+            book: _concentration(book, rows, sides[book], kinds) for book, rows in portfolio.items()
+        },
         "risk": {book: _risk(book, rows) for book, rows in portfolio.items()},
     }
 
 
-def empty_sides(portfolio: Books) -> BySide:
-    """Return empty sums of positions and P&L for the sessions of each ledger."""
-    return BySide({book: dates_of(rows) for book, rows in portfolio.items()})
-
-
-def luck_figures(tables: Tables, alpha_id: str, description: Mapping[str, Any] | None) -> dict[str, Document]:
+def luck_figures(
+    portfolio: Books,
+    weeks: pl.DataFrame | None,
+    trials: pl.DataFrame | None,
+    alpha_id: str,
+    description: Mapping[str, Any] | None,
+) -> dict[str, Document]:
     """Compute the luck figures of the complete run, for the books of :data:`datasets.figures.luck.SEALED_BOOKS`.
 
     Parameters
     ----------
-    tables
-        ``portfolio`` by book, ``weekly_signal`` and ``trials``, if the run has them.
+    portfolio
+        The published ledger of each book.
+    weeks, trials
+        ``weekly_signal`` and ``trials`` as published; None if the run lacks the table.
     alpha_id
         Alpha, which seeds the random numbers.
     description
         As sealed; None if the run sealed none.
     """
+    weekly, returns = weekly_ic_of(weeks), trials_of(trials)
+    searched = searched_combinations((description or {}).get("parameters"))
     evidence = {
-        book: read_evidence(tables, book, alpha_id, description)
+        book: Evidence(alpha_id, ledger_of(portfolio[book]), weekly, searched, returns)
         for book in SEALED_BOOKS
-        if tables.has("portfolio", book)
+        if book in portfolio
     }
     return {LUCK: {book: asdict(measure(x, LuckQuery(book, EVERYTHING))) for book, x in evidence.items()}}
 
@@ -145,8 +140,8 @@ def _concentration(book: str, rows: pl.DataFrame, sides: BySide, kinds: Collecti
         date,
         floats_of(rows, "starting_equity"),
         floats_of(rows, "ending_equity"),
-        unavailable.get("positions") or sides.holdings(book),
-        unavailable.get("pnl") or sides.profit(book),
+        unavailable.get("positions") or sides.holdings(),
+        unavailable.get("pnl") or sides.profit(),
     )
     return _object("concentration", {"book": book, **observed(date), **figures})
 

@@ -55,13 +55,13 @@ def measured(run: dict[str, pl.DataFrame], book: str, cuts: list[int]) -> dict[s
     }
     ledger = own["portfolio"]
     date = ledger["date"].to_numpy().astype("datetime64[D]")
-    sides = BySide({book: date})
+    sides = BySide(date)
     edges = [date[0], *(date[cut] for cut in sorted(cuts)), date[-1] + 1]
-    for kind, look in (("positions", sides.positions), ("pnl", sides.pnl)):
+    for kind, look in (("positions", sides.add_positions), ("pnl", sides.add_pnl)):
         for first, last in pairwise(edges):
-            look(book, own[kind].filter(pl.col("date").is_between(first, last, closed="left")))
+            look(own[kind].filter(pl.col("date").is_between(first, last, closed="left")))
     starting, ending = (ledger[name].to_numpy() for name in ("starting_equity", "ending_equity"))
-    return concentration(date, starting, ending, sides.holdings(book), sides.profit(book))
+    return concentration(date, starting, ending, sides.holdings(), sides.profit())
 
 
 @pytest.mark.parametrize("book", ["long_short", "long_only", "raw_long_short"])
@@ -151,10 +151,10 @@ def test_undetermined_figures_are_withheld() -> None:
     missing_pnl = Unavailable("missing_kind", "the run holds no pnl", "pnl")
     starting, ending = np.array([1.0, -0.5]), np.array([-0.5, 0.1])
     date: Dates = np.array(["2024-01-02", "2024-01-03"], dtype="datetime64[D]")
-    sides = BySide({BOOK: date})
-    result = concentration(date, starting, ending, sides.holdings(BOOK), missing_pnl)
+    sides = BySide(date)
+    result = concentration(date, starting, ending, sides.holdings(), missing_pnl)
     assert result["best_names_share"] is result["long"] is missing_pnl
-    full = concentration(date, starting, ending, sides.holdings(BOOK), sides.profit(BOOK))
+    full = concentration(date, starting, ending, sides.holdings(), sides.profit())
     assert full["long"].code == "nonpositive_equity"
     assert isinstance(full["effective_names"], Unavailable)
 

@@ -190,7 +190,7 @@ def test_luck_stored_at_publication_is_what_a_request_computes(root: Path) -> No
     assert set(stored) == set(SEALED_BOOKS) & set(run.books("portfolio"))
     for book in stored:
         query = LuckQuery(book, EVERYTHING)
-        computed = measure(read_evidence(run, book, ALPHA, run.description()), query)
+        computed = measure(read_evidence(run, book), query)
         assert Luck.decode(stored[book]) == computed == read_luck(run, query)
 
 
