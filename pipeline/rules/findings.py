@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import polars as pl
 
 from pipeline.rule import Finding, examples_wanted, limited
-
-MAX_TEXT: Final = 80
-"""Maximum characters of a text in an example."""
+from pipeline.seal.shape import short_value
 
 
 def pick_examples(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
@@ -26,7 +25,7 @@ def pick_examples(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[Mapping[
     Returns
     -------
     tuple
-        Days and instants as ISO-8601 text; numbers that JSON cannot represent as text.
+        Days and instants as ISO-8601 text, long texts cut; numbers that JSON cannot represent as text.
     """
     shown = frame.head(examples_wanted(frame.height)).select(
         [name for name in dict.fromkeys(columns) if name in frame.columns]
@@ -38,17 +37,12 @@ def pick_examples(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[Mapping[
         for name, dtype in shown.schema.items()
         if dtype.is_temporal()
     ]
-    floats = [name for name, dtype in shown.schema.items() if dtype.is_float()]
     rows = shown.with_columns(texts).to_dicts()
-    for row in rows:
-        for name in floats:
-            value = row[name]
-            if value is not None and (value != value or value in (float("inf"), float("-inf"))):  # noqa: PLR0124
-                row[name] = str(value)
-        for name, value in row.items():
-            if isinstance(value, str) and len(value) > MAX_TEXT:
-                row[name] = f"{value[: MAX_TEXT - 3]}..."
-    return tuple(rows)
+    return tuple({name: _json_value(value) for name, value in row.items()} for row in rows)
+
+
+def _json_value(value: Any) -> Any:
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else short_value(value)
 
 
 def broken_rows(
