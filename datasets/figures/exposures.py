@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -52,82 +52,6 @@ class Factors:
     returns: Matrix
 
 
-@dataclass(frozen=True, slots=True)
-class Attribution:
-    """Attribution of a window's P&L, in equity units; the parts sum to `pnl`.
-
-    Each part is a return per session times the opening equity of the session, summed over the measured sessions.
-
-    Attributes
-    ----------
-    pnl : float
-        Last closing minus first opening equity.
-    risk_free : float
-        Part of the risk-free return.
-    factors : tuple of float, length n_factors
-        Part of each factor: its return times its coefficient.
-    alpha : float
-        Part of the intercept.
-    residual : float
-        Part of the residuals.
-    unmeasured : float
-        P&L of the sessions without a return of the book, a risk-free return or a factor return.
-    """
-
-    pnl: float
-    risk_free: float
-    factors: tuple[float, ...]
-    alpha: float
-    residual: float
-    unmeasured: float
-
-
-@dataclass(frozen=True, slots=True)
-class Rolling:
-    """Regressions over rolling windows of a fixed number of measured sessions.
-
-    Coefficients and R² are NaN where the returns or a factor are constant within the window or the factors are collinear.
-
-    Attributes
-    ----------
-    days : Dates, shape (n_windows,)
-        Last session of each window, ascending.
-    intercept : Floats, shape (n_windows,)
-        Excess return per session, a fraction.
-    slopes : Matrix, shape (n_windows, n_factors)
-        Coefficient of each factor.
-    r_squared : Floats, shape (n_windows,)
-        Explained share of the variance, between 0 and 1.
-    """
-
-    days: Dates
-    intercept: Floats
-    slopes: Matrix
-    r_squared: Floats
-
-
-@dataclass(frozen=True, slots=True)
-class Exposures:
-    """Regression of a book's excess return on factors.
-
-    Attributes
-    ----------
-    fit : Regression or Unavailable
-        Over all measured sessions of the window.
-    attribution : Attribution or Unavailable
-        Attribution of the P&L of the window.
-    rolling : Rolling or Unavailable
-        The same regression over rolling windows.
-    measured : Flags, shape (n_sessions,)
-        Sessions with a return of the book, a risk-free return and a return of every factor.
-    """
-
-    fit: Regression | Unavailable
-    attribution: Attribution | Unavailable
-    rolling: Rolling | Unavailable
-    measured: Flags
-
-
 def returns_between(days: Dates, returns: Matrix, sessions: Dates) -> Matrix:
     """Compound the returns of factors between consecutive sessions of a book.
 
@@ -160,13 +84,17 @@ def returns_between(days: Dates, returns: Matrix, sessions: Dates) -> Matrix:
     return aligned
 
 
-def exposures(ledger: Ledger, factors: Matrix, window: int, *, less_risk_free: bool) -> Exposures:
+def exposures(
+    ledger: Ledger, names: Sequence[str], factors: Matrix, window: int, *, less_risk_free: bool
+) -> dict[str, Any]:
     """Regress the excess return of a book on factors, with Newey-West errors, and attribute its P&L.
 
     Parameters
     ----------
     ledger : Ledger
         Sessions of the window.
+    names : sequence of str, length n_factors
+        Names of the factors.
     factors : Matrix, shape (n_sessions, n_factors)
         Return of each factor on each session, a fraction, as :func:`returns_between` returns it; NaN stands for null.
     window : int
@@ -177,10 +105,13 @@ def exposures(ledger: Ledger, factors: Matrix, window: int, *, less_risk_free: b
 
     Returns
     -------
-    Exposures
-        Parts are withheld with too few measured sessions, if the returns or a factor are constant, if the factors are
-        collinear (:func:`datasets.figures.newey_west.regress`), if a session opens with equity not above 0, and if the
-        ledger has no risk-free return.
+    dict
+        ``measured``, the number of sessions with a return of the book, a risk-free return and a return of every factor;
+        ``regression`` over them (:func:`datasets.figures.newey_west.regression_payload`); ``attribution`` of the P&L in
+        equity units, whose parts sum to ``pnl``; and ``rolling``, the same regression over rolling windows. Parts are
+        Unavailable with too few measured sessions, if the returns or a factor are constant, if the factors are collinear
+        (:func:`datasets.figures.newey_west.regress`), if a session opens with equity not above 0, and if the ledger has no
+        risk-free return.
 
     References
     ----------
@@ -190,38 +121,52 @@ def exposures(ledger: Ledger, factors: Matrix, window: int, *, less_risk_free: b
     if not isinstance(returns, Unavailable) and ledger.date.size and np.isnan(ledger.risk_free).all():
         returns = Unavailable("insufficient_data", "the ledger states no risk-free return to deduct")
     if isinstance(returns, Unavailable):
-        return Exposures(returns, returns, returns, np.zeros(ledger.date.size, np.bool_))
+        return {"measured": 0, **dict.fromkeys(("regression", "attribution", "rolling"), returns)}
     explained = factors - ledger.risk_free[:, None] if less_risk_free else factors
     excess = returns - ledger.risk_free
     measured = ~(np.isnan(excess) | np.isnan(explained).any(axis=1))
     x, y = explained[measured], excess[measured]
     fit = regress(y, x, what="the factors")
-    rolling = _rolling(ledger.date[measured], y, x, window)
-    if isinstance(fit, Unavailable):
-        return Exposures(fit, fit, rolling, measured)
-    return Exposures(fit, _attribution(ledger, excess, x, fit, measured), rolling, measured)
+    return {
+        "measured": int(np.count_nonzero(measured)),
+        "regression": regression_payload(fit, names),
+        "attribution": fit
+        if isinstance(fit, Unavailable)
+        else _attribution(ledger, names, y, x, fit, measured=measured),
+        "rolling": _rolling(ledger.date[measured], names, y, x, window),
+    }
 
 
 def _attribution(
-    ledger: Ledger, excess: Floats, explained: Matrix, fit: Regression, measured: Flags
-) -> Attribution | Unavailable:
+    ledger: Ledger,
+    names: Sequence[str],
+    excess: Floats,
+    explained: Matrix,
+    fit: Regression,
+    *,
+    measured: Flags,
+) -> dict[str, Any] | Unavailable:
+    """Attribute the P&L: each part is a return per session times its opening equity, summed over the measured sessions."""
     profit = ledger.ending - ledger.starting
     if np.isnan(profit).any():
         return Unavailable("insufficient_data", "the ledger has sessions without equity")
     opening = ledger.starting[measured]
     slopes = np.array([x.value for x in fit.slopes])
-    residuals = excess[measured] - fit.intercept.value - explained @ slopes
-    return Attribution(
-        pnl=float(ledger.ending[-1] - ledger.starting[0]),
-        factors=tuple((opening @ explained * slopes).tolist()),
-        alpha=float(opening.sum() * fit.intercept.value),
-        risk_free=float(opening @ ledger.risk_free[measured]),
-        residual=float(opening @ residuals),
-        unmeasured=float(profit[~measured].sum()),
-    )
+    residuals = excess - fit.intercept.value - explained @ slopes
+    return {
+        "pnl": float(ledger.ending[-1] - ledger.starting[0]),
+        "risk_free": float(opening @ ledger.risk_free[measured]),
+        "factors": dict(zip(names, (opening @ explained * slopes).tolist(), strict=True)),
+        "alpha": float(opening.sum() * fit.intercept.value),
+        "residual": float(opening @ residuals),
+        "unmeasured": float(profit[~measured].sum()),
+    }
 
 
-def _rolling(days: Dates, outcome: Floats, factors: Matrix, window: int) -> Rolling | Unavailable:
+def _rolling(
+    days: Dates, names: Sequence[str], outcome: Floats, factors: Matrix, window: int
+) -> list[dict[str, Any]] | Unavailable:
+    """Regress over rolling windows; null where the returns or a factor are constant or the factors are collinear."""
     n = len(factors)
     if n < window:
         return too_few(n, window, "measured sessions")
@@ -242,9 +187,18 @@ def _rolling(days: Dates, outcome: Floats, factors: Matrix, window: int) -> Roll
         intercept = y_mean[:, 0] - np.vecdot(slopes, x_mean[:, 0, :])
         residual = np.square(y - (x @ slopes[..., None])[..., 0]).sum(axis=1)
         r_squared = np.clip(1.0 - residual / total, 0.0, 1.0)
-    for figure in (slopes, intercept, r_squared):
-        figure[~identified] = np.nan
-    return Rolling(days[ends], intercept, slopes, r_squared)
+    figures = np.column_stack([intercept * SESSIONS_PER_YEAR, r_squared, slopes])
+    served = figures.astype(object)
+    served[np.isnan(figures) | ~identified[:, None]] = None
+    return [
+        {
+            "date": str(last),
+            "alpha_annualised": alpha,
+            "betas": dict(zip(names, betas, strict=True)),
+            "r_squared": share,
+        }
+        for last, (alpha, share, *betas) in zip(days[ends], served.tolist(), strict=True)
+    ]
 
 
 def explain(
@@ -296,18 +250,8 @@ def explain(
         returns = returns_between(series.days, series.returns, ledger.date[begin : rows.stop])[
             rows.start - begin :
         ]
-        fitted = exposures(sessions, returns, rolling, less_risk_free=kind == BENCHMARK)
-        return settle(
-            {
-                "name": name,
-                "kind": kind,
-                "return_basis": basis,
-                "measured": int(np.count_nonzero(fitted.measured)),
-                "regression": regression_payload(fitted.fit, series.names),
-                "attribution": _attribution_payload(series.names, fitted.attribution),
-                "rolling": _rolling_payload(series.names, fitted.rolling),
-            }
-        )
+        fitted = exposures(sessions, series.names, returns, rolling, less_risk_free=kind == BENCHMARK)
+        return settle({"name": name, "kind": kind, "return_basis": basis, **fitted})
 
     models = []
     ends = Window(day(sessions.date, 0), day(sessions.date, -1)) if sessions.date.size else window
@@ -326,30 +270,3 @@ def explain(
         "models": models,
         "withheld": dict(withheld),
     }
-
-
-def _attribution_payload(
-    names: Sequence[str], attribution: Attribution | Unavailable
-) -> dict[str, Any] | Unavailable:
-    if isinstance(attribution, Unavailable):
-        return attribution
-    return {**asdict(attribution), "factors": dict(zip(names, attribution.factors, strict=True))}
-
-
-def _rolling_payload(
-    names: Sequence[str], rolling: Rolling | Unavailable
-) -> list[dict[str, Any]] | Unavailable:
-    if isinstance(rolling, Unavailable):
-        return rolling
-    figures = np.column_stack([rolling.intercept * SESSIONS_PER_YEAR, rolling.r_squared, rolling.slopes])
-    served = figures.astype(object)
-    served[np.isnan(figures)] = None
-    return [
-        {
-            "date": str(last),
-            "alpha_annualised": intercept,
-            "betas": dict(zip(names, slopes, strict=True)),
-            "r_squared": share,
-        }
-        for last, (intercept, share, *slopes) in zip(rolling.days, served.tolist(), strict=True)
-    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.regression.rolling import RollingOLS
 
-from datasets.figures.exposures import Attribution, Exposures, Rolling, exposures, returns_between
-from datasets.figures.newey_west import Regression, residual_sharpe
+from datasets.figures.exposures import exposures, returns_between
 from datasets.figures.run_figures import Ledger
 from datasets.figures.series import Dates, Floats, Matrix
 from datasets.figures.unavailable import Unavailable
@@ -42,46 +42,54 @@ def drawn(seed: int, n: int, k: int) -> tuple[Ledger, Matrix]:
     return ledger(returns), factors
 
 
-def fitted(exposures: Exposures) -> tuple[Regression, Attribution, Rolling]:
-    parts = (exposures.fit, exposures.attribution, exposures.rolling)
-    assert not any(isinstance(part, Unavailable) for part in parts)
-    return parts  # type: ignore[return-value]  # checked above
+def names(factors: Matrix) -> list[str]:
+    return [f"F{place}" for place in range(factors.shape[1])]
+
+
+def measured(book: Ledger, factors: Matrix, window: int, *, less_risk_free: bool = False) -> dict[str, Any]:
+    return exposures(book, names(factors), factors, window, less_risk_free=less_risk_free)
 
 
 @check
 @given(seeds, st.integers(60, 400), st.integers(1, 5), st.booleans())
 def test_coefficients_and_errors_match_statsmodels(seed: int, n: int, k: int, less: bool) -> None:
     book, factors = drawn(seed, n, k)
-    fit, _, _ = fitted(exposures(book, factors, 50, less_risk_free=less))
+    fit = measured(book, factors, 50, less_risk_free=less)["regression"]
     rate = book.risk_free
     y = (book.ending - book.starting) / book.starting - rate
     x = factors - rate[:, None] if less else factors
     theirs = sm.OLS(y, sm.add_constant(x)).fit(
-        cov_type="HAC", cov_kwds={"maxlags": fit.lags, "use_correction": False}, use_t=True
+        cov_type="HAC", cov_kwds={"maxlags": fit["lags"], "use_correction": False}, use_t=True
     )
-    ours = (fit.intercept, *fit.slopes)
-    assert [c.value for c in ours] == pytest.approx(theirs.params.tolist(), rel=1e-9, abs=1e-12)
-    assert [c.standard_error for c in ours] == pytest.approx(theirs.bse.tolist(), rel=1e-9)
-    assert fit.r_squared == pytest.approx(theirs.rsquared, abs=1e-9)
-    assert fit.residual_deviation == pytest.approx(math.sqrt(theirs.ssr / theirs.df_resid), rel=1e-9)
-    assert residual_sharpe(fit) == pytest.approx(
-        theirs.params[0] / math.sqrt(theirs.ssr / theirs.df_resid) * math.sqrt(252), rel=1e-9, abs=1e-9
+    betas = fit["betas"].values()
+    values = [fit["alpha_daily"], *(beta["beta"] for beta in betas)]
+    errors = [fit["standard_error"], *(beta["standard_error"] for beta in betas)]
+    assert values == pytest.approx(theirs.params.tolist(), rel=1e-9, abs=1e-12)
+    assert errors == pytest.approx(theirs.bse.tolist(), rel=1e-9)
+    assert fit["r_squared"] == pytest.approx(theirs.rsquared, abs=1e-9)
+    deviation = math.sqrt(theirs.ssr / theirs.df_resid)
+    assert fit["residual_sharpe"] == pytest.approx(
+        theirs.params[0] / deviation * math.sqrt(252), rel=1e-9, abs=1e-9
     )
+    assert fit["alpha_annualised"] == fit["alpha_daily"] * 252
 
 
 @check
 @given(seeds, st.integers(60, 200), st.integers(1, 4), st.integers(20, 60))
 def test_rolling_coefficients_match_statsmodels(seed: int, n: int, k: int, window: int) -> None:
     book, factors = drawn(seed, n, k)
-    _, _, rolling = fitted(exposures(book, factors, window, less_risk_free=False))
+    rolling = measured(book, factors, window)["rolling"]
     y = (book.ending - book.starting) / book.starting - book.risk_free
     theirs = RollingOLS(pd.Series(y), sm.add_constant(factors), window=window).fit()
     rows = np.arange(n - 1, window - 2, -5)[::-1]
-    assert rolling.days.tolist() == days(n)[rows].tolist()
+    assert [entry["date"] for entry in rolling] == days(n)[rows].astype(str).tolist()
     params = np.asarray(theirs.params)[rows]
-    assert rolling.intercept == pytest.approx(params[:, 0], rel=1e-9, abs=1e-11)
-    assert rolling.slopes == pytest.approx(params[:, 1:], rel=1e-9, abs=1e-9)
-    assert rolling.r_squared == pytest.approx(np.asarray(theirs.rsquared)[rows], abs=1e-9)
+    alphas = np.array([entry["alpha_annualised"] for entry in rolling])
+    assert alphas == pytest.approx(params[:, 0] * 252, rel=1e-9, abs=1e-9)
+    slopes = np.array([[entry["betas"][name] for name in names(factors)] for entry in rolling])
+    assert slopes == pytest.approx(params[:, 1:], rel=1e-9, abs=1e-9)
+    shares = [entry["r_squared"] for entry in rolling]
+    assert shares == pytest.approx(np.asarray(theirs.rsquared)[rows].tolist(), abs=1e-9)
 
 
 @check
@@ -89,22 +97,20 @@ def test_rolling_coefficients_match_statsmodels(seed: int, n: int, k: int, windo
 def test_attribution_sums_to_the_ledgers_profit(seed: int, n: int, k: int) -> None:
     book, factors = drawn(seed, n, k)
     factors[np.random.default_rng(seed).random(n) < 0.05] = np.nan
-    result = exposures(book, factors, 40, less_risk_free=True).attribution
-    assert isinstance(result, Attribution)
-    parts = (*result.factors, result.alpha, result.risk_free, result.residual, result.unmeasured)
-    assert result.pnl == pytest.approx(book.ending[-1] - book.starting[0], abs=0)
-    assert math.fsum(parts) == pytest.approx(result.pnl, abs=1e-9)
+    parts = measured(book, factors, 40, less_risk_free=True)["attribution"]
+    pnl, by_factor = parts.pop("pnl"), parts.pop("factors")
+    assert pnl == pytest.approx(book.ending[-1] - book.starting[0], abs=0)
+    assert math.fsum((*parts.values(), *by_factor.values())) == pytest.approx(pnl, abs=1e-9)
 
 
 def test_the_market_itself_has_beta_one_and_no_alpha() -> None:
     market = np.random.default_rng(1).normal(0.0004, 0.01, 300)
-    result = exposures(ledger(market), market[:, None], 60, less_risk_free=True)
-    assert isinstance(result.fit, Regression)
-    assert result.fit.slopes[0].value == pytest.approx(1.0)
-    assert result.fit.intercept.value == pytest.approx(0.0, abs=1e-15)
-    assert isinstance(residual_sharpe(result.fit), Unavailable)
-    assert isinstance(result.attribution, Attribution)
-    assert result.attribution.alpha == pytest.approx(0.0, abs=1e-9)
+    result = measured(ledger(market), market[:, None], 60, less_risk_free=True)
+    assert result["measured"] == 300
+    assert result["regression"]["betas"]["F0"]["beta"] == pytest.approx(1.0)
+    assert result["regression"]["alpha_daily"] == pytest.approx(0.0, abs=1e-15)
+    assert isinstance(result["regression"]["residual_sharpe"], Unavailable)
+    assert result["attribution"]["alpha"] == pytest.approx(0.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("spoil", ["constant", "twice", "absent"])
@@ -115,18 +121,20 @@ def test_uninformative_factors_are_withheld(spoil: str) -> None:
         "twice": 2 * factors[:, 0],
         "absent": np.full(100, np.nan),
     }[spoil]
-    result = exposures(book, factors, 50, less_risk_free=False)
-    assert isinstance(result.fit, Unavailable)
-    assert isinstance(result.attribution, Unavailable)
-    if isinstance(result.rolling, Rolling):
-        assert np.isnan(result.rolling.slopes).all()
+    result = measured(book, factors, 50)
+    assert isinstance(result["regression"], Unavailable)
+    assert isinstance(result["attribution"], Unavailable)
+    if spoil == "absent":
+        assert isinstance(result["rolling"], Unavailable)
+    else:
+        assert all(beta is None for entry in result["rolling"] for beta in entry["betas"].values())
 
 
 def test_a_book_with_negative_equity_is_withheld() -> None:
     book, factors = drawn(4, 100, 1)
     book.starting[50] = -1.0
-    result = exposures(book, factors, 50, less_risk_free=False)
-    assert {getattr(x, "code", None) for x in (result.fit, result.attribution, result.rolling)} == {
+    result = measured(book, factors, 50)
+    assert {getattr(result[part], "code", None) for part in ("regression", "attribution", "rolling")} == {
         "nonpositive_equity"
     }
 
@@ -134,9 +142,9 @@ def test_a_book_with_negative_equity_is_withheld() -> None:
 def test_a_book_without_a_risk_free_rate_is_withheld() -> None:
     book, factors = drawn(4, 100, 1)
     book.risk_free[:] = np.nan
-    result = exposures(book, factors, 50, less_risk_free=False)
-    assert isinstance(result.fit, Unavailable)
-    assert "risk-free" in result.fit.text
+    fit = measured(book, factors, 50)["regression"]
+    assert isinstance(fit, Unavailable)
+    assert "risk-free" in fit.text
 
 
 def test_factor_returns_between_two_sessions_are_compounded() -> None:
