@@ -15,7 +15,7 @@ import polars as pl
 
 from datasets.analysis.compared_sections import SECTION_COMPARISONS, compare_sections
 from datasets.figures.bootstrap import make_seed
-from datasets.figures.contribution import Weighting, contribution, empty_contribution
+from datasets.figures.contribution import contribution, empty_contribution
 from datasets.figures.daily_returns import DailyReturns, common_days, correlation, returns_of, span
 from datasets.figures.series import Window
 from datasets.figures.similarity import ORDERS
@@ -321,7 +321,6 @@ def measure_contribution(
         When a file cannot be read.
     """
     runs = (run, *others)
-    weighting = Weighting(weights) if isinstance(weights, str) else Weighting("given", tuple(weights))
     seed = make_seed((each.alpha_id for each in runs), query.book, query.window)
     missing = next((each.alpha_id for each in runs if not each.has_rows(query.table, query.book)), None)
     if not others:
@@ -333,12 +332,12 @@ def measure_contribution(
     else:
         own, *series = (read(each, query.book).within(query.window) for each in runs)
         named = {other.alpha_id: part for other, part in zip(others, series, strict=True)}
-        answer = contribution(run.alpha_id, own, named, weighting, seed)
+        answer = contribution(run.alpha_id, own, named, weights, seed)
     return {
         "alphas": [other.alpha_id for other in others],
         "snapshots": {each.alpha_id: each.id for each in runs},
         "book": query.book,
-        "weighting": weighting.name,
+        "weighting": weights if isinstance(weights, str) else "given",
         "seed": seed,
         **answer,
     }

@@ -20,6 +20,9 @@ from datasets.figures.unavailable import Figure, Unavailable
 
 Places: TypeAlias = npt.NDArray[np.intp]
 """Indices of observations, shape (n_samples, n_observations)."""
+Band: TypeAlias = dict[str, float]
+"""A figure and the equal-tailed percentile interval of its bootstrap distribution: ``estimate``, the figure of the window, which
+may lie outside the interval; ``lower`` and ``upper``, quantiles of the samples; and ``level``."""
 
 SAMPLES: Final = 1000
 """Number of samples."""
@@ -35,23 +38,6 @@ _SEED_BYTES: Final = 6
 """Bytes of a seed, few enough that every JSON reader reads it exactly."""
 _MIN_LAGS: Final = 5
 """Consecutive small autocorrelations after which later ones count as noise."""
-
-
-@dataclass(frozen=True, slots=True)
-class Band:
-    """A figure and the equal-tailed percentile interval of its bootstrap distribution.
-
-    Attributes
-    ----------
-    estimate : float
-        Figure of the window in its unit; it may lie outside the interval.
-    lower, upper : float
-        Quantiles of the samples, interpolated linearly, in the same unit.
-    """
-
-    estimate: float
-    lower: float
-    upper: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,12 +273,12 @@ def interval(values: Floats) -> dict[str, float] | None:
     Returns
     -------
     dict or None
-        ``lower`` and ``upper`` at the level :data:`LEVEL`, interpolated linearly; None when a value is not finite.
+        ``lower`` and ``upper``, interpolated linearly, and their ``level``; None when a value is not finite.
     """
     if not np.isfinite(values).all():
         return None
     lower, upper = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return {"lower": float(lower), "upper": float(upper)}
+    return {"lower": float(lower), "upper": float(upper), "level": LEVEL}
 
 
 def block_length(series: Floats, observations: str, values: str) -> float | Unavailable:
@@ -334,4 +320,4 @@ def band(estimate: Figure, values: Floats) -> Band | Unavailable:
     ends = interval(values)
     if ends is None:
         return Unavailable("insufficient_data", "some samples do not determine the figure, so it has no band")
-    return Band(estimate, **ends)
+    return {"estimate": estimate, **ends}

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from datasets.figures.bootstrap import (
-    LEVEL,
     SAMPLES,
-    Bands,
     band,
     block_length,
     ratio,
@@ -36,27 +33,11 @@ from schemas.warning_codes import warning
 _BLOCKS: Final = ("with", "without", "marginal")
 
 
-@dataclass(frozen=True, slots=True)
-class Weighting:
-    """Weights of the alphas in a book.
-
-    Attributes
-    ----------
-    name : str
-        ``equal``, ``volatility`` (inverse to volatility) or ``given``.
-    given : tuple of float
-        Weight of the alpha, then the weights of the others in their order; used with ``given`` only.
-    """
-
-    name: str = "equal"
-    given: tuple[float, ...] = ()
-
-
 def contribution(
     alpha: str,
     own: DailyReturns,
     others: Mapping[str, DailyReturns],
-    weighting: Weighting = Weighting(),
+    weights: str | Sequence[float] = "equal",
     seed: int = 0,
 ) -> dict[str, Any]:
     """Compare a book of alphas with and without one of them, over their common sessions.
@@ -71,8 +52,8 @@ def contribution(
         Returns of the alpha in the window.
     others : Mapping[str, DailyReturns]
         Id -> returns in the window of the other alphas of the book; at least one.
-    weighting : Weighting
-        Weights of the alphas; without the alpha, the others keep their proportions.
+    weights : str or sequence of float
+        As in :func:`datasets.figures.ratios.book_weights`, the alpha first; without it, the others keep their proportions.
     seed : int
         Seed of the bootstrap of the marginal Sharpe ratio.
 
@@ -90,16 +71,16 @@ def contribution(
         return empty_contribution(Unavailable(reason.code, f"{indebted}: {reason.text}"))
     common = between_common_closes([(x.days, x.values) for x in series.values()])
     days, table = common.days, common.returns
-    weights = book_weights(table, weighting.name, weighting.given)
-    if isinstance(weights, Unavailable):
-        return empty_contribution(weights)
-    if weighting.name == "equal":
+    shares = book_weights(table, weights)
+    if isinstance(shares, Unavailable):
+        return empty_contribution(shares)
+    if isinstance(weights, str) and weights == "equal":
         with_it, without = equal_weight(table), equal_weight(table[1:])
     else:
-        with_it, without = weights @ table, weights[1:] @ table[1:] / weights[1:].sum()
+        with_it, without = shares @ table, shares[1:] @ table[1:] / shares[1:].sum()
     blocks: dict[str, Any] = {"with": book_figures(with_it), "without": book_figures(without)}
     blocks["marginal"] = difference(blocks["with"], blocks["without"])
-    bands = sharpe_difference(with_it, without, np.random.Generator(np.random.PCG64([seed, 4])))
+    draw = np.random.Generator(np.random.PCG64([seed, 4]))
     frequency = sessions_per_year(days.astype("datetime64[D]"))
     return _payload(
         days.astype(np.int32),
@@ -113,8 +94,8 @@ def contribution(
         },
         sessions_per_year=None if isinstance(frequency, Unavailable) else frequency,
         withheld={},
-        weights=dict(zip(series, weights.tolist(), strict=True)),
-        marginal_sharpe=_band(bands),
+        weights=dict(zip(series, shares.tolist(), strict=True)),
+        marginal_sharpe=sharpe_difference(with_it, without, draw),
     )
 
 
@@ -174,14 +155,9 @@ def _payload(days: Days, **figures: Any) -> dict[str, Any]:
     return settle({**observed(days.astype("datetime64[D]")), **figures})
 
 
-def _band(bands: Bands) -> dict[str, Any] | Unavailable:
-    band = bands.figures["sharpe"]
-    if isinstance(band, Unavailable):
-        return band
-    return {**asdict(band), "level": LEVEL, "samples": SAMPLES, "mean_block": bands.mean_block}
-
-
-def sharpe_difference(with_it: Floats, without: Floats, draw: np.random.Generator) -> Bands:
+def sharpe_difference(
+    with_it: Floats, without: Floats, draw: np.random.Generator
+) -> dict[str, Any] | Unavailable:
     """Return the band of the difference of two books' Sharpe ratios.
 
     Parameters
@@ -194,16 +170,16 @@ def sharpe_difference(with_it: Floats, without: Floats, draw: np.random.Generato
 
     Returns
     -------
-    Bands
-        Band of the figure ``sharpe``, annualised; withheld under the conditions of
-        :func:`datasets.figures.bands.ledger_bands`, and if either book is constant.
+    dict or Unavailable
+        Annualised band, with its level, number of samples and mean block length in sessions; withheld under the conditions
+        of :func:`datasets.figures.bands.ledger_bands`, and if either book is constant.
     """
     books = np.stack([with_it, without])
     block = block_length(with_it, "sessions", "daily returns")
     if isinstance(block, Unavailable):
-        return Bands({"sharpe": block})
+        return block
     if is_constant(without):
-        return Bands({"sharpe": no_variation("returns of one of the two books")}, block)
+        return no_variation("returns of one of the two books")
 
     def difference(moments: tuple[Matrix, Matrix]) -> Floats:
         own, other = ratio(*moments)
@@ -212,4 +188,7 @@ def sharpe_difference(with_it: Floats, without: Floats, draw: np.random.Generato
 
     gain = float(difference(sample_moments(np.ones((1, with_it.size)), books))[0])
     samples = difference(resampled_moments(draw, block, books))
-    return Bands({"sharpe": band(gain, samples)}, block)
+    limits = band(gain, samples)
+    if isinstance(limits, Unavailable):
+        return limits
+    return {**limits, "samples": SAMPLES, "mean_block": block}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,29 +11,9 @@ from datasets.figures.series import ROUNDING, Floats, Matrix
 from datasets.figures.unavailable import Unavailable, no_variation, too_few
 
 
-@dataclass(frozen=True, slots=True)
-class DataSnooping:
-    """p-values of the hypothesis that no trial has a mean return above 0.
-
-    Attributes
-    ----------
-    reality_check : float
-        White's Reality Check: unscaled means, every trial recentred at 0.
-    spa : float
-        Hansen's consistent SPA test: studentised means; trials clearly worse than 0 are not recentred.
-    spa_lower, spa_upper : float
-        Liberal and conservative bounds of `spa`: only trials above 0 are recentred, or all trials are.
-    """
-
-    reality_check: float
-    spa: float
-    spa_lower: float
-    spa_upper: float
-
-
 def data_snooping(
     returns: Matrix, samples: Iterable[Places], mean_block: float
-) -> DataSnooping | Unavailable:
+) -> dict[str, float] | Unavailable:
     """Test the best of several trials by the stationary bootstrap.
 
     Parameters
@@ -48,8 +27,11 @@ def data_snooping(
 
     Returns
     -------
-    DataSnooping or Unavailable
-        p-values between 0 and 1. ``insufficient_data`` with fewer than two trials or 20 days; ``nonpositive_variance`` when
+    dict or Unavailable
+        p-values, between 0 and 1, of the hypothesis that no trial has a mean return above 0: ``reality_check``, White's, of
+        unscaled means with every trial recentred at 0; ``spa``, Hansen's consistent test of studentised means, in which trials
+        clearly worse than 0 are not recentred; and its liberal and conservative bounds, ``spa_lower`` and ``spa_upper``, in
+        which only trials above 0 are recentred, or all trials are. ``insufficient_data`` with fewer than two trials or 20 days; ``nonpositive_variance`` when
         a trial is constant.
 
     References
@@ -69,11 +51,12 @@ def data_snooping(
     error = np.sqrt(_variances(returns - mean, mean_block))
     sampled = np.concatenate([count(places) @ returns for places in samples]) / days
     consistent = mean >= -error * np.sqrt(2.0 * np.log(np.log(days)) / days)
-    spa = [
+    spa, lower, upper = (
         _share_above(sampled / error, mean / error, np.where(recentred, mean / error, 0.0))
         for recentred in (consistent, mean > 0, np.ones(trials, np.bool_))
-    ]
-    return DataSnooping(_share_above(sampled, mean, mean), *spa)
+    )
+    reality_check = _share_above(sampled, mean, mean)
+    return {"reality_check": reality_check, "spa": spa, "spa_lower": lower, "spa_upper": upper}
 
 
 def _share_above(sampled: Matrix, mean: Floats, centre: Floats) -> float:

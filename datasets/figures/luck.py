@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final, Self, TypeVar
 
 import numpy as np
 
 from datasets.figures.bands import LEDGER_FIGURES, WEEKLY_FIGURES, ledger_bands, weekly_bands
-from datasets.figures.bootstrap import LEVEL, SAMPLES, Band, Bands, make_seed, resample
-from datasets.figures.data_snooping import DataSnooping, data_snooping
+from datasets.figures.bootstrap import SAMPLES, Bands, make_seed, resample
+from datasets.figures.data_snooping import data_snooping
 from datasets.figures.equity import period_returns, solvent_returns
 from datasets.figures.luck_evidence import Evidence, LuckQuery, TrialReturns
 from datasets.figures.overfitting import (
@@ -167,10 +167,11 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
             "observations": excess.observations,
             **_ratios(excess.moments, "excess.", withheld),
         },
-        "overfitting": None if tested is None else asdict(tested),
-        "data_snooping": None if snooping is None else asdict(snooping),
+        "overfitting": tested,
+        "data_snooping": snooping,
         "bands": {
-            name: _band(name, band, withheld) for name, band in {**daily.figures, **weekly.figures}.items()
+            name: or_null(band, f"bands.{name}", withheld)
+            for name, band in {**daily.figures, **weekly.figures}.items()
         },
         "bootstrap": {
             "samples": SAMPLES,
@@ -292,7 +293,7 @@ def _trials(evidence: Evidence, query: LuckQuery) -> TrialReturns | Unavailable:
 
 def _data_snooping(
     ledger: Ledger | Unavailable, trials: TrialReturns | Unavailable, daily: Bands, seed: int
-) -> DataSnooping | Unavailable:
+) -> dict[str, float] | Unavailable:
     """Test the excess returns of the best trial, with the block length of the ledger's bands."""
     if isinstance(trials, Unavailable):
         return trials
@@ -324,11 +325,6 @@ def _weekly_bands(ic: Floats | Unavailable, seed: int) -> Bands:
     if isinstance(ic, Unavailable):
         return Bands(dict.fromkeys(WEEKLY_FIGURES, ic))
     return weekly_bands(ic, np.random.Generator(np.random.PCG64([seed, 1])))
-
-
-def _band(name: str, band: Band | Unavailable, withheld: dict[str, str]) -> dict[str, float] | None:
-    known = or_null(band, f"bands.{name}", withheld)
-    return None if known is None else {**asdict(known), "level": LEVEL}
 
 
 def or_null(figure: T | Unavailable, path: str, withheld: dict[str, str]) -> T | None:

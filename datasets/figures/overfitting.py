@@ -24,25 +24,7 @@ _MAX_ELEMENTS: Final = 2**15
 """Maximum elements of an intermediate array, so that it fits a core's cache."""
 
 
-@dataclass(frozen=True, slots=True)
-class Overfitting:
-    """Result of a combinatorially symmetric cross-validation.
-
-    Attributes
-    ----------
-    probability : float
-        Share of the splits in which the trial that was best in sample was at most the median out of sample, 0 to 1.
-    trials, blocks, splits : int
-        Trials compared; blocks of days; ways to choose half of the blocks.
-    """
-
-    probability: float
-    trials: int
-    blocks: int
-    splits: int
-
-
-def overfitting(returns: Matrix, blocks: int = BLOCKS) -> Overfitting | Unavailable:
+def overfitting(returns: Matrix, blocks: int = BLOCKS) -> dict[str, float] | Unavailable:
     """Estimate the probability of backtest overfitting from the returns of every trial.
 
     The days are cut into blocks. For every choice of half of the blocks, the trial with the highest Sharpe ratio in them (the
@@ -58,8 +40,8 @@ def overfitting(returns: Matrix, blocks: int = BLOCKS) -> Overfitting | Unavaila
 
     Returns
     -------
-    Overfitting or Unavailable
-        ``insufficient_data`` with fewer than two trials or five days per block; ``nonpositive_variance`` when a trial is
+    dict or Unavailable
+        ``probability``, and the numbers of ``trials``, ``blocks`` and ``splits``. ``insufficient_data`` with fewer than two trials or five days per block; ``nonpositive_variance`` when a trial is
         constant over one half.
 
     References
@@ -88,7 +70,8 @@ def overfitting(returns: Matrix, blocks: int = BLOCKS) -> Overfitting | Unavaila
         if first is None or second is None:
             return no_variation("returns of a trial over one half of the days")
         below += _below_median(first, second) + _below_median(second, first)
-    return Overfitting(below / len(halves), trials, blocks, len(halves))
+    probability, splits = below / len(halves), len(halves)
+    return {"probability": probability, "trials": trials, "blocks": blocks, "splits": splits}
 
 
 @lru_cache(maxsize=4)

@@ -199,17 +199,16 @@ def equal_weight(returns: Matrix) -> Floats:
     return mean
 
 
-def book_weights(returns: Matrix, weighting: str, given: Sequence[float] = ()) -> Floats | Unavailable:
+def book_weights(returns: Matrix, weights: str | Sequence[float]) -> Floats | Unavailable:
     """Return the weight of each alpha in a book.
 
     Parameters
     ----------
     returns : Matrix, shape (n_alphas, n_sessions)
         Daily returns, fractions, without NaN; at least one alpha.
-    weighting : str
-        ``equal``, ``volatility`` (inverse to the sample deviation, ddof 1, of `returns`) or ``given``.
-    given : sequence of float, length n_alphas
-        Not negative and not all 0; used with ``given`` only.
+    weights : str, or sequence of float of length n_alphas
+        ``equal`` or ``volatility`` (inverse to the sample deviation, ddof 1, of `returns`); or numbers, not negative and not
+        all 0.
 
     Returns
     -------
@@ -218,17 +217,17 @@ def book_weights(returns: Matrix, weighting: str, given: Sequence[float] = ()) -
         ``nonpositive_variance`` when an alpha is constant.
     """
     alphas, sessions = returns.shape
-    if weighting == "given":
-        weights = np.array(given, dtype=np.float64)
-    elif weighting == "equal":
-        weights = np.ones(alphas)
+    if not isinstance(weights, str):
+        shares = np.array(weights, dtype=np.float64)
+    elif weights == "equal":
+        shares = np.ones(alphas)
     elif sessions < 2:
         return too_few(sessions, 2, "common sessions")
     elif constant_rows(returns).any():
         return no_variation("returns of one of the alphas")
     else:
-        weights = 1.0 / returns.std(axis=1, ddof=1)
-    normalised: Floats = weights / weights.sum()
+        shares = 1.0 / returns.std(axis=1, ddof=1)
+    normalised: Floats = shares / shares.sum()
     return normalised
 
 

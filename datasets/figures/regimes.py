@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
-from datasets.figures.bootstrap import LEVEL, SAMPLES, interval, mean_block_length, sample_sums
+from datasets.figures.bootstrap import SAMPLES, interval, mean_block_length, sample_sums
 from datasets.figures.equity import solvent_returns
 from datasets.figures.price import Benchmark
 from datasets.figures.run_figures import Ledger
@@ -38,28 +38,6 @@ _LAST: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Break:
-    """CUSUM test for a break of a series' mean.
-
-    Attributes
-    ----------
-    statistic : float
-        Largest absolute cumulative sum of deviations from the mean, over deviation x sqrt(observations).
-    p_value : float
-        Probability that the supremum of a Brownian bridge exceeds it.
-    date : str
-        Day of the largest sum, ISO 8601: the estimated last day before the break.
-    observations : int
-        Days or weeks measured.
-    """
-
-    statistic: float
-    p_value: float
-    date: str
-    observations: int
-
-
-@dataclass(frozen=True, slots=True)
 class Market:
     """A benchmark at the sessions of a book; NaN stands for null.
 
@@ -75,8 +53,8 @@ class Market:
     volatility: Floats
 
 
-def find_break(days: Dates, series: Floats, what: str) -> Break | Unavailable:
-    """Test a series for a break of its mean.
+def find_break(days: Dates, series: Floats, what: str) -> dict[str, Any] | Unavailable:
+    """Test a series for a break of its mean, by CUSUM.
 
     Parameters
     ----------
@@ -89,8 +67,10 @@ def find_break(days: Dates, series: Floats, what: str) -> Break | Unavailable:
 
     Returns
     -------
-    Break or Unavailable
-        ``insufficient_data`` with fewer than 20 observations; ``nonpositive_variance`` when they are constant.
+    dict or Unavailable
+        ``statistic``, the largest absolute cumulative sum of deviations from the mean, over deviation x sqrt(observations);
+        ``p_value``, the probability that the supremum of a Brownian bridge exceeds it; ``date`` of the largest sum, ISO 8601,
+        the estimated last day before the break; and ``observations``. ``insufficient_data`` with fewer than 20 observations; ``nonpositive_variance`` when they are constant.
 
     References
     ----------
@@ -106,7 +86,12 @@ def find_break(days: Dates, series: Floats, what: str) -> Break | Unavailable:
     residuals = values - values.mean()
     path = np.abs(np.cumsum(residuals)) / math.sqrt(float(residuals @ residuals))
     at = int(path.argmax())
-    return Break(float(path[at]), float(kolmogorov(path[at])), str(days[known][at]), values.size)
+    return {
+        "statistic": float(path[at]),
+        "p_value": float(kolmogorov(path[at])),
+        "date": str(days[known][at]),
+        "observations": values.size,
+    }
 
 
 def market_at(benchmark: Benchmark, sessions: Dates) -> Market:
@@ -248,7 +233,7 @@ def _group(
             "mean_return": mean,
             "volatility": volatility,
             "sharpe": mean / volatility,
-            "band": _band(sampled[name, regime]),
+            "band": interval(sampled[name, regime]),
         }
         entries.append(entry)
     first, last = entries[_FIRST], entries[_LAST]
@@ -256,7 +241,7 @@ def _group(
     if first["sharpe"] is not None and last["sharpe"] is not None:
         difference = {
             "sharpe": last["sharpe"] - first["sharpe"],
-            "band": _band(sampled[name, last["name"]] - sampled[name, first["name"]]),
+            "band": interval(sampled[name, last["name"]] - sampled[name, first["name"]]),
         }
     return {"name": name, "regimes": entries, "difference": difference}
 
@@ -296,12 +281,6 @@ def _sampled_sharpes(
     return ratio * math.sqrt(SESSIONS_PER_YEAR)
 
 
-def _band(samples: Floats) -> dict[str, float] | None:
-    """Return the band of a figure; None if it is undefined in some samples."""
-    ends = interval(samples)
-    return None if ends is None else {**ends, "level": LEVEL}
-
-
 def measure(
     ledger: Ledger | Unavailable,
     weekly: tuple[Dates, Floats] | Unavailable,
@@ -339,8 +318,7 @@ def measure(
     market = market_at(benchmark, days) if isinstance(benchmark, Benchmark) else None
     parts = regimes(sessions, market, seed)
     tests = {"returns": _return_break(days, _returns(sessions)), "ic": _ic_break(weekly, window)}
-    breaks = {name: x if isinstance(x, Unavailable) else asdict(x) for name, x in tests.items()}
-    tested = settle({"breaks": breaks})
+    tested = settle({"breaks": tests})
     return {
         "book": book,
         **observed(days),
@@ -352,11 +330,11 @@ def measure(
     }
 
 
-def _return_break(days: Dates, returns: Floats | Unavailable) -> Break | Unavailable:
+def _return_break(days: Dates, returns: Floats | Unavailable) -> dict[str, Any] | Unavailable:
     return returns if isinstance(returns, Unavailable) else find_break(days, returns, "daily returns")
 
 
-def _ic_break(weekly: tuple[Dates, Floats] | Unavailable, window: Window) -> Break | Unavailable:
+def _ic_break(weekly: tuple[Dates, Floats] | Unavailable, window: Window) -> dict[str, Any] | Unavailable:
     if isinstance(weekly, Unavailable):
         return weekly
     weeks, ic = weekly
