@@ -259,6 +259,19 @@ def test_returns_of_several_alphas_are_joined_by_date(service: Service) -> None:
         client.returns([FULL], book="no_such_book")
 
 
+def test_returns_of_all_alphas_leave_out_those_without_the_book(service: Service) -> None:
+    with Client(service.address, service.keys["raw"]) as client:
+        with pytest.warns(ResultsWarning) as caught:
+            frame = client.returns(book="raw_long_short")
+        assert any(
+            str(x.message).startswith(f"{PLAIN} is left out: The run has no such book") for x in caught
+        )
+        assert FULL in frame.columns
+        assert PLAIN not in frame.columns
+        with pytest.raises(InvalidRequest):
+            client.returns([FULL, PLAIN], book="raw_long_short")
+
+
 def test_returns_are_equal_in_every_frame_library_and_client(service: Service) -> None:
     key, names = service.keys["reader"], [FULL, PLAIN]
     with Client(service.address, key, frames="rows") as client:

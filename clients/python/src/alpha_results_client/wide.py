@@ -46,6 +46,4 @@ def wide_returns(settings: Settings, alphas: Sequence[str] | None, query: Query)
 
 def _concerns_one_alpha(error: ApiError) -> bool:
     """Whether a failure concerns only this alpha: the book does not exist, or the key has no grant."""
-    return error.code != "endpoint_not_allowed" and not (
-        isinstance(error, InvalidRequest) and "book" not in str(error.details)
-    )
+    return error.code in ("unknown_book", "run_not_allowed")
