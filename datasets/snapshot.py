@@ -179,8 +179,10 @@ class Snapshot:
             described = dataset if book is None else f"{dataset} of book {book}"
             if books := self.books(dataset):
                 available = f"it is stored by book: name one of {', '.join(books)}"
-            elif self.has(dataset):
+            elif (dataset, None) in self._entries:
                 available = "it is not stored by book: name none"
+            elif self.has(dataset):
+                available = "the table is empty"
             else:
                 available = f"it holds {', '.join(self.datasets()) or 'no tables'}"
             raise KindNotPublished(f"{self.alpha_id} has no {described}; {available}") from None

@@ -170,6 +170,8 @@ def test_a_table_sealed_without_rows_has_its_declared_columns(root: Path, publis
     assert empty.schema["weight"] == pl.Float64
     assert run.arrow("positions").count_rows() == 0
     assert run.relation("positions").fetchall() == []
+    with pytest.raises(KindNotPublished, match=r"no positions of book long_short; the table is empty$"):
+        run.scan("positions", "long_short")
 
 
 def test_a_root_and_an_alpha_describe_themselves_in_a_notebook(root: Path, publish: Publish) -> None:
