@@ -52,6 +52,7 @@ class Alpha(Snapshot):
         last: dt.date | None = None,
         granularity: str = "overall",
         panel: bool = False,
+        raw: bool = True,
     ) -> dict[str, Any]:
         """Return the figures of the run, as `/v1/alphas/{alpha}/metrics` returns them for the same parameters.
 
@@ -63,6 +64,9 @@ class Alpha(Snapshot):
             ``overall``, ``yearly`` or ``monthly``.
         panel : bool
             Whether to include the weekly panel.
+        raw : bool
+            Whether to answer as for a key with raw-book access; without it, the smoothing and the raw columns and records are
+            not named.
 
         Returns
         -------
@@ -88,6 +92,7 @@ class Alpha(Snapshot):
             require_window(Window(first, last)),
             granularity,
             panel=panel,
+            raw=raw,
             alphas=frozenset(name for notice in self.manifest.notices for name in named_alphas(notice)),
         )
         answer = assemble(read_figures(self), query)

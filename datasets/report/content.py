@@ -78,7 +78,7 @@ def content(
     if books and book not in books:
         raise SettingsError(f"{run.alpha_id} has no book {book!r}; it has {', '.join(books)}")
     metrics = narrow_to_window(
-        run.metrics(first=window.first, last=window.last, granularity="yearly", panel=True)
+        run.metrics(first=window.first, last=window.last, granularity="yearly", panel=True, raw=False)
     )
     pointer, manifest = run.pointer, run.manifest
     return {

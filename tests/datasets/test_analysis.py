@@ -63,11 +63,12 @@ def process(*arguments: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("raw", [True, False])
 @pytest.mark.parametrize(
     "options", [{}, {"panel": True, "granularity": "yearly"}, {"first": "2020-03-02", "last": "2020-05-29"}]
 )
 def test_the_figures_of_a_run_are_those_that_the_interface_answers(
-    root: Path, options: dict[str, Any]
+    root: Path, options: dict[str, Any], raw: bool
 ) -> None:
     days: dict[str, Any] = {
         name: dt.date.fromisoformat(options[name]) for name in ("first", "last") if name in options
@@ -75,8 +76,8 @@ def test_the_figures_of_a_run_are_those_that_the_interface_answers(
     with running(root) as api:
         names = {"first": "from", "last": "to"}
         query = "&".join(f"{names.get(name, name)}={value}" for name, value in options.items())
-        answer = api.json(f"/v1/alphas/{ONE}/metrics?{query.replace('True', '1')}", api.key())
-    result = datasets.open(root)[ONE].metrics(**(options | days))
+        answer = api.json(f"/v1/alphas/{ONE}/metrics?{query.replace('True', '1')}", api.key(raw=raw))
+    result = datasets.open(root)[ONE].metrics(**(options | days | ({} if raw else {"raw": False})))
     for member in ("warnings", "notices"):
         assert result.pop(member) == answer["meta"].get(member, [])
     assert json.loads(json.dumps(result)) == answer["data"]
