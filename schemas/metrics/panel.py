@@ -48,7 +48,7 @@ _TERM_STRUCTURE: Final = series(
 _AUTOCORRELATION: Final = series(
     "rank_autocorrelation",
     f"How slowly the ranking changes: lags of {LAGS[0]} to {LAGS[-1]} weeks.",
-    integer("lag_weeks", "weeks", "Weeks between the two cross-sections."),
+    integer("lag_weeks", "weeks", "Weeks between the two cross-sections, skipped ones not counted."),
     figure(
         "rho",
         "Mean over weeks of the rank correlation with the earlier cross-section.",

@@ -101,7 +101,7 @@ _MODEL: Final = record(
     ),
     series(
         "rolling",
-        "The same regression over the last `rolling_sessions` measured sessions, at every fifth session and the last one.",
+        "The same regression over the last `rolling_sessions` measured sessions, at every fifth session, counted back from the last one.",
         day("date", "Its last session."),
         figure("alpha_annualised", "Intercept x 252."),
         mapping("betas", "Factor to its coefficient.", figure("", "Coefficient.")),

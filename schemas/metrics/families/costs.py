@@ -75,7 +75,7 @@ COSTS: Final = Family(
             record(
                 "fixed_quantities",
                 "With the sealed quantities, and interest on the cash saved or spent: exact for a strategy whose quantities do not depend "
-                "on equity.",
+                "on equity. Null if the ledger does not state the rate of every session, or if equity is not above 0 at an open.",
                 ANNUALISED_RETURN,
                 SHARPE,
             ),

@@ -30,14 +30,14 @@ def _in_errors(name: str, meaning: str, formula: str) -> Field:
     return figure(name, meaning, formula, _HAC, unit="standard errors")
 
 
-def _side(name: str, which: str) -> Field:
+def _side(name: str, which: str, where: str) -> Field:
     return record(
         name,
-        f"Rank correlation within the {which} half of each week's names with a forward return.",
+        f"Rank correlation within the {which} half of each week's names with a forward return, those of the middle rank left out.",
         figure(
             "mean_ic",
             "Mean over the weeks.",
-            f"mean of Spearman(score, forward_return) of the {which} half",
+            f"mean of Spearman(score, forward_return) of the names ranked {where} the middle, ties averaged",
             unit=Unit.CORRELATION,
         ),
         _in_errors("t_stat", "Mean in HAC standard errors.", "mean / HAC error"),
@@ -139,8 +139,8 @@ SIGNAL: Final = Family(
             "mean_ic of delay 0 / sqrt(1 - rank_autocorrelation)",
             _QHS,
         ),
-        _side("long_side", "upper"),
-        _side("short_side", "lower"),
+        _side("long_side", "upper", "above"),
+        _side("short_side", "lower", "below"),
         _deciles("delivered", "Deciles of the delivered score.", "score"),
         _deciles(
             "unsmoothed", "Deciles of the score before smoothing.", "raw_score", raw=True, optional=True
