@@ -45,6 +45,7 @@ MAX_TESTED: Final = 1000
 TOO_MANY_TRIALS: Final = Unavailable(
     "insufficient_data", f"the run sealed more than {MAX_TESTED} trials, too many to be compared here"
 )
+COPIES: Final = "the {} sealed trials are copies of one another, which is no search"
 LUCK: Final = "luck"
 """Name of the snapshot's document with the luck figures of the complete run, by book."""
 SEALED_BOOKS: Final = CONDITIONED_BOOKS
@@ -143,19 +144,20 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
     ledger = _ledger(evidence, query)
     ic = _ic(evidence, query)
     trials = _trials(evidence, query)
+    groups = None if isinstance(trials, Unavailable) else cluster_trials(trials.returns)
+    search = _search(trials, groups)
     withheld: dict[str, str] = {}
     tested = or_null(
-        trials if isinstance(trials, Unavailable) else overfitting(trials.returns), "overfitting", withheld
+        search if isinstance(search, Unavailable) else overfitting(search.returns), "overfitting", withheld
     )
     frequency = or_null(
         ledger if isinstance(ledger, Unavailable) else sessions_per_year(ledger.date),
         "sessions_per_year",
         withheld,
     )
-    groups = None if isinstance(trials, Unavailable) else cluster_trials(trials.returns)
     plain, excess = _measure_returns(ledger, trials, groups)
     daily, weekly = _daily_bands(ledger, seed), _weekly_bands(ic, seed)
-    snooping = or_null(_data_snooping(ledger, trials, daily, seed), "data_snooping", withheld)
+    snooping = or_null(_data_snooping(ledger, search, daily, seed), "data_snooping", withheld)
     data = {
         "book": query.book,
         "observations": plain.observations,
@@ -289,6 +291,16 @@ def _trials(evidence: Evidence, query: LuckQuery) -> TrialReturns | Unavailable:
     if trials.returns.shape[1] > MAX_TESTED:
         return TOO_MANY_TRIALS
     return cut(trials, query.window.rows(trials.date))
+
+
+def _search(trials: TrialReturns | Unavailable, groups: TrialGroups | None) -> TrialReturns | Unavailable:
+    """Return the trials among which the best was selected; copies of one trial show no selection."""
+    if isinstance(trials, Unavailable) or groups is None:
+        return trials
+    sealed, distinct = trials.returns.shape[1], groups.distinct.shape[1]
+    if distinct == 1 and sealed > 1:
+        return Unavailable("insufficient_data", COPIES.format(sealed))
+    return trials
 
 
 def _data_snooping(

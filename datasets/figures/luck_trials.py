@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from datasets.figures.luck import ANNUAL, MAX_TESTED, Luck, Returns, or_null
+from datasets.figures.luck import ANNUAL, COPIES, MAX_TESTED, Luck, Returns, or_null
 from datasets.figures.series import Floats
 from datasets.figures.sharpe import deflated_sharpe, expected_maximum_sharpe, run_deviation
 from datasets.figures.unavailable import ACCESS_LIMITED, Unavailable
@@ -124,7 +124,7 @@ def known_trials(
         passed_over[SEALED_TRIALS] = (
             "the run sealed one trial, its own, which is no search"
             if luck.sealed == 1
-            else f"the {luck.sealed} sealed trials are copies of one another, which is no search"
+            else COPIES.format(luck.sealed)
         )
     if not described:
         reason = f"the key may not call {DESCRIPTION} for the search values of this alpha; `trials` states their number"

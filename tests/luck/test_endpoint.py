@@ -254,7 +254,11 @@ def test_duplicate_sealed_trials_count_once(tmp_path: Path) -> None:
         build_seal(str(seal), tmp_path / "root")
     with running(tmp_path / "root", counts=tmp_path / "counts.sqlite3") as api:
         key = api.key()
-        data = {alpha: fetch(api, key, alpha)["deflated_sharpe"] for alpha in alphas}
+        answers = {alpha: fetch(api, key, alpha) for alpha in alphas}
+    for name in ("overfitting", "data_snooping"):
+        assert answers["Test_copies"][name] is None
+        assert "60 sealed trials are copies" in answers["Test_copies"]["withheld"][name]
+    data = {alpha: answer["deflated_sharpe"] for alpha, answer in answers.items()}
     honest, copied = data["Test_honest"], data["Test_copied"]
     assert (copied["trials"], copied["effective_trials"]) == (64, honest["effective_trials"])
     assert copied["probability"] == pytest.approx(honest["probability"], abs=0.005)
