@@ -49,7 +49,7 @@ def check(
     """
     from pipeline.batch.process import LocalExecutor, ProcessDied
     from pipeline.progress import Display
-    from pipeline.rules.layout import report_layout
+    from pipeline.rules.layout import print_lines, report_lines
     from pipeline.seal.store import without_secrets
     from schemas.console.screen import Screen
 
@@ -80,7 +80,7 @@ def check(
                     exit_code = max(exit_code, SealRefused.exit_code if checked.refused or warned else 0)
                     outcomes.append(checked.to_dict() | ({"refused": True} if warned else {}))
                     if not as_json:
-                        console.print(report_layout(checked, verbose=verbose), soft_wrap=True)
+                        print_lines(console, report_lines(checked, verbose=verbose))
             show(None)
     if as_json:
         echo(json.dumps({"seals": outcomes}, indent=2))
@@ -104,7 +104,7 @@ def check_seal(
         Called with the name of each file or rule.
     """
     from pipeline.internal import contained
-    from pipeline.rule import Violation, all_examples
+    from pipeline.rule import Finding, all_examples
     from pipeline.rules import Report, check
     from pipeline.seal import Seal
     from pipeline.seal.signature import read_keys
@@ -115,10 +115,7 @@ def check_seal(
             keys = None if seal_keys is None else read_keys(seal_keys)
             return check(Seal.open(address), on_step, keys=keys, prices=prices)
     except SealRefused as refusal:
-        violations = tuple(
-            Violation(**{**violation, "examples": tuple(violation["examples"])})
-            for violation in refusal.violations
-        )
+        violations = tuple(Finding(kind="", **violation) for violation in refusal.violations)
         return Report(without_secrets(address), None, violations=violations)
     except AlphaResultsError as error:
         return error

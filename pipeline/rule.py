@@ -1,4 +1,4 @@
-"""Rules on a seal, and their violations.
+"""Rules on a seal, and their findings.
 
 Rules on files are in :mod:`pipeline.seal`, rules on rows in :mod:`pipeline.rules`; each has one of the levels
 declared here. :data:`pipeline.rules.RULES` lists all of them in the order of the checks.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, Generic, ParamSpec, TypeVar
 
@@ -19,7 +19,7 @@ P = ParamSpec("P")
 E = TypeVar("E")
 
 MAX_EXAMPLES: Final = 5
-"""Maximum broken rows that a violation shows; its count includes all of them."""
+"""Maximum broken rows that a finding shows; its count includes all of them."""
 _SHOWN: Final[ContextVar[int | None]] = ContextVar("examples_shown", default=MAX_EXAMPLES)
 
 
@@ -34,12 +34,12 @@ def all_examples() -> Iterator[None]:
 
 
 def limited(examples: Sequence[E]) -> tuple[E, ...]:
-    """Return the examples that a violation shows: the first five, or all in `all_examples`."""
+    """Return the examples that a finding shows: the first five, or all in `all_examples`."""
     return tuple(examples[: _SHOWN.get()])
 
 
 def examples_wanted(rows: int) -> int:
-    """Return the number of broken rows that a violation shows."""
+    """Return the number of broken rows that a finding shows."""
     wanted = _SHOWN.get()
     return rows if wanted is None else min(rows, wanted)
 
@@ -57,7 +57,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Result of a rule's function for a broken rule.
+    """A broken rule.
 
     Attributes
     ----------
@@ -71,6 +71,10 @@ class Finding:
         The fault, in one sentence.
     columns
         Columns at fault.
+    rule, remedy
+        Stable id of the rule, and the fix; added by the :class:`Rule`.
+    file
+        Path of the file inside the seal; the usual one of the kind until the report knows it.
     """
 
     kind: str
@@ -78,6 +82,20 @@ class Finding:
     examples: tuple[Mapping[str, Any], ...]
     message: str
     columns: tuple[str, ...] = ()
+    rule: str = ""
+    remedy: str = ""
+    file: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding as a JSON-ready mapping."""
+        return {
+            "rule": self.rule,
+            "file": self.file,
+            "rows": self.rows,
+            "examples": [dict(example) for example in self.examples],
+            "message": self.message,
+            "remedy": self.remedy,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,43 +133,6 @@ class Coverage:
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
-    """A broken rule in a report.
-
-    Attributes
-    ----------
-    rule
-        Stable id of the rule.
-    file
-        Path of the file inside the seal.
-    rows, examples, message, kind, columns
-        As in :class:`Finding`.
-    remedy
-        The fix.
-    """
-
-    rule: str
-    file: str
-    rows: int
-    examples: tuple[Mapping[str, Any], ...]
-    message: str
-    remedy: str
-    kind: str = ""
-    columns: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the violation as a JSON-ready mapping."""
-        return {
-            "rule": self.rule,
-            "file": self.file,
-            "rows": self.rows,
-            "examples": [dict(example) for example in self.examples],
-            "message": self.message,
-            "remedy": self.remedy,
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class NotChecked:
     """A rule, or a part of one, that could not be checked, and the reason."""
 
@@ -172,7 +153,7 @@ class Rule(Generic[P]):
     level
         Subject of the rule, which determines its arguments.
     body
-        The function that checks; this class adds the id and the remedy to its findings.
+        The function that checks; this class adds id, remedy and file to its findings.
     needs
         Kind -> columns that the check requires.
     uses
@@ -180,7 +161,7 @@ class Rule(Generic[P]):
     unique
         Kinds whose keys must be unique for a meaningful result.
     warns
-        Whether a violation is a warning rather than a refusal.
+        Whether a finding is a warning rather than a refusal.
     voids
         Whether other rules cannot use the values of a column that breaks it.
     """
@@ -196,30 +177,19 @@ class Rule(Generic[P]):
     warns: bool = False
     voids: bool = False
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Violation | None:
-        """Apply the rule; return the violation, or None if it holds."""
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Finding | None:
+        """Apply the rule; return the finding, or None if it holds."""
         return self.apply(*args, **kwargs)[0]
 
-    def apply(self, *args: P.args, **kwargs: P.kwargs) -> tuple[Violation | None, Coverage | None]:
-        """Apply the rule; return the violation, or None if it holds, and the coverage if the rule measures it."""
+    def apply(self, *args: P.args, **kwargs: P.kwargs) -> tuple[Finding | None, Coverage | None]:
+        """Apply the rule; return the finding, or None if it holds, and the coverage if the rule measures it."""
         outcome = self.body(*args, **kwargs)
-        if isinstance(outcome, Coverage):
-            return self._violation(outcome.finding), outcome
-        return self._violation(outcome), None
-
-    def _violation(self, finding: Finding | None) -> Violation | None:
-        if finding is None:
-            return None
-        return Violation(
-            rule=self.id,
-            file=default_file(finding.kind),
-            rows=finding.rows,
-            examples=finding.examples,
-            message=finding.message,
-            remedy=self.remedy,
-            kind=finding.kind,
-            columns=finding.columns,
-        )
+        coverage = outcome if isinstance(outcome, Coverage) else None
+        finding = outcome.finding if isinstance(outcome, Coverage) else outcome
+        if finding is not None:
+            file = default_file(finding.kind)
+            finding = replace(finding, rule=self.id, remedy=self.remedy, file=file)
+        return finding, coverage
 
     @property
     def kinds(self) -> tuple[str, ...]:

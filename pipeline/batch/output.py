@@ -18,7 +18,7 @@ from pipeline.batch.batch import Batch
 from pipeline.batch.result import NOT_STARTED, STILL_REFUSED, SUCCESSES, SealResult, stamp
 from pipeline.batch.run import Step
 from pipeline.progress import Display
-from pipeline.rules.layout import Lines, notice_lines, violation_lines
+from pipeline.rules.layout import notice_lines, print_lines, violation_lines
 from schemas.console.screen import Screen, make_table
 from schemas.console.terminal import echo
 from schemas.exit_codes import ExitCode
@@ -134,7 +134,7 @@ def print_result(screen: Screen, result: SealResult) -> None:
         seal, message = entry["seal"], entry["message"]
         echo(message if message.startswith(seal) else f"{seal}: {message}", err=True)
         if entry.get("violations") and result.outcome != STILL_REFUSED:
-            screen.print(Lines(violation_lines(entry["violations"])), soft_wrap=True)
+            print_lines(screen, violation_lines(entry["violations"]))
         return
     if entry.get("archive"):
         echo(f"{entry['alpha_id']}: {_archive_line(entry['archive'])}")

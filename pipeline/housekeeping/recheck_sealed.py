@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 import polars as pl
 
 from pipeline.reconciliation.tables import Tables
-from pipeline.rule import Level, Violation
+from pipeline.rule import Finding, Level
 from pipeline.rules.registry import RULES
 from pipeline.seal.declared_differences import DeclaredDifferences
 from pipeline.seal.records import METRICS
@@ -50,7 +50,7 @@ def recheck(
     equity_basis: float,
     declared: DeclaredDifferences,
     known: Collection[str],
-) -> list[Violation]:
+) -> list[Finding]:
     """Apply the rules that refuse a seal to the rows of the published tables.
 
     Parameters
@@ -62,7 +62,7 @@ def recheck(
 
     Returns
     -------
-    list of Violation
+    list of Finding
         Rules on several tables are skipped if a single table already breaks a rule: their results would be unreliable.
     """
     tables = Tables(sealed, equity_basis, declared)
@@ -75,4 +75,4 @@ def recheck(
             if rule.level is Level.RUN
             and all(tables.has(kind, *columns) for kind, columns in rule.needs.items())
         ]
-    return [violation for violation in broken if violation is not None]
+    return [finding for finding in broken if finding is not None]

@@ -10,8 +10,8 @@ import polars as pl
 
 from pipeline.reconciliation.grid import Flags, Floats, totals
 from pipeline.reconciliation.tables import CELL, FILL, SESSION, Tables
-from pipeline.rule import Finding, examples_wanted, rule
-from pipeline.rules.findings import pick_examples
+from pipeline.rule import Finding, rule
+from pipeline.rules.findings import broken_rows, joined_findings
 from pipeline.rules.tolerance import ABSOLUTE, differing
 from schemas.plurals import counted
 
@@ -145,12 +145,10 @@ def portfolio_rounding_total(tables: Tables) -> Finding | None:
         ),
     )  # fmt: skip
     broken = books.filter(~(pl.col("total").abs() <= pl.col("allowed"))).sort("book")
-    if not broken.height:
-        return None
     shown = broken.with_columns(column=pl.lit("rounding_adjustment"), expected="allowed", actual="total")
-    examples = pick_examples(shown, ("book", "column", "sessions", "expected", "actual"))
+    columns = ("book", "column", "sessions", "expected", "actual")
     message = f"rounding_adjustment adds up over the run in {counted(broken.height, 'book')}"
-    return Finding("portfolio", int(broken["sessions"].sum()), examples, message)
+    return joined_findings([broken_rows("portfolio", shown, columns, message)], int(broken["sessions"].sum()))
 
 
 @rule(
@@ -315,16 +313,11 @@ def _finding(
     grid = tables.alignment
     if wrong is None:
         wrong = {name: _mismatch(tables, name, values) for name, values in expected.items()}
-    parts, reasons = [], []
+    findings = []
     for name, flags in wrong.items():
         at = np.flatnonzero(flags)
-        if at.size:
-            reasons.append(f"{name} does not follow from its parts{remark} in {counted(at.size, 'session')}")
-            figures = {"expected": expected[name][at], "actual": grid.ledger(name)[at]}
-            rows = grid.sessions[at].with_columns(column=pl.lit(name), **figures)
-            parts.append(rows.head(examples_wanted(rows.height)))
-    if not parts:
-        return None
-    examples = pick_examples(pl.concat(parts), (*SESSION, "column", "expected", "actual"))
-    rows_broken = int(np.logical_or.reduce(list(wrong.values())).sum())
-    return Finding("portfolio", rows_broken, examples, "; ".join(reasons))
+        rows = grid.sessions[at].with_columns(expected=expected[name][at], actual=grid.ledger(name)[at])
+        message = f"{name} does not follow from its parts{remark} in {counted(at.size, 'session')}"
+        shown = (*SESSION, "column", "expected", "actual")
+        findings.append(broken_rows("portfolio", rows, shown, message, column=pl.lit(name)))
+    return joined_findings(findings, int(np.logical_or.reduce(list(wrong.values())).sum()))

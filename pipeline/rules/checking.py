@@ -79,7 +79,7 @@ def check(
         for kind in _applicable_tables(state, rule) if rule.level is Level.TABLE else ():
             state.apply(rule, kind, tables)
     sound = tables.without(state.void)
-    duplicate_keys = {violation.kind for violation in state.violations if violation.rule == "table.key"}
+    duplicate_keys = {finding.kind for finding in state.violations if finding.rule == "table.key"}
     for rule in RULES.values():
         if rule.level is Level.RUN and _applies(state, rule, sound, duplicate_keys):
             state.apply(rule, sound)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import polars as pl
 
 from pipeline.internal import contained
-from pipeline.rule import Coverage, NotChecked, Rule, Violation
+from pipeline.rule import Coverage, Finding, NotChecked, Rule
 from pipeline.rules.registry import RULES
 from pipeline.seal import Seal
 from pipeline.seal.document_rules import (
@@ -58,8 +58,8 @@ class CheckState:
     on_step: Callable[[str], None]
     in_parts: bool = False
     """Whether the rows of large tables are checked part by part."""
-    violations: list[Violation] = field(default_factory=list)
-    warnings: list[Violation] = field(default_factory=list)
+    violations: list[Finding] = field(default_factory=list)
+    warnings: list[Finding] = field(default_factory=list)
     not_checked: list[NotChecked] = field(default_factory=list)
     unusable: dict[str, str] = field(default_factory=dict)
     """Kind -> reason why its rows are not checked."""
@@ -71,26 +71,26 @@ class CheckState:
     counts: dict[str, int] = field(default_factory=dict)
     coverage: dict[str, Coverage] = field(default_factory=dict)
 
-    def record(self, violation: Violation | None) -> bool:
-        """Record a violation under the sealed path of its file; return whether there is one."""
-        if violation is None:
+    def record(self, finding: Finding | None) -> bool:
+        """Record a finding under the sealed path of its file; return whether there is one."""
+        if finding is None:
             return False
-        kind = "metrics" if violation.kind == METRICS.name else violation.kind
+        kind = "metrics" if finding.kind == METRICS.name else finding.kind
         if kind in self.seal.kinds:
-            violation = replace(violation, file=self.seal.kinds[kind].path or violation.file)
-        rule = RULES[violation.rule]
-        (self.warnings if rule.warns else self.violations).append(violation)
+            finding = replace(finding, file=self.seal.kinds[kind].path or finding.file)
+        rule = RULES[finding.rule]
+        (self.warnings if rule.warns else self.violations).append(finding)
         if rule.voids:
-            for column in violation.columns:
-                self.void.setdefault(violation.kind, {}).setdefault(column, rule.id)
+            for column in finding.columns:
+                self.void.setdefault(finding.kind, {}).setdefault(column, rule.id)
         return True
 
     def apply(self, rule: Rule[Any], *arguments: Any) -> None:
         """Apply a rule, and record its outcome."""
         self.on_step(rule.id)
         with contained(f"the rule {rule.id}"):
-            violation, coverage = rule.apply(*arguments)
-        self.record(violation)
+            finding, coverage = rule.apply(*arguments)
+        self.record(finding)
         if coverage is not None:
             self.cover(rule, coverage)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -73,8 +74,20 @@ def broken_rows(
     return Finding(kind, rows.height, pick_examples(examples, columns), message, at_fault)
 
 
-def joined_findings(
-    kind: str, rows: int, examples: Sequence[Mapping[str, Any]], reasons: Sequence[str]
-) -> Finding | None:
-    """Report the findings of several checks of one rule together; None when there are none."""
-    return Finding(kind, rows, limited(examples), "; ".join(reasons)) if reasons else None
+def joined_findings(findings: Iterable[Finding | None], rows: int | None = None) -> Finding | None:
+    """Report the findings of several checks of one rule together; None when there are none.
+
+    Parameters
+    ----------
+    rows
+        Number of broken rows, if one row may break several checks; by default the sum over the findings.
+    """
+    broken = [finding for finding in findings if finding is not None]
+    if not broken:
+        return None
+    return replace(
+        broken[0],
+        rows=sum(finding.rows for finding in broken) if rows is None else rows,
+        examples=limited([example for finding in broken for example in finding.examples]),
+        message="; ".join(finding.message for finding in broken),
+    )

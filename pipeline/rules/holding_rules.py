@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import polars as pl
 
 from pipeline.reconciliation.tables import CELL, SESSION, Tables
 from pipeline.rule import Finding, rule
-from pipeline.rules.findings import broken_rows, joined_findings, pick_examples
+from pipeline.rules.findings import broken_rows, joined_findings
 from pipeline.rules.tolerance import ABSOLUTE, differ, differing
 from schemas.plurals import counted
 
@@ -97,22 +96,17 @@ def _totals(tables: Tables, kind: str, columns: dict[str, str]) -> Finding | Non
     """Compare the sums by session of a kind with the portfolio, both ways."""
     grid = tables.alignment
     unknown = grid.unknown_sessions(kind)
-    examples: list[Mapping[str, Any]] = [
-        {**row, "fault": "the portfolio has no such session"} for row in pick_examples(unknown, SESSION)
-    ]
-    reasons = [f"{counted(unknown.height, 'session')} not in the portfolio"] if unknown.height else []
+    fault = pl.lit("the portfolio has no such session")
+    message = f"{counted(unknown.height, 'session')} not in the portfolio"
+    findings = [broken_rows(kind, unknown, (*SESSION, "fault"), message, fault=fault)]
     broken = np.zeros(grid.sessions.height, np.bool_)
     for name, column in columns.items():
         actual, expected = grid.by_session(kind, grid.column(kind, name)), grid.ledger(column)
         differs = differing(expected, actual, ABSOLUTE * tables.equity_basis)
         wrong = np.flatnonzero(differs & grid.compared)
         broken[wrong] = True
-        if wrong.size:
-            reasons.append(
-                f"{name} does not sum to the portfolio's {column} in {counted(wrong.size, 'session')}"
-            )
-            shown = grid.sessions[wrong].with_columns(
-                column=pl.lit(name), expected=expected[wrong], actual=actual[wrong]
-            )
-            examples.extend(pick_examples(shown, (*SESSION, "column", "expected", "actual")))
-    return joined_findings(kind, unknown.height + int(broken.sum()), examples, reasons)
+        message = f"{name} does not sum to the portfolio's {column} in {counted(wrong.size, 'session')}"
+        rows = grid.sessions[wrong].with_columns(expected=expected[wrong], actual=actual[wrong])
+        shown = (*SESSION, "column", "expected", "actual")
+        findings.append(broken_rows(kind, rows, shown, message, column=pl.lit(name)))
+    return joined_findings(findings, unknown.height + int(broken.sum()))

@@ -17,7 +17,7 @@ from pipeline.reconciliation.fills import FILLS, fill_sessions
 from pipeline.reconciliation.grid import Codes, Flags
 from pipeline.reconciliation.row_ranges import RowRanges, day_numbers, find_row_ranges
 from pipeline.reconciliation.tables import SESSION, Part, Tables
-from pipeline.rule import Coverage, Level, Rule, Violation
+from pipeline.rule import Coverage, Finding, Level, Rule
 from pipeline.rules.book_rules import portfolio_turnover, turnover_conventions
 from pipeline.rules.target_rules import whole_shares
 from pipeline.seal import Seal
@@ -38,7 +38,7 @@ class Undecided(Exception):
 
 def apply_in_parts(
     seal: Seal, small: Mapping[str, pl.DataFrame], rules: Iterable[Rule[Any]]
-) -> tuple[list[Violation], dict[str, Coverage]]:
+) -> tuple[list[Finding], dict[str, Coverage]]:
     """Apply rules part by part.
 
     Parameters
@@ -53,7 +53,7 @@ def apply_in_parts(
     Returns
     -------
     tuple
-        Violations of rules that only warn; and coverage by rule id.
+        Findings of rules that only warn; and coverage by rule id.
 
     Raises
     ------
@@ -71,16 +71,16 @@ def apply_in_parts(
         elif set(rule.kinds) & set(LARGE_KINDS):
             run_rules.append(rule)
         else:
-            violation, share = rule.apply(Tables(small, seal.equity_basis, seal.declared))
-            if violation is not None:
+            finding, share = rule.apply(Tables(small, seal.equity_basis, seal.declared))
+            if finding is not None:
                 _require(rule.warns)
-                warnings.append(violation)
+                warnings.append(finding)
             if share is not None:
                 coverage[rule.id] = share
     warned, by_days = _by_days(_Days(seal, small, large), large, table_rules, run_rules)
     return [
         *warnings,
-        *(violation for rule in warned for violation in _apply_to_columns(seal, rule)),
+        *(finding for rule in warned for finding in _apply_to_columns(seal, rule)),
     ], coverage | by_days
 
 
@@ -99,8 +99,8 @@ def _by_days(
                 fitting = conventions if fitting is None else fitting & conventions
                 _require(bool(fitting))
             elif rule not in warned:
-                violation, share = rule.apply(tables)
-                if violation is not None:
+                finding, share = rule.apply(tables)
+                if finding is not None:
                     _require(rule.warns)
                     warned.append(rule)
                 if share is not None:
@@ -108,15 +108,15 @@ def _by_days(
     return warned, coverage
 
 
-def _apply_to_columns(seal: Seal, rule: Rule[Any]) -> Iterator[Violation]:
+def _apply_to_columns(seal: Seal, rule: Rule[Any]) -> Iterator[Finding]:
     """Apply a warning rule to all rows of its single table, reading only its columns."""
     _require(len(rule.kinds) == 1)
     (kind,) = rule.kinds
     columns = (*TABLES[kind].key, *rule.needs.get(kind, ()), *rule.uses.get(kind, ()))
     frame = _frame(seal, kind, [range(seal.decode_height(kind))], columns)
-    violation = rule(Tables({kind: frame}, seal.equity_basis, seal.declared))
-    if violation is not None:
-        yield violation
+    finding = rule(Tables({kind: frame}, seal.equity_basis, seal.declared))
+    if finding is not None:
+        yield finding
 
 
 def read_columns(seal: Seal, kind: str, columns: tuple[str, ...]) -> Iterator[pl.DataFrame]:

@@ -10,37 +10,25 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from rich.console import ConsoleOptions, RenderResult
 from rich.text import Text
 
 from pipeline.reconciliation.figures import Figure, not_reproduced
 from pipeline.rule import Level
 from pipeline.rules.registry import RULES
 from pipeline.rules.report import Report
+from schemas.console.screen import Screen
 from schemas.notices import NOTICE
 
 _SCALAR: Final = re.compile(r"null|true|false|-?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 """Text that reads like a JSON scalar of another type."""
 
 
-class Lines:
-    """Styled lines of text; long lines are wrapped without cutting a word or number.
-
-    Parameters
-    ----------
-    lines
-        Text, indentation of its continuation lines, and style.
-    """
-
-    def __init__(self, lines: Sequence[tuple[str, int, str]]) -> None:
-        self._lines = lines
-
-    def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
-        """Wrap the lines to the width of the terminal."""
-        for text, indent, style in self._lines:
-            for part in wrapped(text, options.max_width, indent):
-                # Text, not markup: content of a file must not be parsed as styling.
-                yield Text(part, style, no_wrap=True, overflow="ignore")
+def print_lines(screen: Screen, lines: Sequence[tuple[str, int, str]]) -> None:
+    """Print lines wrapped to the width of the terminal; each has a text, the indentation of its continuation, and a style."""
+    for text, indent, style in lines:
+        for part in wrapped(text, screen.width, indent):
+            # Text, not markup: content of a file must not be parsed as styling.
+            screen.print(Text(part, style), soft_wrap=True)
 
 
 def wrapped(text: str, width: int, indent: int) -> list[str]:
@@ -51,7 +39,7 @@ def wrapped(text: str, width: int, indent: int) -> list[str]:
     ) or [""]  # fmt: skip
 
 
-def report_layout(report: Report, *, verbose: bool = False) -> Lines:
+def report_lines(report: Report, *, verbose: bool = False) -> list[tuple[str, int, str]]:
     """Lay out a report: verdict, broken rules, warnings, notices, figures, and unchecked rules.
 
     Parameters
@@ -76,11 +64,10 @@ def report_layout(report: Report, *, verbose: bool = False) -> Lines:
     by_reason = groupby(
         sorted(report.not_checked, key=lambda entry: entry.reason), lambda entry: entry.reason
     )
-    lines += [
+    return lines + [
         (f"not checked, {reason}: {', '.join(entry.rule for entry in entries)}", 2, "dim")
         for reason, entries in by_reason
     ]
-    return Lines(lines)
 
 
 def violation_lines(violations: Sequence[Mapping[str, Any]], mark: str = "") -> list[tuple[str, int, str]]:
@@ -89,7 +76,7 @@ def violation_lines(violations: Sequence[Mapping[str, Any]], mark: str = "") -> 
     Parameters
     ----------
     violations
-        As returned by :meth:`pipeline.rule.Violation.to_dict` and carried by :class:`schemas.errors.SealRefused`.
+        As returned by :meth:`pipeline.rule.Finding.to_dict` and carried by :class:`schemas.errors.SealRefused`.
     mark
         Text before each rule.
     """
@@ -142,7 +129,7 @@ def _figure_line(figure: Figure) -> str:
 
 
 def _shown(value: Any) -> str:
-    """Return a value as text: null, true and false as in JSON, and in quotes a text that would read like a JSON scalar."""
+    """Return a value as text: null, true and false as in JSON; text that reads like a JSON scalar is quoted."""
     if value is None or isinstance(value, bool) or (isinstance(value, str) and _SCALAR.fullmatch(value)):
         return json.dumps(value)
     return str(value)

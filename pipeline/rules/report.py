@@ -9,7 +9,7 @@ from typing import Any, Final
 from pipeline.notices.evidence import Evidence
 from pipeline.notices.outcome import NoticeOutcome
 from pipeline.reconciliation.figures import Figure, declared_and_figures
-from pipeline.rule import Coverage, Level, NotChecked, Rule, Violation
+from pipeline.rule import Coverage, Finding, Level, NotChecked, Rule
 from pipeline.rules.registry import RULES
 from pipeline.seal.file_rules import seal_signature
 from pipeline.seal.records import METRICS
@@ -51,8 +51,8 @@ class Report:
 
     address: str
     alpha_id: str | None
-    violations: tuple[Violation, ...] = ()
-    warnings: tuple[Violation, ...] = ()
+    violations: tuple[Finding, ...] = ()
+    warnings: tuple[Finding, ...] = ()
     not_checked: tuple[NotChecked, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     declared: Mapping[str, Any] = field(default_factory=dict)

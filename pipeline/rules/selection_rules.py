@@ -53,8 +53,7 @@ _BOOKS: Final = {
 )  # fmt: skip
 def decisions_sides(tables: Tables) -> Finding | None:
     """Report long names with a lower score than a short name."""
-    reasons: list[str] = []
-    shown: list[Mapping[str, Any]] = []
+    findings = []
     rows: set[int] = set()
     for name, book in _BOOKS.items():
         if not tables.has("decisions", book.weight, book.score):
@@ -65,22 +64,18 @@ def decisions_sides(tables: Tables) -> Finding | None:
         # If no part of a run is reversed, the run is not, so the weeks of a part suffice.
         min_weeks = _MIN_WEEKS if tables.part.days is None else 1
         if weeks.height >= min_weeks and 2 * reversed_weeks > weeks.height:
-            reasons.append(
+            message = (
                 f"the long names of the {name} book score lower than its short names, on average, in {reversed_weeks} of "
                 f"{weeks.height} weeks"
             )
             broken = names.join(weeks, on="date").filter(_LONG & _is_below(_SCORE, pl.col("highest_short")))
-        elif tables.declared.targets == BINDING:
-            broken = _crossed(names, weeks)
-            if broken.height:
-                reasons.append(
-                    f"{counted(broken.height, 'long name scores', 'long names score')} below a short name of {name}"
-                )
+        elif tables.declared.targets == BINDING and (broken := _crossed(names, weeks)).height:
+            message = f"{counted(broken.height, 'long name scores', 'long names score')} below a short name of {name}"
         else:
             continue
         rows.update(broken["row"])
-        shown += _examples(name, names, broken)
-    return joined_findings("decisions", len(rows), shown, reasons)
+        findings.append(Finding("decisions", broken.height, _examples(name, names, broken), message))
+    return joined_findings(findings, len(rows))
 
 
 _LONG: Final = pl.col("target_weight") > 0

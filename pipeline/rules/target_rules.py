@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -12,7 +12,7 @@ from pipeline.reconciliation.fills import FILLS
 from pipeline.reconciliation.grid import Cells, Codes, Flags, Floats, totals
 from pipeline.reconciliation.tables import CELL, SESSION, Tables
 from pipeline.rule import Coverage, Finding, rule
-from pipeline.rules.findings import joined_findings, pick_examples
+from pipeline.rules.findings import broken_rows, joined_findings
 from schemas.objects.seal import BINDING
 from schemas.plurals import counted
 from schemas.tables.books import CONDITIONED_BOOKS, RAW_PREFIX, base_book, is_raw_book
@@ -63,15 +63,14 @@ def decisions_target(tables: Tables) -> Finding | Coverage | None:
         for fault, gaps in _faults(tables, _WEIGHT_COLUMN[str(book)], own):
             if gaps.height:
                 by_fault.setdefault(fault, []).append(gaps)
-    reasons: list[str] = []
-    shown: list[Mapping[str, Any]] = []
-    total = 0
+    findings = []
     for fault, parts in by_fault.items():
         rows = tables.alignment.rows(pl.concat(parts))
-        total += rows.height
-        reasons.append(f"{counted(rows.height, 'name')} {fault}")
-        shown += pick_examples(rows.with_columns(fault=pl.lit(fault)), (*rows.columns, "fault"))
-    return joined_findings("decisions", total, shown, reasons)
+        message = f"{counted(rows.height, 'name')} {fault}"
+        findings.append(
+            broken_rows("decisions", rows, (*rows.columns, "fault"), message, fault=pl.lit(fault))
+        )
+    return joined_findings(findings)
 
 
 def _rebalances(tables: Tables) -> pl.DataFrame:
@@ -205,9 +204,7 @@ def decisions_fill_at(tables: Tables) -> Finding | None:
     books = [
         name for name in tables.row_ranges("trades", FILLS).heads["book"].unique() if base_book(name) == name
     ]
-    reasons: list[str] = []
-    shown: list[Mapping[str, Any]] = []
-    total = 0
+    findings = []
     for column in instants:
         family = [name for name in books if is_raw_book(name) == column.startswith(RAW_PREFIX)]
         lost = decisions.filter(pl.col(column).is_not_null()).join(
@@ -217,8 +214,6 @@ def decisions_fill_at(tables: Tables) -> Finding | None:
             how="anti",
             maintain_order="left",
         )
-        if lost.height:
-            total += lost.height
-            reasons.append(f"{column} is not the time of a fill in {counted(lost.height, 'row')}")
-            shown += pick_examples(lost, (*_NAME, column))
-    return joined_findings("decisions", total, shown, reasons)
+        message = f"{column} is not the time of a fill in {counted(lost.height, 'row')}"
+        findings.append(broken_rows("decisions", lost, (*_NAME, column), message))
+    return joined_findings(findings)

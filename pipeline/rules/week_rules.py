@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import reduce
 from operator import or_
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 
 from pipeline.reconciliation.tables import Tables
 from pipeline.rule import Finding, rule
-from pipeline.rules.findings import broken_rows, joined_findings, pick_examples
+from pipeline.rules.findings import broken_rows, joined_findings
 from pipeline.rules.tolerance import differ
 from schemas.plurals import counted
 from schemas.tables.decisions import DECISIONS
@@ -120,20 +120,17 @@ def decisions_long_only(tables: Tables) -> Finding | None:
     decisions = tables["decisions"]
     negative = decisions.select(_any(pl.col(name) < 0 for name in weights)).to_series()
     broken = negative
-    examples = list(pick_examples(decisions.filter(negative), (*_KEY, *weights))) if negative.any() else []
-    reasons = (
-        [f"{counted(int(negative.sum()), 'name')} with a negative long-only weight"] if negative.any() else []
-    )
+    message = f"{counted(int(negative.sum()), 'name')} with a negative long-only weight"
+    findings = [broken_rows("decisions", decisions.filter(negative), (*_KEY, *weights), message)]
     for name in weights if tables.has("rebalances", "date", "week_status") else ():
         traded = _in_weeks(tables, TRADED) & decisions[name].ne(0)
         sums = decisions.select("date", actual=name).filter(traded).group_by("date").sum().sort("date")
         unbalanced = sums.filter(differ(pl.col("actual"), pl.lit(1.0)))
-        if unbalanced.height:
-            broken = broken | (traded & decisions["date"].is_in(unbalanced["date"].implode()))
-            reasons.append(f"{name} does not sum to 1 in {counted(unbalanced.height, 'traded week')}")
-            shown = unbalanced.with_columns(column=pl.lit(name), expected=pl.lit(1.0))
-            examples += pick_examples(shown, ("date", "column", "expected", "actual"))
-    return joined_findings("decisions", int(broken.sum()), examples, reasons)
+        broken = broken | (traded & decisions["date"].is_in(unbalanced["date"].implode()))
+        message = f"{name} does not sum to 1 in {counted(unbalanced.height, 'traded week')}"
+        rows = unbalanced.with_columns(column=pl.lit(name), expected=pl.lit(1.0))
+        findings.append(broken_rows("decisions", rows, ("date", "column", "expected", "actual"), message))
+    return joined_findings(findings, int(broken.sum()))
 
 
 @rule(
@@ -148,8 +145,7 @@ def decisions_rank(tables: Tables) -> Finding | None:
     """Report sealed ranks outside their cohort."""
     decisions = tables["decisions"]
     broken = pl.zeros(decisions.height, pl.Boolean, eager=True)
-    examples: list[Mapping[str, Any]] = []
-    reasons = []
+    findings = []
     for rank in tables.present("decisions", tuple(_RANKS)):
         # Without scores the cohort is unknown, but at most the cross-section.
         known = tables.has("decisions", _RANKS[rank])
@@ -157,11 +153,12 @@ def decisions_rank(tables: Tables) -> Finding | None:
         judged = decisions.with_columns(cohort_size=cohort)
         beyond = (pl.col(rank) < 1) | (pl.col(rank) > pl.col("cohort_size"))
         outside = judged.select(beyond.fill_null(value=False)).to_series()
-        if outside.any():
-            broken = broken | outside
-            examples += pick_examples(judged.filter(outside), (*_KEY, rank, "cohort_size"))
-            reasons.append(f"{rank} is outside its cohort in {counted(int(outside.sum()), 'row')}")
-    return joined_findings("decisions", int(broken.sum()), examples, reasons)
+        broken = broken | outside
+        message = f"{rank} is outside its cohort in {counted(int(outside.sum()), 'row')}"
+        findings.append(
+            broken_rows("decisions", judged.filter(outside), (*_KEY, rank, "cohort_size"), message)
+        )
+    return joined_findings(findings, int(broken.sum()))
 
 
 @rule(
@@ -176,7 +173,7 @@ def decisions_rank(tables: Tables) -> Finding | None:
 )
 def decisions_rank_order(tables: Tables) -> Finding | None:
     """Warn of neighbours by score whose sealed ranks are in the opposite order."""
-    rows, examples, reasons = 0, list[Mapping[str, Any]](), []
+    findings = []
     for rank, score in _RANKS.items():
         if not tables.has("decisions", rank, score):
             continue
@@ -188,11 +185,9 @@ def decisions_rank_order(tables: Tables) -> Finding | None:
         )
         weaker = pl.col(rank).shift(1).over("date")
         broken = ordered.with_columns(rank_of_stronger=weaker).filter(pl.col(rank) < weaker)
-        if broken.height:
-            rows += broken.height
-            examples += pick_examples(broken, (*_KEY, score, rank, "rank_of_stronger"))
-            reasons.append(f"{rank} puts {counted(broken.height, 'name')} before a stronger one")
-    return joined_findings("decisions", rows, examples, reasons)
+        message = f"{rank} puts {counted(broken.height, 'name')} before a stronger one"
+        findings.append(broken_rows("decisions", broken, (*_KEY, score, rank, "rank_of_stronger"), message))
+    return joined_findings(findings)
 
 
 def _any(conditions: Iterable[pl.Expr]) -> pl.Expr:

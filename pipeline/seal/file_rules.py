@@ -29,14 +29,6 @@ OTHER_BYTES: Final = 2**33
 
 
 @dataclass(frozen=True, slots=True)
-class PathFault:
-    """A declared path that must not be followed, and the reason."""
-
-    path: str
-    fault: str
-
-
-@dataclass(frozen=True, slots=True)
 class FileFact:
     """One file as declared and as read.
 
@@ -153,17 +145,14 @@ def seal_clock(times: Mapping[str, datetime], now: datetime) -> Finding | None:
     "Write the files into the seal itself and declare each by a plain relative path.",
     level=Level.FILE,
 )
-def seal_path(kind: str, faults: Sequence[PathFault]) -> Finding | None:
-    """Report the declared paths of a kind that leave the seal; one row is one path."""
+def seal_path(kind: str, faults: Mapping[str, str]) -> Finding | None:
+    """Report the declared paths of a kind that leave the seal, by path with the reason; one row is one path."""
     if not faults:
         return None
-    examples = tuple({"path": short_value(fault.path), "fault": fault.fault} for fault in limited(faults))
-    return Finding(
-        kind,
-        len(faults),
-        examples,
-        f"the path {short_value(faults[0].path)!r} cannot be followed: {faults[0].fault}",
-    )
+    examples = [{"path": short_value(path), "fault": fault} for path, fault in faults.items()]
+    first = examples[0]
+    message = f"the path {first['path']!r} cannot be followed: {first['fault']}"
+    return Finding(kind, len(faults), limited(examples), message)
 
 
 _LIMITS: Final = ", ".join(f"{kind} {limit // 2**20:,} MiB" for kind, limit in MAX_BYTES.items())

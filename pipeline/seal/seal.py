@@ -14,13 +14,12 @@ from typing import IO, Any, Final
 import polars as pl
 
 from datasets.disk import NotRegular, TooLarge
-from pipeline.rule import Violation
+from pipeline.rule import Finding
 from pipeline.seal.declared_differences import DeclaredDifferences
 from pipeline.seal.document_rules import compare_description, description_object, description_shape
 from pipeline.seal.file_rules import (
     OTHER_BYTES,
     FileFact,
-    PathFault,
     seal_digest,
     seal_manifest,
     seal_path,
@@ -129,20 +128,20 @@ class Seal:
         """Return whether the seal has this kind."""
         return kind in self.kinds
 
-    def path_faults(self, kind: str) -> tuple[PathFault, ...]:
-        """List the declared paths of a kind that must not be followed, with reasons."""
+    def path_faults(self, kind: str) -> dict[str, str]:
+        """Return the declared paths of a kind that must not be followed, each with the reason."""
         entry = self._entry(kind)
         folder = entry.files is not None
         fault = lexical_fault(entry.path, folder=folder)
         if fault is not None:
-            return (PathFault(entry.path, fault),)
-        faults = []
+            return {entry.path: fault}
+        faults = {}
         for name in entry.files if entry.files is not None else ("",):
             path = f"{entry.path.rstrip('/')}/{name}" if folder else entry.path
             fault = (lexical_fault(name) if folder else None) or self._store.link_fault(path)
             if fault is not None:
-                faults.append(PathFault(path, fault))
-        return tuple(faults)
+                faults[path] = fault
+        return faults
 
     def signed_by(self, keys: TeamKeys) -> str:
         """Return the team that signed the seal.
@@ -308,7 +307,7 @@ class Seal:
             return replace(fact, actual_bytes=error.size)
         except NotRegular as error:
             # The paths were just checked, so another process is changing the seal.
-            raise _refused(self.address, seal_path(kind, (PathFault(path, str(error)),))) from error
+            raise _refused(self.address, seal_path(kind, {path: str(error)})) from error
         if raw is None:
             return fact
         self._bytes[kind, name] = raw
@@ -329,9 +328,9 @@ class Seal:
             self._verify(kind)
         return self._bytes[kind, name]
 
-    def _require(self, violation: Violation | None) -> None:
-        if violation is not None:
-            raise _refused(self.address, violation)
+    def _require(self, finding: Finding | None) -> None:
+        if finding is not None:
+            raise _refused(self.address, finding)
 
 
 def _path(file: IO[bytes]) -> Path:
@@ -345,13 +344,13 @@ def _manifest(store: SealStore) -> bytes | None:
     try:
         return store.read(MANIFEST_FILE, limit)
     except NotRegular as error:
-        fault = seal_path("seal", (PathFault(MANIFEST_FILE, str(error)),))
+        fault = seal_path("seal", {MANIFEST_FILE: str(error)})
         raise _refused(store.name, fault) from error
     except TooLarge as error:
         fact = FileFact(MANIFEST_FILE, "", None, None, None, error.size, limit=limit)
         raise _refused(store.name, seal_size("seal", (fact,))) from error
 
 
-def _refused(address: str, violation: Violation | None) -> SealRefused:
-    assert violation is not None
-    return SealRefused(f"{address}: {violation.file}: {violation.message}", (violation.to_dict(),))
+def _refused(address: str, finding: Finding | None) -> SealRefused:
+    assert finding is not None
+    return SealRefused(f"{address}: {finding.file}: {finding.message}", (finding.to_dict(),))

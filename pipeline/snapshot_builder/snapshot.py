@@ -24,7 +24,7 @@ from pipeline.notices.history import history_notices
 from pipeline.notices.outcome import NoticeOutcome, in_declared_order, not_checked
 from pipeline.reconciliation.figures import declared_and_figures
 from pipeline.reconciliation.seal_figures import metrics_reproduced
-from pipeline.rule import Violation
+from pipeline.rule import Finding
 from pipeline.rules.checking import check, judge
 from pipeline.rules.registry import RULES
 from pipeline.rules.report import Report, rule_outcomes
@@ -166,8 +166,8 @@ def _served(storage: Storage, seal: Seal, *, force: bool) -> tuple[Pointer | Non
     return current, check_manifest(storage, current)[0]
 
 
-def _require_sound(seal: Seal, violations: Sequence[Violation], warnings: Sequence[Violation]) -> None:
-    broken = [violation.to_dict() for violation in violations]
+def _require_sound(seal: Seal, violations: Sequence[Finding], warnings: Sequence[Finding]) -> None:
+    broken = [finding.to_dict() for finding in violations]
     broken += [warning.to_dict() | {"strict": True} for warning in warnings]
     if broken:
         raise SealRefused(
