@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeAlias
 
 from datasets.layout import alpha_path, is_snapshot_id
 from datasets.pointer import Pointer
@@ -58,20 +58,8 @@ class StoredSnapshot:
     files: int
 
 
-@dataclass(frozen=True, slots=True)
-class GcDecision:
-    """The decision on a stored snapshot.
-
-    Attributes
-    ----------
-    stored
-        The snapshot.
-    keep_reason
-        Reason to keep the snapshot; None if it is removed.
-    """
-
-    stored: StoredSnapshot
-    keep_reason: str | None
+Decisions: TypeAlias = dict[StoredSnapshot, str | None]
+"""Stored snapshot -> reason to keep it; None if it is removed."""
 
 
 def list_snapshots(storage: Storage, alpha_id: str) -> tuple[StoredSnapshot, ...]:
@@ -103,7 +91,7 @@ def decide(
     *,
     needed_since: datetime | None,
     now: datetime,
-) -> tuple[GcDecision, ...]:
+) -> Decisions:
     """Decide which snapshots of an alpha are kept. Pure.
 
     Parameters
@@ -119,8 +107,8 @@ def decide(
 
     Returns
     -------
-    tuple of GcDecision
-        Decisions in the order of `stored`. Removals already begun are always finished.
+    Decisions
+        In the order of `stored`. Removals already begun are always finished.
     """
     replaced = {name: datetime.fromisoformat(x.replaced_at) for name, x in pointer.earlier.items()}
     unserved_since = {x.snapshot: replaced.get(x.snapshot, x.written) for x in stored}
@@ -149,7 +137,7 @@ def decide(
             return LEASE
         return None
 
-    return tuple(GcDecision(x, reason(x)) for x in stored)
+    return {x: reason(x) for x in stored}
 
 
 def collect(
@@ -160,7 +148,7 @@ def collect(
     needed_since: datetime | None,
     now: datetime,
     dry_run: bool = False,
-) -> tuple[GcDecision, ...]:
+) -> Decisions:
     """Remove the unneeded snapshots of an alpha.
 
     The pointer first lists them, so that no build or rollback serves one of them while its files are being removed. After a
@@ -169,8 +157,8 @@ def collect(
 
     Returns
     -------
-    tuple of GcDecision
-        One decision per snapshot; with `dry_run`, nothing is removed.
+    Decisions
+        With `dry_run`, nothing is removed.
 
     Raises
     ------
@@ -181,12 +169,12 @@ def collect(
     """
     stored = list_snapshots(storage, alpha_id)
 
-    def decisions(pointer: Pointer) -> tuple[GcDecision, ...]:
+    def decisions(pointer: Pointer) -> Decisions:
         return decide(pointer, stored, policy, needed_since=needed_since, now=now)
 
     current = served(storage, alpha_id)
     if current is None:
-        return tuple(GcDecision(x, NO_POINTER) for x in stored)
+        return dict.fromkeys(stored, NO_POINTER)
     removable = _removable(decisions(current))
     if dry_run or not (removable or current.removing):
         return decisions(current)
@@ -199,7 +187,7 @@ def collect(
 
     announced = compare_and_swap(storage, alpha_id, announce) or served(storage, alpha_id)
     if announced is None:
-        return tuple(GcDecision(x, NO_POINTER) for x in stored)
+        return dict.fromkeys(stored, NO_POINTER)
     removed = set(announced.removing)
     for snapshot in announced.removing:
         remove_snapshot(storage, alpha_id, snapshot)
@@ -214,10 +202,8 @@ def collect(
         )
 
     compare_and_swap(storage, alpha_id, conclude)
-    return tuple(
-        GcDecision(x.stored, None) if x.stored.snapshot in removed else x for x in decisions(announced)
-    )
+    return {x: None if x.snapshot in removed else reason for x, reason in decisions(announced).items()}
 
 
-def _removable(decisions: tuple[GcDecision, ...]) -> tuple[str, ...]:
-    return tuple(decision.stored.snapshot for decision in decisions if decision.keep_reason is None)
+def _removable(decisions: Decisions) -> tuple[str, ...]:
+    return tuple(x.snapshot for x, reason in decisions.items() if reason is None)

@@ -33,7 +33,7 @@ from schemas.settings.options import option
 from schemas.settings.readers import duration_text
 
 if TYPE_CHECKING:
-    from datasets.publication.retention import GcDecision, Policy
+    from datasets.publication.retention import Decisions, Policy, StoredSnapshot
     from datasets.storage import Renew, Storage
 
 _DAY: Final = timedelta(days=1)
@@ -100,16 +100,18 @@ def gc(
             decisions, broken = _run(storage, alphas or known, policy, renew)
             renew()
             rebuild(storage)
-    rows = [(alpha, decision) for alpha, each in decisions.items() for decision in each]
-    removed = [row for row in rows if row[1].keep_reason is None]
-    freed = sum(decision.stored.bytes for _, decision in removed)
+    rows = [(alpha, stored, reason) for alpha, each in decisions.items() for stored, reason in each.items()]
+    removed = [row for row in rows if row[2] is None]
+    freed = sum(stored.bytes for _, stored, _ in removed)
     if as_json:
         print_json(
             {
                 "dry_run": dry_run,
                 "removed_snapshots": len(removed),
                 "removed_bytes": freed,
-                "alphas": {alpha: [_row(decision) for decision in each] for alpha, each in decisions.items()},
+                "alphas": {
+                    alpha: [_row(*decision) for decision in each.items()] for alpha, each in decisions.items()
+                },
                 "unreadable": broken,
             }
         )
@@ -120,7 +122,7 @@ def gc(
         echo(
             f"{counted(len(removed), 'snapshot')} {verb}, {size_text(freed)}; {counted(len(decisions), 'alpha')} checked"
         )
-        stays = Counter(decision.keep_reason for _, decision in rows if decision.keep_reason)
+        stays = Counter(reason for _, _, reason in rows if reason)
         for reason, count in sorted(stays.items()):
             echo(f"kept: {count} ({_explained(reason, policy)})")
         for reason in broken.values():
@@ -130,11 +132,11 @@ def gc(
 
 def _run(
     storage: Storage, names: Sequence[str], policy: Policy, renew: Renew | None
-) -> tuple[dict[str, tuple[GcDecision, ...]], dict[str, str]]:
+) -> tuple[dict[str, Decisions], dict[str, str]]:
     """Collect alpha by alpha; skip those with a damaged pointer."""
     from datasets.publication.retention import collect
 
-    decisions: dict[str, tuple[GcDecision, ...]] = {}
+    decisions: dict[str, Decisions] = {}
     broken: dict[str, str] = {}
     now = datetime.now(UTC)
     since = horizon(read_leases(storage), now)
@@ -150,16 +152,16 @@ def _run(
     return decisions, broken
 
 
-def _show(decisions: Sequence[tuple[str, GcDecision]], removed: str) -> None:
+def _show(rows: Sequence[tuple[str, StoredSnapshot, str | None]], removed: str) -> None:
     table = make_table("alpha", Column("snapshot", no_wrap=True), "written", "files", "size", "outcome")
-    for alpha, each in decisions:
+    for alpha, stored, reason in rows:
         table.add_row(
             alpha,
-            each.stored.snapshot,
-            str(each.stored.written)[:19],
-            str(each.stored.files),
-            size_text(each.stored.bytes),
-            removed if each.keep_reason is None else f"stays: {each.keep_reason}",
+            stored.snapshot,
+            str(stored.written)[:19],
+            str(stored.files),
+            size_text(stored.bytes),
+            removed if reason is None else f"stays: {reason}",
         )
     Screen().print(table)
 
@@ -194,8 +196,5 @@ def _is_abandoned(lease: Lease, now: datetime) -> bool:
     return is_stale(lease, now) and now - datetime.fromisoformat(lease.refreshed_at) > _LEASE_AGE
 
 
-def _row(decision: GcDecision) -> dict[str, Any]:
-    return asdict(decision.stored) | {
-        "removed": decision.keep_reason is None,
-        "kept_because": decision.keep_reason,
-    }
+def _row(stored: StoredSnapshot, reason: str | None) -> dict[str, Any]:
+    return asdict(stored) | {"removed": reason is None, "kept_because": reason}

@@ -213,8 +213,8 @@ def test_a_snapshot_in_use_is_never_selected(
     policy = Policy(keep, timedelta(days=grace))
     since = None if lease is None else NOW - timedelta(days=lease)
     decisions = decide(pointer, stored, policy, needed_since=since, now=NOW)
-    assert tuple(decision.stored for decision in decisions) == stored
-    gone = {decision.stored.snapshot for decision in decisions if decision.keep_reason is None}
+    assert tuple(decisions) == stored
+    gone = {x.snapshot for x, reason in decisions.items() if reason is None}
     assert pointer.snapshot not in gone
     assert len(stored) - len(gone) >= min(keep, len(stored))
     for one in stored:
@@ -228,7 +228,7 @@ def test_a_snapshot_in_use_is_never_selected(
     more = decide(
         pointer, stored, Policy(keep + 1, policy.grace + timedelta(days=1)), needed_since=since, now=NOW
     )
-    assert {decision.stored.snapshot for decision in more if decision.keep_reason is None} <= gone
+    assert {x.snapshot for x, reason in more.items() if reason is None} <= gone
 
 
 def test_expired_leases_protect_nothing() -> None:
