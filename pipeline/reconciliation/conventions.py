@@ -98,7 +98,6 @@ class Weekly:
     raw_ic: Floats | None
 
 
-Span: TypeAlias = "Daily | Weekly"
 Compute: TypeAlias = Callable[..., float | None]
 Series: TypeAlias = Callable[..., Floats]
 """A series of a span."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -37,10 +38,10 @@ class Figure:
         As in the record; None for the complete run.
     sealed : float or None
         Sealed value, in the unit of the record.
-    status : str
-        ``reproduced``, ``not_reproduced`` or ``not_checked``.
     recomputed : float or None
         Value under `convention`, or else under the interface's definition; None when the tables do not determine it.
+    status : str
+        ``reproduced``, ``not_reproduced`` or ``not_checked``.
     convention : str or None
         Convention that reproduces the sealed value; None if no convention does.
     reason : str or None
@@ -51,8 +52,8 @@ class Figure:
     scope: str
     period: str | None
     sealed: float | None
+    recomputed: float | None
     status: str
-    recomputed: float | None = None
     convention: str | None = None
     reason: str | None = None
 
@@ -64,16 +65,8 @@ class Figure:
         dict
             JSON-ready; ``convention`` and ``reason`` only when they are not None.
         """
-        shown: dict[str, Any] = {
-            "name": self.name,
-            "scope": self.scope,
-            "period": self.period,
-            "sealed": self.sealed,
-            "recomputed": self.recomputed,
-            "status": self.status,
-        }
-        optional = {"convention": self.convention, "reason": self.reason}
-        return shown | {key: value for key, value in optional.items() if value is not None}
+        optional = ("convention", "reason")
+        return {name: x for name, x in asdict(self).items() if x is not None or name not in optional}
 
 
 def daily_series(portfolio: pl.DataFrame, equity_basis: float) -> Daily | None:
@@ -146,13 +139,23 @@ def reconcile(records: pl.DataFrame, weekly: Weekly | None, daily: Daily | None)
     tuple of Figure
         One per record whose name is served, in the order of the records.
     """
-    spans = _Spans(weekly, daily)
+    decisions: Weekly | str = "the run sealed no decisions with the index of their weeks"
+    if weekly is not None:
+        decisions = weekly if (weekly.n_return_obs > 0).any() else "the run sealed no forward return"
+    ledger = "the run sealed no ledger of long_short" if daily is None else daily
     basis = 1.0 if daily is None else daily.equity_basis
+
+    @cache
+    def span(from_decisions: bool, scope: str, period: str | None) -> Weekly | Daily | str:
+        """Return the weeks or sessions of a span, or the reason why there are none."""
+        series = decisions if from_decisions else ledger
+        return series if period is None or isinstance(series, str) else _part(series, scope, period)
+
     columns = ("name", "scope", "period", "value", "unit", "annualised")
     # Vanishing equity makes returns unbounded, so that no figure can be computed from them.
     with np.errstate(all="ignore"):
         return tuple(
-            Figure(record.name, record.scope, record.period, record.sealed, *_outcome(record, spans, basis))
+            Figure(record.name, record.scope, record.period, record.sealed, *_outcome(record, span, basis))
             for record in map(_Record._make, records.select(columns).iter_rows())
             if record.name in CONVENTIONS
         )
@@ -184,24 +187,17 @@ class _Record(NamedTuple):
 
 
 def _outcome(
-    record: _Record, spans: _Spans, basis: float
-) -> tuple[str, float | None, str | None, str | None]:
+    record: _Record, span_of: Callable[[bool, str, str | None], Weekly | Daily | str], basis: float
+) -> tuple[float | None, str, str | None, str | None]:
     """Return the last four fields of the :class:`Figure` of a record."""
     name, scope, period, sealed, unit, annualised = record
     if sealed is None:
-        return NOT_CHECKED, None, None, "it was sealed without a value"
-    span: Weekly | Daily | None
-    if name in FROM_DECISIONS:
-        weeks = span = spans.weeks(scope, period)
-        missing = "the run sealed no decisions with the index of their weeks"
-        if spans.without_returns:
-            span, missing = None, "the run sealed no forward return"
-        elif weeks is not None and name in RAW and weeks.raw_ic is None:
-            span, missing = None, NO_RAW_SIGNAL
-    else:
-        span, missing = spans.sessions(scope, period), "the run sealed no ledger of long_short"
-    if span is None:
-        return NOT_CHECKED, None, None, missing
+        return None, NOT_CHECKED, None, "it was sealed without a value"
+    span = span_of(name in FROM_DECISIONS, scope, period)
+    if name in RAW and isinstance(span, Weekly) and span.raw_ic is None:
+        span = NO_RAW_SIGNAL
+    if isinstance(span, str):
+        return None, NOT_CHECKED, None, span
     scale = basis if name in _MONEY and unit != "ratio" else 1.0
     fitting = [
         candidate
@@ -211,8 +207,8 @@ def _outcome(
     for candidate in fitting:
         recomputed = _computed(candidate, span)
         if recomputed is not None and _agree(sealed, recomputed, scale):
-            return REPRODUCED, recomputed, candidate.name, None
-    return NOT_REPRODUCED, _computed((fitting or CONVENTIONS[name])[0], span), None, None
+            return recomputed, REPRODUCED, candidate.name, None
+    return _computed((fitting or CONVENTIONS[name])[0], span), NOT_REPRODUCED, None, None
 
 
 def _computed(candidate: Convention, span: Weekly | Daily) -> float | None:
@@ -224,36 +220,14 @@ def _agree(sealed: float, recomputed: float, scale: float) -> bool:
     return abs(sealed - recomputed) <= TOLERANCE * max(scale, abs(sealed), abs(recomputed))
 
 
-class _Spans:
-    """The series by year and month, cached."""
-
-    def __init__(self, weekly: Weekly | None, daily: Daily | None) -> None:
-        self._weekly, self._daily = weekly, daily
-        self._weeks: dict[str | None, Weekly] = {}
-        self._sessions: dict[str | None, Daily] = {}
-        self.without_returns = weekly is not None and not (weekly.n_return_obs > 0).any()
-
-    def weeks(self, scope: str, period: str | None) -> Weekly | None:
-        """Return the weeks of a span."""
-        series = self._weekly
-        if series is None or period is None:
-            return series
-        if period not in self._weeks:
-            no_raw = {"raw_ic": None} if series.raw_ic is None else {}
-            self._weeks[period] = cut(series, _rows(series.date, scope, period), **no_raw)
-        return self._weeks[period]
-
-    def sessions(self, scope: str, period: str | None) -> Daily | None:
-        """Return the sessions of a span, and the peak of the run before it."""
-        series = self._daily
-        if series is None or period is None:
-            return series
-        if period not in self._sessions:
-            rows = _rows(series.date, scope, period)
-            before = np.concatenate([series.starting[: rows.start], series.ending[: rows.start]])
-            peak = float(before.max(initial=-math.inf))
-            self._sessions[period] = cut(series, rows, equity_basis=series.equity_basis, peak=peak)
-        return self._sessions[period]
+def _part(series: Weekly | Daily, scope: str, period: str) -> Weekly | Daily:
+    """Select the weeks, or the sessions with the peak of the run before them, of a year or month."""
+    rows = _rows(series.date, scope, period)
+    if isinstance(series, Weekly):
+        return cut(series, rows, **({"raw_ic": None} if series.raw_ic is None else {}))
+    before = np.concatenate([series.starting[: rows.start], series.ending[: rows.start]])
+    peak = float(before.max(initial=-math.inf))
+    return cut(series, rows, equity_basis=series.equity_basis, peak=peak)
 
 
 def _rows(dates: Dates, scope: str, period: str) -> slice:

@@ -73,7 +73,7 @@ def measure_weeks(seal: Seal) -> pl.DataFrame | None:
     return weekly_ics(seal.table("rebalances"), measured_decisions(decisions, seal.smoothing))
 
 
-def recompute_figures(seal: Seal, weeks: pl.DataFrame | None = None) -> tuple[Figure, ...]:
+def recompute_figures(seal: Seal, weeks: pl.DataFrame | None) -> tuple[Figure, ...]:
     """Recompute the figures of a sound seal.
 
     Parameters
@@ -81,7 +81,7 @@ def recompute_figures(seal: Seal, weeks: pl.DataFrame | None = None) -> tuple[Fi
     seal : Seal
         A seal that passes the rules.
     weeks : polars.DataFrame or None
-        As :func:`measure_weeks` returns them; computed when None.
+        As :func:`measure_weeks` returns them.
 
     Returns
     -------
@@ -91,8 +91,6 @@ def recompute_figures(seal: Seal, weeks: pl.DataFrame | None = None) -> tuple[Fi
     records = seal.metrics()
     if records is None:
         return ()
-    if weeks is None:
-        weeks = measure_weeks(seal)
     return figures_from(records, weeks, seal.optional_table("portfolio"), seal.equity_basis)
 
 

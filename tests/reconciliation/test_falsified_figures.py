@@ -93,8 +93,12 @@ def test_recomputed_figures_are_those_the_interface_serves() -> None:
     }
 
 
+def recomputed(seal: Seal) -> tuple[Figure, ...]:
+    return recompute_figures(seal, measure_weeks(seal))
+
+
 def test_an_honest_run_has_every_figure_reproduced(valid: Path) -> None:
-    figures = recompute_figures(Seal.open(str(valid)))
+    figures = recomputed(Seal.open(str(valid)))
     assert {figure.name for figure in figures} == set(OVERALL)
     stated = [figure for figure in figures if figure.sealed is not None]
     assert {figure.status for figure in stated} == {"reproduced"}
@@ -130,7 +134,7 @@ def test_only_a_falsified_figure_is_warned_about(seal: Path, name: str, scope: s
 )  # fmt: skip
 def test_a_figure_in_another_unit_is_not_reproduced(seal: Path, name: str, change: Record) -> None:
     restated(seal, name, "overall", lambda _: change)
-    assert broken(recompute_figures(Seal.open(str(seal)))) == [(name, "overall", None)]
+    assert broken(recomputed(Seal.open(str(seal)))) == [(name, "overall", None)]
 
 
 def test_strict_refuses_warnings(seal: Path, tmp_path: Path) -> None:
@@ -152,7 +156,7 @@ def test_strict_refuses_warnings(seal: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", OVERALL)
 def test_each_listed_convention_is_recognised(valid: Path, name: str) -> None:
     seal = Seal.open(str(valid))
-    figures = {(x.name, x.scope): x for x in recompute_figures(seal)}
+    figures = {(x.name, x.scope): x for x in recomputed(seal)}
     assert figures[name, "overall"].status == "reproduced"
     records = seal.metrics()
     assert records is not None
@@ -217,7 +221,7 @@ def test_figures_scale_with_the_ledger(valid: Path, scale: float) -> None:
 
 def test_unsealed_figures_are_not_checked(tmp_path: Path) -> None:
     bare = make_seal(tmp_path, without_kinds={"decisions", "portfolio", "positions", "pnl", "trades"})
-    result = recompute_figures(Seal.open(str(bare)))
+    result = recomputed(Seal.open(str(bare)))
     assert {figure.status for figure in result} == {"not_checked"}
     assert {figure.reason for figure in result if figure.sealed is not None} == {
         "the run sealed no decisions with the index of their weeks",
