@@ -28,34 +28,27 @@ returns are known a week after its fills, and a halted name trades even later.""
 _Digest = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]*$")] | None
 
 
-class WeekDigests(NamedTuple):
-    """Digests of one week.
-
-    Attributes
-    ----------
-    scores, targets, forward_returns, fills : str or None
-        Hexadecimal; None if the run did not seal the kind of data, empty if the week has no rows.
-    """
-
-    scores: str | None
-    targets: str | None
-    forward_returns: str | None
-    fills: str | None
-
-
 class SealedWeek(NamedTuple):
     """A week of a seal.
 
     Attributes
     ----------
-    digests : WeekDigests
-        Digests of the week's rows.
+    scores, targets, forward_returns, fills : str or None
+        Hexadecimal digests of the week's rows; None if the run did not seal the kind of data, empty if the week has no rows.
     ic : float or None
         Rank IC of the week's scores; None if undefined.
     """
 
-    digests: WeekDigests
+    scores: _Digest
+    targets: _Digest
+    forward_returns: _Digest
+    fills: _Digest
     ic: float | None
+
+    @property
+    def digests(self) -> dict[str, str | None]:
+        """Kind of data -> digest."""
+        return {part: getattr(self, part) for part in UNSETTLED_WEEKS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +75,12 @@ class SealEntry:
 
 @dataclass(frozen=True, slots=True)
 class _StoredSeal:
-    """A stored entry: digests and IC of the weeks that differ from the previous entry, and weeks that are gone."""
+    """A stored entry: the weeks that differ from the previous entry, and those that are gone."""
 
     seal_digest: str
     sealed_at: str
     snapshot: str
-    weeks: dict[str, tuple[_Digest, _Digest, _Digest, _Digest, float | None]]
+    weeks: dict[str, SealedWeek]
     gone: list[str]
 
 
@@ -202,11 +195,7 @@ def encode_seals(entries: Sequence[SealEntry]) -> bytes:
     """
     stored, previous = list[_StoredSeal](), dict[str, SealedWeek]()
     for entry in entries:
-        weeks = {
-            week: (*sealed_week.digests, sealed_week.ic)
-            for week, sealed_week in entry.weeks.items()
-            if previous.get(week) != sealed_week
-        }
+        weeks = {week: own for week, own in entry.weeks.items() if previous.get(week) != own}
         gone = sorted(previous.keys() - entry.weeks.keys())
         stored.append(_StoredSeal(entry.seal_digest, entry.sealed_at, entry.snapshot, weeks, gone))
         previous = dict(entry.weeks)
@@ -236,9 +225,8 @@ def decode_seals(data: bytes, origin: str) -> list[SealEntry]:
     entries, weeks = list[SealEntry](), dict[str, SealedWeek]()
     try:
         for stored in msgspec.json.decode(data, type=_Stored).seals:
-            weeks = {week: record for week, record in weeks.items() if week not in stored.gone} | {
-                week: SealedWeek(WeekDigests(*digests), ic) for week, (*digests, ic) in stored.weeks.items()
-            }
+            kept = {week: own for week, own in weeks.items() if week not in stored.gone}
+            weeks = kept | stored.weeks
             entries.append(SealEntry(stored.seal_digest, stored.sealed_at, stored.snapshot, weeks))
     except ValueError as error:
         raise SnapshotCorrupt(
@@ -261,8 +249,8 @@ def _settled(weeks: Collection[str], end: int) -> set[str]:
 
 
 def _differs(earlier: SealedWeek | None, later: SealedWeek | None, part: str) -> bool:
-    before = None if earlier is None else getattr(earlier.digests, part)
-    after = None if later is None else getattr(later.digests, part)
+    before = None if earlier is None else getattr(earlier, part)
+    after = None if later is None else getattr(later, part)
     # Data that the earlier seal did not have are not restated, but an inserted week is.
     return bool(before != after and (before is not None or earlier is None))
 

@@ -76,7 +76,7 @@ def with_history(
         When the store does not answer.
     """
     path = sealed_weeks_path(manifest.alpha_id)
-    digests = {week: sealed_week.digests._asdict() for week, sealed_week in weeks.items()}
+    digests = {week: sealed_week.digests for week, sealed_week in weeks.items()}
     manifest = replace(manifest, weekly_digests=digests)
     for _ in range(_MAX_ATTEMPTS):
         version = storage.read_version(path, _MAX_BYTES)

@@ -163,11 +163,8 @@ class _Verification:
             for difference in differences(published, rows, manifest.equity_basis):
                 yield Fault(path, "derived", difference)
         if manifest.weekly_digests and _digests(written.weeks) != manifest.weekly_digests:
-            path, message = (
-                f"{self._folder}/{MANIFEST}",
-                "weekly digests that differ from those of the published rows",
-            )
-            yield Fault(path, "derived", f"has {message}")
+            differing = "has weekly digests that differ from those of the published rows"
+            yield Fault(f"{self._folder}/{MANIFEST}", "derived", differing)
         figures = {
             path: orjson.loads(data)
             for path, data in recorder.documents.items()
@@ -175,9 +172,8 @@ class _Verification:
         }
         for path in sorted(figures.keys() | self._figures.keys()):
             if not same_figures(self._figures.get(path), figures.get(path)):
-                yield Fault(
-                    f"{self._folder}/{path}", "derived", "has figures that differ from recomputed ones"
-                )
+                differing = "has figures that differ from recomputed ones"
+                yield Fault(f"{self._folder}/{path}", "derived", differing)
 
     def _sealed_weeks(self) -> list[Fault]:
         """Check the record of sealed weeks, against which later seals of the alpha are compared."""
@@ -226,24 +222,17 @@ class _Verification:
         self._description = description = orjson.loads(data)
         name, tldr = description.get("name") or self._pointer.alpha_id, description.get("tldr")
         if (name, tldr) != (self._pointer.name, self._pointer.tldr):
-            faults.append(
-                Fault(
-                    pointer_path(self._pointer.alpha_id),
-                    "pointer",
-                    "differs from the description in its name",
-                )
-            )
+            path = pointer_path(self._pointer.alpha_id)
+            faults.append(Fault(path, "pointer", "differs from the description in its name"))
 
     def _location(self, kind: str) -> str:
         """Return the file of a kind, or its folder if it is partitioned by book."""
-        table = PUBLISHED_TABLES.get(kind)
-        return (
-            f"{self._folder}/{kind}/" if table and table.partition else f"{self._folder}/{table_path(kind)}"
-        )
+        partitioned = kind in PUBLISHED_TABLES and PUBLISHED_TABLES[kind].partition
+        return f"{self._folder}/{f'{kind}/' if partitioned else table_path(kind)}"
 
 
 def _digests(weeks: Mapping[str, SealedWeek]) -> dict[str, dict[str, str | None]]:
-    return {week: sealed_week.digests._asdict() for week, sealed_week in weeks.items()}
+    return {week: sealed_week.digests for week, sealed_week in weeks.items()}
 
 
 def _check_table(

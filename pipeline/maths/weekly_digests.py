@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from datasets.figures.series import Floats
-from datasets.provenance.sealed_weeks import SealedWeek, WeekDigests
+from datasets.provenance.sealed_weeks import SealedWeek
 from pipeline.maths.weeks import week_sizes
 from schemas.tables.books import is_raw_book
 
@@ -33,7 +33,7 @@ _NAN: Final = np.array(np.nan).view(np.uint64)
 _DIGITS: Final = 16
 """Hexadecimal digits of a digest: 64 bits, enough to make collisions unlikely."""
 _DECIDED: Final = (("score",), ("long_short_target_weight", "long_only_target_weight"), ("forward_return",))
-"""Columns of the decisions by digest, in the order of :class:`WeekDigests`."""
+"""Columns of the decisions by digest, in the order of :class:`~datasets.provenance.sealed_weeks.SealedWeek`."""
 _FILL: Final = ("quantity", "mid_price", "fill_price", "fee")
 
 Words = np.ndarray[tuple[int], np.dtype[np.uint32]]
@@ -67,7 +67,7 @@ def rounded(values: Floats) -> Floats:
     return values
 
 
-def digest_decisions(decisions: pl.DataFrame | None) -> dict[date, WeekDigests]:
+def digest_decisions(decisions: pl.DataFrame | None) -> dict[date, SealedWeek]:
     """Digest every week's scores, targets and forward returns.
 
     Parameters
@@ -77,8 +77,8 @@ def digest_decisions(decisions: pl.DataFrame | None) -> dict[date, WeekDigests]:
 
     Returns
     -------
-    dict of datetime.date to WeekDigests
-        Week -> its digests; the digest of the fills is None.
+    dict of datetime.date to SealedWeek
+        Week -> its digests, without that of the fills, and without IC.
     """
     if decisions is None or decisions.is_empty():
         return {}
@@ -92,13 +92,13 @@ def digest_decisions(decisions: pl.DataFrame | None) -> dict[date, WeekDigests]:
         scores, targets, returns = (
             _digest(name_hash, [words[start:stop] for words in digested]) for digested in columns
         )
-        weeks[week] = WeekDigests(scores, targets, returns, None)
+        weeks[week] = SealedWeek(scores, targets, returns, None, None)
     return weeks
 
 
 def seal_weeks(
     rebalances: pl.DataFrame,
-    decisions: Mapping[date, WeekDigests],
+    decisions: Mapping[date, SealedWeek],
     fills: FillDigests | None,
     weekly_signal: pl.DataFrame | None,
 ) -> dict[str, SealedWeek]:
@@ -108,7 +108,7 @@ def seal_weeks(
     ----------
     rebalances : polars.DataFrame
         The index: ``date``, ``week_status``. The status is digested with the targets of the week.
-    decisions : Mapping[datetime.date, WeekDigests]
+    decisions : Mapping[datetime.date, SealedWeek]
         Result of :func:`digest_decisions`.
     fills : FillDigests or None
         Digests of the fills; None when the run sealed none.
@@ -124,10 +124,10 @@ def seal_weeks(
     filled_weeks = {} if fills is None else fills.by_week()
     weeks = {}
     for week, status in rebalances.select("date", "week_status").sort("date").iter_rows():
-        own = decisions.get(week, WeekDigests(None, None, None, None))
+        own = decisions.get(week, SealedWeek(None, None, None, None, None))
         targets = _hasher(f"{status} {own.targets}").hexdigest()[:_DIGITS]
         filled = None if fills is None else filled_weeks.get(week, "")
-        weeks[week.isoformat()] = SealedWeek(own._replace(targets=targets, fills=filled), ics.get(week))
+        weeks[week.isoformat()] = own._replace(targets=targets, fills=filled, ic=ics.get(week))
     return weeks
 
 

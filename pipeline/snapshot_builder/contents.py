@@ -16,7 +16,7 @@ from datasets.figures.series import Floats, measured
 from datasets.figures.unavailable import Unavailable
 from datasets.layout import DESCRIPTION, figures_path
 from datasets.manifest import encode
-from datasets.provenance.sealed_weeks import SealedWeek, WeekDigests
+from datasets.provenance.sealed_weeks import SealedWeek
 from pipeline.maths.ordering import ordered
 from pipeline.maths.weekly_digests import FillDigests, digest_decisions, seal_weeks
 from pipeline.maths.weekly_signal import measured_decisions
@@ -116,7 +116,7 @@ def write_datasets(seal: Run, writer: SnapshotWriter, stages: Stages) -> Written
             ledger = ledgers.published_portfolio(seal.table("portfolio"), seal.equity_basis)
             writer.by_book("portfolio", ledger)
             writer.by_book("equity_curve", ledgers.published_equity_curves(ledger))
-            spans["portfolio"] = ledgers.spans(ledger, "portfolio")
+            spans["portfolio"] = {book: ledgers.span(rows, "portfolio") for book, rows in ledger.items()}
     sides = {book: BySide(dates_of(rows)) for book, rows in ledger.items()}
     for kind in ("positions", "pnl", "trades"):
         if seal.has(kind):

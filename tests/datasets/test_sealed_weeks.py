@@ -15,7 +15,6 @@ from datasets.provenance.sealed_weeks import (
     UNSETTLED_WEEKS,
     SealedWeek,
     SealEntry,
-    WeekDigests,
     compare,
     decode_seals,
     encode_seals,
@@ -25,11 +24,7 @@ from schemas.errors import SnapshotCorrupt
 
 DAYS = [f"2024-{month:02}-05" for month in range(1, 13)]
 DIGESTS = st.one_of(st.none(), st.sampled_from(["", "aa", "bb"]))
-WEEK = st.builds(
-    SealedWeek,
-    st.builds(WeekDigests, DIGESTS, DIGESTS, DIGESTS, DIGESTS),
-    st.one_of(st.none(), st.floats(-1, 1)),
-)
+WEEK = st.builds(SealedWeek, DIGESTS, DIGESTS, DIGESTS, DIGESTS, st.one_of(st.none(), st.floats(-1, 1)))
 RUN = st.dictionaries(st.sampled_from(DAYS), WEEK)
 
 
@@ -41,8 +36,7 @@ def test_entries_round_trip(runs: list[dict[str, SealedWeek]]) -> None:
 
 def test_an_extending_seal_is_stored_as_a_difference() -> None:
     weeks = {
-        f"2024-01-{day:02}": SealedWeek(WeekDigests("a" * 16, "b" * 16, "c" * 16, "d" * 16), 0.1)
-        for day in range(1, 31)
+        f"2024-01-{day:02}": SealedWeek("a" * 16, "b" * 16, "c" * 16, "d" * 16, 0.1) for day in range(1, 31)
     }
     one = [SealEntry("1", "x", "y", weeks)]
     assert len(encode_seals(one * 10)) < 2 * len(encode_seals(one))
@@ -97,8 +91,8 @@ def _restated(earlier: Mapping[str, SealedWeek], later: Mapping[str, SealedWeek]
     settled = [sorted(run)[: max(0, len(run) - end)] for run in (earlier, later)]
     results = []
     for day in DAYS:
-        before = getattr(earlier[day].digests, part) if day in earlier else None
-        after = getattr(later[day].digests, part) if day in later else None
+        before = getattr(earlier[day], part) if day in earlier else None
+        after = getattr(later[day], part) if day in later else None
         if day in settled[0] and (day in settled[1] or day not in later):
             wrong = before is not None and before != after
         elif day in settled[1] and day not in earlier:
