@@ -1,4 +1,4 @@
-"""Progress of commands that process seals."""
+"""Progress of commands that process seals or alphas."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from schemas.console.screen import Screen
 
 
 class Display:
-    """Progress on a terminal while seals are checked or built, silent elsewhere; use as a context manager.
+    """Progress on a terminal while seals are checked or built, or alphas verified, silent elsewhere; use as a context manager.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Display:
         self._progress.stop()
 
     def stage(self, name: str, stage: str | None, total: int) -> None:
-        """Show the stage of a seal, or its end, and the number of seals."""
+        """Show the stage of a seal or alpha, or its end, and the number of all of them."""
         if stage is None:
             self._at_work.pop(name, None)
             self._progress.advance(self._task)

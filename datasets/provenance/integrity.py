@@ -59,17 +59,14 @@ def check_manifest(storage: Storage, pointer: Pointer) -> tuple[Manifest | None,
         return None, [Fault(path, "missing", "is missing")]
     except SnapshotCorrupt as error:
         return None, [Fault(path, "manifest", f"cannot be read: {error}")]
-    expected = {
-        "alpha_id": pointer.alpha_id,
-        "snapshot": pointer.snapshot,
-        "sealed_at": pointer.sealed_at,
-        "started_at": pointer.started_at,
-        "missing": pointer.missing,
+    values = {
+        name: (getattr(manifest, name), getattr(pointer, name))
+        for name in ("alpha_id", "snapshot", "sealed_at", "started_at", "missing")
     }
     return manifest, [
-        Fault(path, "manifest", f"says {name} {getattr(manifest, name)!r} where its pointer says {value!r}")
-        for name, value in expected.items()
-        if getattr(manifest, name) != value
+        Fault(path, "manifest", f"says {name} {own!r} where its pointer says {expected!r}")
+        for name, (own, expected) in values.items()
+        if own != expected
     ]
 
 

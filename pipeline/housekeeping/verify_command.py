@@ -6,7 +6,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from pipeline.housekeeping.command_line import (
@@ -49,26 +48,20 @@ def verify_command(
     """
     from datasets.publication.pointers import not_published
     from pipeline.housekeeping.verify import verify
+    from pipeline.progress import Display
 
     storage = opened(root)
     there = published_alphas(storage)
     for alpha in alphas:
         if alpha not in there:
             raise not_published(storage, alpha, there)
-    screen = Screen(stderr=True)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=screen,
-        transient=True,
-        disable=as_json or not screen.is_terminal,
-    ) as progress:
-        verdicts = [
-            verify(storage, alpha, quick=quick)
-            for alpha in progress.track(tuple(dict.fromkeys(alphas)) or there, description="verifying")
-        ]
+    verdicts = []
+    names = tuple(dict.fromkeys(alphas)) or there
+    with Display(Screen(stderr=True), hidden=as_json) as display:
+        for alpha in names:
+            display.stage(alpha, "verifying", total=len(names))
+            verdicts.append(verify(storage, alpha, quick=quick))
+            display.stage(alpha, None, total=len(names))
     if as_json:
         print_json({"alphas": [asdict(verdict) for verdict in verdicts]})
     else:
