@@ -22,7 +22,7 @@ from schemas.extras import extra
 from schemas.plurals import counted
 
 if TYPE_CHECKING:
-    from datasets.snapshot import Snapshot
+    from datasets.pointer import Pointer
     from datasets.storage import Storage
     from pipeline.export.iceberg import PublishedFile
 
@@ -119,8 +119,8 @@ def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
     )
 
 
-def _served(storage: Storage) -> list[Snapshot]:
-    """Return the served snapshot of every alpha; raises SnapshotCorrupt when a pointer cannot be read."""
+def _served(storage: Storage) -> tuple[Pointer, ...]:
+    """Return the pointers of all served alphas; raises SnapshotCorrupt when one cannot be read."""
     from datasets.catalogue.live import Catalogue
 
     catalogue = Catalogue(storage)
@@ -130,8 +130,7 @@ def _served(storage: Storage) -> list[Snapshot]:
         raise SnapshotCorrupt(
             f"{reason}; the catalogue would lack {alpha}: restore its pointer from a backup, or remove it and build the latest seal"
         )
-    resolved = (catalogue.resolve(pointer.alpha_id) for pointer in catalogue.listing.pointers)
-    return [snapshot for snapshot in resolved if snapshot is not None]
+    return catalogue.listing.pointers
 
 
 def _require_empty(folder: Path) -> None:
@@ -155,18 +154,18 @@ def _require_addressable(option: str, path: Path) -> None:
         )
 
 
-def _files(storage: Storage, snapshots: list[Snapshot]) -> Iterator[PublishedFile]:
+def _files(storage: Storage, pointers: tuple[Pointer, ...]) -> Iterator[PublishedFile]:
     from datasets.layout import snapshot_path
+    from datasets.snapshot import Snapshot
     from pipeline.export.iceberg import PublishedFile
     from schemas.tables import PUBLISHED_TABLES
 
-    for snapshot in snapshots:
-        folder = snapshot_path(snapshot.alpha_id, snapshot.id)
+    for pointer in pointers:
+        folder = snapshot_path(pointer.alpha_id, pointer.snapshot)
         if storage.folder is None:
             base = storage.url(folder)
         else:  # Iceberg stores file names unescaped, unlike URIs
             base = f"file://{(Path(storage.folder) / folder).absolute()}"
-        # From a temporary snapshot object: the cached manifests of all alphas would not fit into memory.
-        for entry in snapshot.with_pointer(snapshot.pointer).manifest.files:
+        for entry in Snapshot(storage, pointer).manifest.files:
             if entry.dataset in PUBLISHED_TABLES:
-                yield PublishedFile(snapshot.alpha_id, f"{base}/{entry.path}", entry)
+                yield PublishedFile(pointer.alpha_id, f"{base}/{entry.path}", entry)

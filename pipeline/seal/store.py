@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import IO
 
 from datasets.disk import TooLarge, read_parts, writing
@@ -74,10 +73,22 @@ class SealStore:
         return None
 
     def link_fault(self, path: str) -> str | None:
-        """Return why a lexically valid path must not be followed because of links; object stores have none."""
+        """Return why a lexically valid path must not be followed: it passes through a link, or leads to no regular file.
+
+        Object stores have no links. A missing path has no fault here: another rule reports missing files.
+        """
         folder = self._storage.folder
+        if folder is None:
+            return None
+        step = folder  # without links itself: the operator may have named it by one
         try:
-            return None if folder is None else link_fault(folder, path)
+            for segment in path.rstrip("/").split("/"):
+                step /= segment
+                if step.is_symlink():
+                    return f"{step.relative_to(folder)} is a link"
+            if step.is_dir():
+                return "it is a folder"
+            return "it is not a regular file" if step.exists() and not step.is_file() else None
         except OSError as error:
             return f"it cannot be accessed: {error.strerror}"
 
@@ -187,31 +198,4 @@ def lexical_fault(path: str, *, folder: bool = False) -> str | None:
         return "it is not a plain relative path: it holds an empty or '.' segment"
     if ":" in segments[0]:
         return "it holds a colon, as a drive or a URL does"
-    return None
-
-
-def link_fault(root: Path, path: str) -> str | None:
-    """Return the fault of a local path that passes through a link, or leads to anything but a regular file.
-
-    Parameters
-    ----------
-    root
-        Folder of the seal, without links: the operator may have named it by one.
-    path
-        Relative to `root` and lexically sound.
-
-    Returns
-    -------
-    str or None
-        The fault; None if there is none. A missing path has no fault here: another rule reports missing files.
-    """
-    step = root
-    for segment in path.rstrip("/").split("/"):
-        step /= segment
-        if step.is_symlink():
-            return f"{step.relative_to(root)} is a link"
-    if step.is_dir():
-        return "it is a folder"
-    if step.exists() and not step.is_file():
-        return "it is not a regular file"
     return None
