@@ -41,7 +41,7 @@ class Alpha(Snapshot):
     """A snapshot with methods for analysis."""
 
     def require_book(self, book: str) -> None:
-        """Raise KindNotPublished for a book that the run lacks; without any book, figures are withheld with that reason."""
+        """Raise KindNotPublished for a book that the run lacks; the figures of a run without books are withheld instead."""
         if self.books("portfolio"):
             self.entry("portfolio", book)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import polars as pl
@@ -56,24 +56,6 @@ SECTION_COMPARISONS: Final[Mapping[str, SectionComparison]] = {
 """By name, as `by` selects them."""
 
 
-class SectionSimilarity(NamedTuple):
-    """Similarity of runs by their cross-sections.
-
-    Attributes
-    ----------
-    mean : Floats, shape (n_rows, n_runs)
-        Mean over the comparable days of each pair; NaN without such a day.
-    days_compared : Integers, shape (n_rows, n_runs)
-        Number of comparable days.
-    days : Days, shape (n_days,)
-        Days of the first run within the window, ascending.
-    """
-
-    mean: Floats
-    days_compared: Integers
-    days: Days
-
-
 def compare_sections(
     runs: Sequence[Snapshot],
     comparison: SectionComparison,
@@ -81,7 +63,7 @@ def compare_sections(
     window: Window,
     *,
     first_only: bool,
-) -> SectionSimilarity:
+) -> tuple[Floats, Integers, Days]:
     """Compare cross-sections by day, and average each pair over its comparable days.
 
     Parameters
@@ -99,8 +81,12 @@ def compare_sections(
 
     Returns
     -------
-    SectionSimilarity
-        One row with `first_only`, else a row for each run.
+    mean : Floats, shape (n_rows, n_runs)
+        Mean over the comparable days of each pair, NaN without such a day; one row with `first_only`, else a row for each run.
+    days_compared : Integers, shape (n_rows, n_runs)
+        Number of comparable days.
+    days : Days, shape (n_days,)
+        Days of the first run within the window, ascending.
 
     Raises
     ------
@@ -121,7 +107,7 @@ def compare_sections(
             count += measured.sum(axis=0)
     mean = np.full(shape, np.nan)
     np.divide(total, count, out=mean, where=count > 0)
-    return SectionSimilarity(mean, count, np.array(days, np.int32))
+    return mean, count, np.array(days, np.int32)
 
 
 def _day_ranges(entries: Sequence[FileEntry], window: Window) -> Iterator[tuple[int, int]]:

@@ -15,15 +15,8 @@ from schemas.metrics.families.costs import MULTIPLES
 
 _BASIS_POINTS: Final = 10_000.0
 _OF_RETURNS: Final = (
-    *(
-        "execution_cost",
-        "borrow_cost",
-        "break_even_multiple",
-        "break_even_bp",
-        "at_multiples",
-        "gross",
-        "net",
-    ),
+    *("execution_cost", "borrow_cost", "break_even_multiple", "break_even_bp"),
+    *("at_multiples", "gross", "net"),
 )
 """Figures that require equity above 0 at every open."""
 

@@ -74,7 +74,7 @@ def headline_of(run: RunFigures, description: Any, cost_bp: Figure) -> dict[str,
     records = run.sealed.of("overall") if isinstance(run.sealed, SealedMetrics) else {}
     span = Span(records, sources, sources, run.equity_basis)
     blocks = {"core": core_statistics(span, Warnings(), "core"), "rank_ic": rank_ic(span, Warnings())}
-    screened = {**_screened(sources), "cost_bp": (cost_bp, LEDGER.kind)}
+    screened = _screened(sources, cost_bp)
     figures: dict[str, _Figure | Unavailable] = {}
     for figure in RECORDED:
         if figure.path:
@@ -109,17 +109,12 @@ def _record(figures: Mapping[str, _Figure | Unavailable]) -> dict[str, Any]:
     }
 
 
-def _screened(sources: Sources) -> dict[str, tuple[Figure, str]]:
+def _screened(sources: Sources, cost_bp: Figure) -> dict[str, tuple[Figure, str]]:
     """Compute the figures for screening, each with the kind of data it comes from."""
-    span, kind = tenure(sources), INDEX.kind
-    if not isinstance(span, Unavailable):
-        kind = span["source"]
-    years: Figure = span if isinstance(span, Unavailable) else span["years"]
-    figures = _of_ledger(sources.ledger)
-    return {
-        "tenure_years": (years, kind),
-        **{name: (figure, LEDGER.kind) for name, figure in figures.items()},
-    }
+    span = tenure(sources)
+    years = (span, INDEX.kind) if isinstance(span, Unavailable) else (span["years"], span["source"])
+    figures = {**_of_ledger(sources.ledger), "cost_bp": cost_bp}
+    return {"tenure_years": years, **{name: (figure, LEDGER.kind) for name, figure in figures.items()}}
 
 
 def _of_ledger(ledger: Ledger | Unavailable) -> dict[str, Figure]:

@@ -194,7 +194,7 @@ def any_sealed(statistics: Iterable[Statistic], records: Records) -> bool:
     Returns
     -------
     bool
-        True if a record states one of them and the sealed tables neither contradict it nor follow another convention.
+        True if a record states one of them, and the sealed tables neither contradict it nor show another convention.
     """
     stated = (stated_value(statistic, records) for statistic in statistics)
     return any(record is not None and checked(*record) in _SERVED_AS_SEALED for record in stated)

@@ -49,7 +49,7 @@ class ArchiveState:
     files
         Number of source files in the archive.
     left_out
-        Number of source files excluded by `exclude`; of a ``failed`` archive, 0 unless all of them are.
+        Number of source files excluded by `exclude`; for a ``failed`` archive, 0 unless all are excluded.
     exclude
         Exclusion patterns.
     reason

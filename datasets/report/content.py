@@ -60,7 +60,7 @@ def content(
     symbol
         Symbol of the benchmark; None for SPY, or for the only symbol.
     window
-        Days that everything except the description and the audit covers.
+        Days covered by every part except the description and the audit.
 
     Returns
     -------
