@@ -142,7 +142,7 @@ def write_datasets(seal: Run, writer: SnapshotWriter, stages: Stages) -> Written
 
 
 def _sealed_weeks(
-    seal: Run, digests: dict[date, WeekDigests], fills: FillDigests, weekly: pl.DataFrame | None
+    seal: Run, digests: dict[date, SealedWeek], fills: FillDigests, weekly: pl.DataFrame | None
 ) -> dict[str, SealedWeek]:
     """Return the digests and IC of every week, for later seals; empty without a rebalance index."""
     if not seal.has("rebalances"):
@@ -164,14 +164,21 @@ def _write_books(
     seal: Run, writer: SnapshotWriter, kind: str, on_rows: Callable[[str, pl.DataFrame], None]
 ) -> ledgers.Spans:
     """Write a table by book and return the span of each; call `on_rows` with the published rows of each book."""
+    spans: ledgers.Spans = {}
+
+    def add(book: str, rows: pl.DataFrame) -> None:
+        spans[book] = ledgers.span(rows, kind, spans.get(book))
+        on_rows(book, rows)
+
     if isinstance(seal, Seal) and seal.in_parts and (layout := in_parts.find_layout(seal, kind)):
-        return in_parts.write_books(seal, writer, kind, layout, on_rows)
-    rows = ledgers.published_by_name(kind, seal.table(kind))
+        in_parts.write_books(seal, writer, kind, layout, add)
+        return spans
+    tables = ledgers.published_by_name(kind, seal.table(kind))
     seal.drop(kind)
-    writer.by_book(kind, rows)
-    for book, own in rows.items():
-        on_rows(book, own)
-    return ledgers.spans(rows, kind)
+    writer.by_book(kind, tables)
+    for book, rows in tables.items():
+        add(book, rows)
+    return spans
 
 
 def _add_up(

@@ -16,7 +16,7 @@ from pipeline.maths.ordering import ordered
 from pipeline.reconciliation.row_ranges import find_row_ranges
 from pipeline.rules.in_parts import merge_row_ranges, read_columns
 from pipeline.seal import Seal
-from pipeline.snapshot_builder.ledgers import Span, Spans, published_by_name, span
+from pipeline.snapshot_builder.ledgers import published_by_name
 from pipeline.snapshot_builder.weekly import published_decisions
 from pipeline.snapshot_builder.write import SnapshotWriter
 from schemas.tables.books import book_order
@@ -104,32 +104,22 @@ def write_books(
     kind: str,
     layout: Layout,
     on_rows: Callable[[str, pl.DataFrame], None],
-) -> Spans:
-    """Write a table by book, and return the span of each book.
+) -> None:
+    """Write a table by book.
 
     Parameters
     ----------
     on_rows
         Called with the published rows of each book, part by part in order.
     """
-    total: Spans = {}
 
     def derived(book: str) -> Iterator[pl.DataFrame]:
         for place in layout.parts(book):
             first = place.start - layout.books[book].start
             rows = published_by_name(kind, seal.part(kind, place).frame, first)[book]
-            part = span(rows, kind)
-            total[book] = _joined(total[book], part) if book in total else part
             on_rows(book, rows)
             yield rows
 
     for book, rows in layout.books.items():
         assert book is not None
         writer.parts(kind, len(rows), derived(book), book)
-        assert total[book][1] == len(rows)
-    return total
-
-
-def _joined(first: Span, then: Span) -> Span:
-    """Join the spans of two parts of a book; the second part is later and shares no day with the first."""
-    return first[0] + then[0], first[1] + then[1], first[2], then[3]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import date
-from itertools import accumulate
 from typing import Final
 
 import polars as pl
 
 from datasets.figures.equity import equity_curve
 from pipeline.maths.ordering import ordered
+from pipeline.reconciliation.row_ranges import find_row_ranges
 from pipeline.seal.casting import POLARS_TYPES
 from schemas.table import Table
 from schemas.tables.books import BOOK_KINDS, BOOKS, book_order, is_raw_book
@@ -45,17 +45,13 @@ def by_book(sealed: pl.DataFrame, table: Table, derive: Callable[[pl.DataFrame],
 
 def _parts(sealed: pl.DataFrame) -> Books:
     """Split rows by book in their order, without a copy if the rows of each book are adjacent."""
-    ranges = sealed.select(pl.col("book").rle()).to_series().struct.unnest()
-    books, lengths = ranges["value"].to_list(), ranges["len"].to_list()
-    if len(set(books)) < len(books):
+    ranges = find_row_ranges(sealed.select("book"))
+    if ranges.heads.is_duplicated().any():
         parts = sealed.partition_by("book", as_dict=True, maintain_order=True, include_key=False)
         return {str(key[0]): part for key, part in parts.items()}
     rows = sealed.drop("book")
-    starts = accumulate(lengths, initial=0)
-    return {
-        str(book): rows.slice(start, length)
-        for book, start, length in zip(books, starts, lengths, strict=False)
-    }
+    places = zip(ranges.heads["book"], ranges.starts, ranges.lengths, strict=True)
+    return {str(book): rows.slice(int(start), int(length)) for book, start, length in places}
 
 
 def published_portfolio(sealed: pl.DataFrame, equity_basis: float) -> Books:
@@ -130,19 +126,18 @@ def published_books(kinds: Mapping[str, Spans]) -> pl.DataFrame:
     return pl.DataFrame(rows, {x.name: POLARS_TYPES[x.type] for x in BOOKS}, orient="row")
 
 
-def spans(parts: Books, kind: str) -> Spans:
-    """Count the days and rows of each book of a dataset, with its first and last day (UTC day for fills).
+def span(rows: pl.DataFrame, kind: str, before: Span | None = None) -> Span:
+    """Count the days and rows of a book in a dataset, with its first and last day (UTC day for fills).
 
     Parameters
     ----------
-    parts
-        Book -> its published rows, sorted by day.
+    rows
+        Published rows, sorted by day.
+    before
+        Span of the rows of the days before; None if there are none.
     """
-    return {book: span(rows, kind) for book, rows in parts.items()}
-
-
-def span(rows: pl.DataFrame, kind: str) -> Span:
-    """Count the days and rows of one book, as :func:`spans` does."""
     day = pl.col("timestamp").dt.date() if kind == "trades" else pl.col("date")
-    sessions, first, last = rows.select(sessions=day.n_unique(), first=day.min(), last=day.max()).row(0)
-    return sessions, rows.height, first, last
+    days, first, last = rows.select(days=day.n_unique(), first=day.min(), last=day.max()).row(0)
+    if before is not None:
+        return before[0] + days, before[1] + rows.height, before[2], last
+    return days, rows.height, first, last

@@ -128,6 +128,7 @@ class SnapshotWriter:
                 raise OSError(int(disk_error[1]), str(error)) from error
             with target.open("rb") as stream:
                 sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+        assert rows == n_rows
         span = (min(days), max(days)) if days else (None, None)
         self.files.append(FileEntry(relative, dataset, book, rows, target.stat().st_size, sha256, *span))
 
