@@ -109,7 +109,7 @@ class Coverage:
     checked_without_raw
         Rows of `checked` that were compared without raw books, which not every reader may see.
     finding
-        Finding of the rule; None if no compared row breaks it.
+        Finding of the rule; None if no compared row breaks it, and once the rule is applied.
     reason
         Reason why no row could be compared; else None.
     """
@@ -127,8 +127,7 @@ class Coverage:
             checked,
             self.of + other.of,
             self.checked_without_raw + other.checked_without_raw,
-            self.finding or other.finding,
-            None if checked else self.reason or other.reason,
+            reason=None if checked else self.reason or other.reason,
         )
 
 
@@ -184,8 +183,10 @@ class Rule(Generic[P]):
     def apply(self, *args: P.args, **kwargs: P.kwargs) -> tuple[Finding | None, Coverage | None]:
         """Apply the rule; return the finding, or None if it holds, and the coverage if the rule measures it."""
         outcome = self.body(*args, **kwargs)
-        coverage = outcome if isinstance(outcome, Coverage) else None
-        finding = outcome.finding if isinstance(outcome, Coverage) else outcome
+        if isinstance(outcome, Coverage):
+            finding, coverage = outcome.finding, replace(outcome, finding=None)
+        else:
+            finding, coverage = outcome, None
         if finding is not None:
             file = default_file(finding.kind)
             finding = replace(finding, rule=self.id, remedy=self.remedy, file=file)

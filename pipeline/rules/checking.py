@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -140,7 +139,7 @@ def _report(state: CheckState, tables: Tables, *, figures: bool, prices: str | N
         declared=seal.declared.to_dict(),
         figures=recomputed,
         adjusted=any(tables.has("pnl", name) for name in ADJUSTMENTS),
-        coverage={id_: replace(share, finding=None) for id_, share in state.coverage.items()},
+        coverage=state.coverage,
         notices=notices,
         evidence=None if figures else evidence,
     )
