@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from enum import StrEnum
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from schemas.field import Field, figure, flag, number, record, text
@@ -112,13 +111,5 @@ def _sealed_beside() -> Iterator[Field]:
     )
 
 
-def _label(
-    name: str,
-    meaning: str,
-    vocabulary: tuple[str, ...] | type[StrEnum],
-    *,
-    nullable: bool = False,
-    optional: bool = False,
-) -> Field:
-    words = vocabulary if isinstance(vocabulary, tuple) else tuple(vocabulary)
-    return text(name, meaning, vocabulary=words, nullable=nullable, optional=optional, **_LABEL)
+def _label(name: str, meaning: str, vocabulary: Iterable[str], **rules: bool) -> Field:
+    return text(name, meaning, vocabulary=tuple(vocabulary), **rules, **_LABEL)

@@ -36,7 +36,7 @@ _PROVENANCE: Final = record(
         text(
             name,
             f"`checked` of `{name}` in the metrics of the run.",
-            vocabulary=tuple(x.value for x in Checked),
+            vocabulary=tuple(Checked),
             optional=True,
         )
         for name in HEADLINE

@@ -82,7 +82,7 @@ SNAPSHOT_COMPARISON: Final = record(
                 f"{which}_checked",
                 f"Provenance of `{which}`, as `checked` in the metrics.",
                 nullable=True,
-                vocabulary=tuple(x.value for x in Checked),
+                vocabulary=tuple(Checked),
             )
             for which in ("before", "after")
         ),

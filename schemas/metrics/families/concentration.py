@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from schemas.field import Field, figure, record
-from schemas.metrics.families.family import PER_YEAR, Family, of_the_run
+from schemas.metrics.families.family import PER_YEAR, make_family
 from schemas.units import Unit
 
 BEST: Final = 10
@@ -54,50 +54,46 @@ def _leg(side: str) -> Field:
     )
 
 
-CONCENTRATION: Final = Family(
+CONCENTRATION: Final = make_family(
     "concentration",
     "Contribution of each leg of a book, and the share of its P&L from its best days, weeks and names.",
-    of_the_run(
-        "concentration",
-        "Concentration of a book's profit, and the contribution of each leg.",
-        figure(
-            "best_days_share",
-            f"Share of the P&L from the {BEST} best days; above 1 if the others lost.",
-            f"sum of the {BEST} highest daily changes of equity / change of equity over the run",
-        ),
-        figure(
-            "best_weeks_share",
-            f"Share of the P&L from the {BEST} best calendar weeks, Monday to Sunday.",
-            f"sum of the {BEST} highest weekly changes of equity / change of equity over the run",
-        ),
-        figure(
-            "best_names_share",
-            f"Share of the P&L from the {BEST} best names.",
-            f"sum of the {BEST} highest sums of net_pnl by name / sum of net_pnl",
-        ),
-        figure(
-            "sharpe_without_best_days",
-            f"Sharpe ratio without the {BEST} days with the highest returns.",
-            "mean / deviation (ddof 1) x sqrt(252) of the other daily returns",
-        ),
-        _NAMES,
-        figure(
-            "effective_names",
-            "Number of equally sized names that would be as concentrated.",
-            "mean over sessions of (sum of |signed_notional|)^2 / sum of signed_notional^2",
-            _SHARES,
-            unit=Unit.COUNT,
-            minimum=1,
-        ),
-        _leg("long"),
-        _leg("short"),
-        figure(
-            "pnl_of_neither",
-            "P&L of names opened and closed within a session, which belongs to neither leg.",
-            "sum of net_pnl of rows without a position at either close",
-            unit=Unit.BASE_CURRENCY,
-        ),
-        model="Concentration",
+    figure(
+        "best_days_share",
+        f"Share of the P&L from the {BEST} best days; above 1 if the others lost.",
+        f"sum of the {BEST} highest daily changes of equity / change of equity over the run",
     ),
-    ("portfolio.ledger", "portfolio.positions", "portfolio.pnl"),
+    figure(
+        "best_weeks_share",
+        f"Share of the P&L from the {BEST} best calendar weeks, Monday to Sunday.",
+        f"sum of the {BEST} highest weekly changes of equity / change of equity over the run",
+    ),
+    figure(
+        "best_names_share",
+        f"Share of the P&L from the {BEST} best names.",
+        f"sum of the {BEST} highest sums of net_pnl by name / sum of net_pnl",
+    ),
+    figure(
+        "sharpe_without_best_days",
+        f"Sharpe ratio without the {BEST} days with the highest returns.",
+        "mean / deviation (ddof 1) x sqrt(252) of the other daily returns",
+    ),
+    _NAMES,
+    figure(
+        "effective_names",
+        "Number of equally sized names that would be as concentrated.",
+        "mean over sessions of (sum of |signed_notional|)^2 / sum of signed_notional^2",
+        _SHARES,
+        unit=Unit.COUNT,
+        minimum=1,
+    ),
+    _leg("long"),
+    _leg("short"),
+    figure(
+        "pnl_of_neither",
+        "P&L of names opened and closed within a session, which belongs to neither leg.",
+        "sum of net_pnl of rows without a position at either close",
+        unit=Unit.BASE_CURRENCY,
+    ),
+    model="Concentration",
+    needs=("portfolio.ledger", "portfolio.positions", "portfolio.pnl"),
 )

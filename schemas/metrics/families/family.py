@@ -30,7 +30,7 @@ class Family:
     summary: str
     payload: Field
     needs: tuple[str, ...]
-    by_book: bool = True
+    by_book: bool
 
     @property
     def endpoint(self) -> str:
@@ -73,14 +73,20 @@ KURTOSIS: Final = figure(
 )
 
 
-def of_the_run(name: str, meaning: str, *members: Field, model: str, by_book: bool = True) -> Field:
-    """Declare the payload of a family: observations, span, figures, and the reasons for null figures."""
-    book = (text("book", "The book measured."),) if by_book else ()
+def make_family(
+    name: str,
+    summary: str,
+    *members: Field,
+    model: str,
+    needs: tuple[str, ...],
+    by_book: bool = True,
+) -> Family:
+    """Declare a family, whose payload has the observations and their span before its figures, and reasons for null ones after them."""
     what = "sessions" if by_book else "weeks"
-    return record(
+    payload = record(
         name,
-        f"{meaning} Figures describe the run, not a window. A figure that cannot be computed is null, with the reason in `withheld`.",
-        *book,
+        f"{summary} Figures describe the run, not a window. A figure that cannot be computed is null, with the reason in `withheld`.",
+        *([text("book", "The book measured.")] if by_book else []),
         count("observations", f"Number of {what} measured."),
         day("first_date", f"The first of these {what}; null when there is none.", nullable=True),
         day("last_date", f"The last of these {what}; null when there is none.", nullable=True),
@@ -88,3 +94,4 @@ def of_the_run(name: str, meaning: str, *members: Field, model: str, by_book: bo
         withheld("Path of a null figure to the reason."),
         model=model,
     )
+    return Family(name, summary, payload, needs, by_book)

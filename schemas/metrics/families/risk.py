@@ -11,8 +11,7 @@ from schemas.metrics.families.family import (
     SHARPE,
     SKEWNESS,
     VOLATILITY,
-    Family,
-    of_the_run,
+    make_family,
 )
 from schemas.units import Unit
 
@@ -50,74 +49,70 @@ _ROLLING: Final = series(
     nullable=True,
 )
 
-RISK: Final = Family(
+RISK: Final = make_family(
     "risk",
     "Drawdowns, tails, rolling figures and the Sharpe ratio under autocorrelation of one book.",
-    of_the_run(
-        "risk",
-        "Risk of a book: drawdowns, tails, rolling risk.",
-        ANNUALISED_RETURN,
-        VOLATILITY,
-        SHARPE,
-        figure(
-            "lo_sharpe",
-            "Sharpe ratio, annualised with the autocorrelations of the returns instead of sqrt(252).",
-            "mean / deviation x q / sqrt(q + 2 sum of (q - k) rho_k), q = 252, over k = 1 .. `lo_lags`",
-            _LO,
-        ),
-        count(
-            "lo_lags",
-            "Autocorrelations in `lo_sharpe`, floor(4 (n / 100)^(2/9)); later ones count as 0.",
-            nullable=True,
-        ),
-        figure(
-            "sortino",
-            "Mean daily return over the downside deviation, annualised.",
-            "mean x 252 / (sqrt(mean of min(period_return, 0)^2) x sqrt(252))",
-            "Sortino and Price (1994), Performance Measurement in a Downside Risk Framework, Journal of Investing 3(3)",
-        ),
-        figure(
-            "calmar",
-            "Annualised return over the deepest drawdown.",
-            "annualised_return / (deepest depth_pct / 100)",
-            "Young (1991), Calmar Ratio: A Smoother Tool, Futures 20(1)",
-        ),
-        *(
-            figure(
-                f"var_{100 - share}",
-                f"{share} % quantile of the daily return; a loss is negative.",
-                f"{share} % quantile of period_return, interpolated linearly",
-                _TAIL,
-            )
-            for share in (5, 1)
-        ),
-        *(
-            figure(
-                f"cvar_{100 - share}",
-                f"Mean return of the worst {share} % of the sessions.",
-                f"mean of the floor({share / 100} (n - 1)) + 1 lowest period_return",
-                _TAIL,
-            )
-            for share in (5, 1)
-        ),
-        figure(
-            "tail_ratio",
-            "Right tail over left tail.",
-            "size of the 95 % quantile / size of the 5 % quantile of period_return",
-            _EMPYRICAL,
-        ),
-        SKEWNESS,
-        KURTOSIS,
-        figure(
-            "under_water",
-            "Share of the sessions that closed below the running peak.",
-            "sessions with a drawdown / sessions",
-            minimum=0,
-            maximum=1,
-        ),
-        _DRAWDOWNS,
-        _ROLLING,
-        model="Risk",
+    ANNUALISED_RETURN,
+    VOLATILITY,
+    SHARPE,
+    figure(
+        "lo_sharpe",
+        "Sharpe ratio, annualised with the autocorrelations of the returns instead of sqrt(252).",
+        "mean / deviation x q / sqrt(q + 2 sum of (q - k) rho_k), q = 252, over k = 1 .. `lo_lags`",
+        _LO,
     ),
-    ("portfolio.ledger",),
+    count(
+        "lo_lags",
+        "Autocorrelations in `lo_sharpe`, floor(4 (n / 100)^(2/9)); later ones count as 0.",
+        nullable=True,
+    ),
+    figure(
+        "sortino",
+        "Mean daily return over the downside deviation, annualised.",
+        "mean x 252 / (sqrt(mean of min(period_return, 0)^2) x sqrt(252))",
+        "Sortino and Price (1994), Performance Measurement in a Downside Risk Framework, Journal of Investing 3(3)",
+    ),
+    figure(
+        "calmar",
+        "Annualised return over the deepest drawdown.",
+        "annualised_return / (deepest depth_pct / 100)",
+        "Young (1991), Calmar Ratio: A Smoother Tool, Futures 20(1)",
+    ),
+    *(
+        figure(
+            f"var_{100 - share}",
+            f"{share} % quantile of the daily return; a loss is negative.",
+            f"{share} % quantile of period_return, interpolated linearly",
+            _TAIL,
+        )
+        for share in (5, 1)
+    ),
+    *(
+        figure(
+            f"cvar_{100 - share}",
+            f"Mean return of the worst {share} % of the sessions.",
+            f"mean of the floor({share / 100} (n - 1)) + 1 lowest period_return",
+            _TAIL,
+        )
+        for share in (5, 1)
+    ),
+    figure(
+        "tail_ratio",
+        "Right tail over left tail.",
+        "size of the 95 % quantile / size of the 5 % quantile of period_return",
+        _EMPYRICAL,
+    ),
+    SKEWNESS,
+    KURTOSIS,
+    figure(
+        "under_water",
+        "Share of the sessions that closed below the running peak.",
+        "sessions with a drawdown / sessions",
+        minimum=0,
+        maximum=1,
+    ),
+    _DRAWDOWNS,
+    _ROLLING,
+    model="Risk",
+    needs=("portfolio.ledger",),
 )

@@ -6,7 +6,7 @@ from typing import Final
 
 from schemas.field import Field, count, figure, integer, number, record, series, text
 from schemas.metrics.deciles import bucket_name
-from schemas.metrics.families.family import Family, of_the_run
+from schemas.metrics.families.family import make_family
 from schemas.tables.weekly_signal import BUCKETS
 from schemas.units import Unit
 
@@ -30,14 +30,14 @@ def _in_errors(name: str, meaning: str, formula: str) -> Field:
     return figure(name, meaning, formula, _HAC, unit="standard errors")
 
 
-def _side(name: str, which: str, where: str) -> Field:
+def _side(name: str, which: str) -> Field:
     return record(
         name,
-        f"Rank correlation within the {which} half of each week's names with a forward return, those of the middle rank left out.",
+        f"Rank correlation within the {which} half of each week's names with a forward return.",
         figure(
             "mean_ic",
             "Mean over the weeks.",
-            f"mean of Spearman(score, forward_return) of the names ranked {where} the middle, ties averaged",
+            f"mean of Spearman(score, forward_return) of the {which} half",
             unit=Unit.CORRELATION,
         ),
         _in_errors("t_stat", "Mean in HAC standard errors.", "mean / HAC error"),
@@ -98,56 +98,50 @@ def _deciles(name: str, meaning: str, score: str, **rules: bool) -> Field:
     )
 
 
-SIGNAL: Final = Family(
+SIGNAL: Final = make_family(
     "signal",
-    "Decay of the delivered score, its turnover-adjusted IC, its IC by side, and monotonicity of its deciles.",
-    of_the_run(
-        "signal",
-        "Quality of the delivered score over the weeks in which a signal was in force.",
-        series(
-            "ic_by_delay",
-            "Rank correlation of the forward return with older scores.",
-            integer("delay_weeks", "weeks", "Age of the score."),
-            figure("mean_ic", "Mean over the weeks; null when none is measured.", unit=Unit.CORRELATION),
-            figure(
-                "t_stat",
-                "Mean in HAC standard errors; null with fewer than ten weeks, or when they do not vary.",
-                unit="standard errors",
-            ),
-            count("weeks", "Weeks measured."),
-            formula="mean of Spearman(score of the name delay_weeks before, forward_return)",
-            source=_QHS,
-            nullable=True,
-        ),
+    "Decay of the delivered score, its turnover-adjusted IC, its IC by side, and monotonicity of its deciles, over the weeks in which a "
+    "signal was in force.",
+    series(
+        "ic_by_delay",
+        "Rank correlation of the forward return with older scores.",
+        integer("delay_weeks", "weeks", "Age of the score."),
+        figure("mean_ic", "Mean over the weeks; null when none is measured.", unit=Unit.CORRELATION),
         figure(
-            "half_life_weeks",
-            "Delay at which half of the IC is left, if the IC of a fresh score differs significantly from 0.",
-            "first delay with mean_ic at half of that of delay 0, interpolated linearly; null if the t_stat of delay 0 is between -2 and 2",
-            _QHS,
-            unit="weeks",
+            "t_stat",
+            "Mean in HAC standard errors; null with fewer than ten weeks, or when they do not vary.",
+            unit="standard errors",
         ),
-        figure(
-            "rank_autocorrelation",
-            "Rank correlation of the score with that of the previous week.",
-            "mean of Spearman(score, score of the name a week before)",
-            _QHS,
-            unit=Unit.CORRELATION,
-        ),
-        figure(
-            "turnover_adjusted_ic",
-            "IC over the turnover of a book that follows the score, relative to that of a score drawn independently each week.",
-            "mean_ic of delay 0 / sqrt(1 - rank_autocorrelation)",
-            _QHS,
-        ),
-        _side("long_side", "upper", "above"),
-        _side("short_side", "lower", "below"),
-        _deciles("delivered", "Deciles of the delivered score.", "score"),
-        _deciles(
-            "unsmoothed", "Deciles of the score before smoothing.", "raw_score", raw=True, optional=True
-        ),
-        model="SignalQuality",
-        by_book=False,
+        count("weeks", "Weeks measured."),
+        formula="mean of Spearman(score of the name delay_weeks before, forward_return)",
+        source=_QHS,
+        nullable=True,
     ),
-    ("signals.rebalances.get",),
+    figure(
+        "half_life_weeks",
+        "Delay at which half of the IC is left, if the IC of a fresh score differs significantly from 0.",
+        "first delay with mean_ic at half of that of delay 0, interpolated linearly; null if the t_stat of delay 0 is between -2 and 2",
+        _QHS,
+        unit="weeks",
+    ),
+    figure(
+        "rank_autocorrelation",
+        "Rank correlation of the score with that of the previous week.",
+        "mean of Spearman(score, score of the name a week before)",
+        _QHS,
+        unit=Unit.CORRELATION,
+    ),
+    figure(
+        "turnover_adjusted_ic",
+        "IC over the turnover of a book that follows the score, relative to that of a score drawn independently each week.",
+        "mean_ic of delay 0 / sqrt(1 - rank_autocorrelation)",
+        _QHS,
+    ),
+    _side("long_side", "upper", "above"),
+    _side("short_side", "lower", "below"),
+    _deciles("delivered", "Deciles of the delivered score.", "score"),
+    _deciles("unsmoothed", "Deciles of the score before smoothing.", "raw_score", raw=True, optional=True),
+    model="SignalQuality",
+    needs=("signals.rebalances.get",),
     by_book=False,
 )

@@ -118,7 +118,7 @@ class RunMethods(Generic[F]):
     def risk(self, book: str = 'long_short', *, snapshot: str | None = None) -> dict[str, Any]:
         """Drawdowns, tails, rolling figures and the Sharpe ratio under autocorrelation of one book."""
     def signal(self, *, snapshot: str | None = None) -> dict[str, Any]:
-        """Decay of the delivered score, its turnover-adjusted IC, its IC by side, and monotonicity of its deciles."""
+        """Decay of the delivered score, its turnover-adjusted IC, its IC by side, and monotonicity of its deciles, over the weeks in which a signal was in force."""
     def regimes(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, benchmark: str | None = None, snapshot: str | None = None) -> dict[str, Any]:
         """A book in both halves of its record, in up and down markets, and by volatility; and tests for a break."""
     def exposures(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, benchmarks: str | Sequence[str] | None = None, rolling: int = 252, snapshot: str | None = None) -> dict[str, Any]:
@@ -215,7 +215,7 @@ class AsyncRunMethods(Generic[F]):
     async def risk(self, book: str = 'long_short', *, snapshot: str | None = None) -> dict[str, Any]:
         """Drawdowns, tails, rolling figures and the Sharpe ratio under autocorrelation of one book."""
     async def signal(self, *, snapshot: str | None = None) -> dict[str, Any]:
-        """Decay of the delivered score, its turnover-adjusted IC, its IC by side, and monotonicity of its deciles."""
+        """Decay of the delivered score, its turnover-adjusted IC, its IC by side, and monotonicity of its deciles, over the weeks in which a signal was in force."""
     async def regimes(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, benchmark: str | None = None, snapshot: str | None = None) -> dict[str, Any]:
         """A book in both halves of its record, in up and down markets, and by volatility; and tests for a break."""
     async def exposures(self, book: str = 'long_short', *, start: Day | None = None, end: Day | None = None, benchmarks: str | Sequence[str] | None = None, rolling: int = 252, snapshot: str | None = None) -> dict[str, Any]:
