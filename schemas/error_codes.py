@@ -15,9 +15,9 @@ _MEANINGS: Final[Mapping[int, Mapping[str, str]]] = {
         "unknown_book": "The key can read no such book of the alpha; `details.available` lists those it can read.",
     },
     401: {
-        "missing_api_key": "The request carries no bearer key; send one in `Authorization`.",
-        "malformed_api_key": "The bearer value does not have the form of a key; it was not looked up.",
-        "invalid_api_key": "The key has the right form but was not issued by this service.",
+        "missing_api_key": "The request carries no bearer key; send one in `Authorization`.",  # pragma: allowlist secret
+        "malformed_api_key": "The bearer value does not have the form of a key; it was not looked up.",  # pragma: allowlist secret
+        "invalid_api_key": "The key has the right form but was not issued by this service.",  # pragma: allowlist secret
         "key_suspended": "The key is suspended until an operator reactivates it.",
         "key_revoked": "The key was revoked permanently; issue another.",
         "key_expired": "The key has expired; issue another.",

@@ -30,14 +30,14 @@ def _in_errors(name: str, meaning: str, formula: str) -> Field:
     return figure(name, meaning, formula, _HAC, unit="standard errors")
 
 
-def _side(name: str, which: str) -> Field:
+def _side(name: str, which: str, where: str) -> Field:
     return record(
         name,
-        f"Rank correlation within the {which} half of each week's names with a forward return.",
+        f"Rank correlation within the {which} half of each week's names with a forward return, those of the middle rank left out.",
         figure(
             "mean_ic",
             "Mean over the weeks.",
-            f"mean of Spearman(score, forward_return) of the {which} half",
+            f"mean of Spearman(score, forward_return) of the names ranked {where} the middle, ties averaged",
             unit=Unit.CORRELATION,
         ),
         _in_errors("t_stat", "Mean in HAC standard errors.", "mean / HAC error"),
