@@ -22,7 +22,7 @@ class LimitWindow:
     code
         Error code of calls beyond the limit.
     span
-        Length of the window in words, after "in".
+        Length of the window in words that follow "in".
     seconds
         Length of a rolling window; None for the calendar month in UTC.
     default

@@ -152,9 +152,9 @@ def flag(name: str, meaning: str) -> Parameter:
     return Parameter(name, ParameterKind.BOOLEAN, meaning, default=False)
 
 
-def integer(name: str, meaning: str, **rules: Any) -> Parameter:
-    """Declare an integer; it needs both bounds."""
-    return Parameter(name, ParameterKind.INTEGER, meaning, **rules)
+def integer(name: str, meaning: str, *, minimum: int, maximum: int, default: int | None = None) -> Parameter:
+    """Declare an integer between two inclusive bounds."""
+    return Parameter(name, ParameterKind.INTEGER, meaning, default, minimum, maximum)
 
 
 def number(name: str, meaning: str, **rules: Any) -> Parameter:

@@ -17,7 +17,7 @@ DEFAULT_BYTES = 1 << 30
 _SUFFIX = ".answer"
 _DRAFT = f"{_SUFFIX}.draft"
 _DRAFT_SECONDS = 3600
-"""Age at which an unfinished entry is of a process that was killed."""
+"""Age beyond which an unfinished entry belongs to a process that was killed."""
 
 
 class Stored(NamedTuple):

@@ -150,7 +150,7 @@ class BaseClient(Generic[H]):
         Parameters
         ----------
         alphas
-            Their addresses, or one; None takes all that the key may read. A call or more each.
+            Their addresses, or a single one; None for all that the key may read. Each takes one or more calls.
         book
             The book whose returns they are.
         start, end

@@ -106,7 +106,7 @@ class Settings:
         return reason if time.monotonic() < until else None
 
     def disable_links(self, reason: str) -> None:
-        """Try no links for a while."""
+        """Stop trying links for a while."""
         self._links_disabled = reason, time.monotonic() + _DISABLED_SECONDS
 
     def announce_wait(self, reason: str, seconds: float) -> None:

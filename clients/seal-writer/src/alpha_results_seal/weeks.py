@@ -109,7 +109,7 @@ def read_weeks(targets: Mapping[str, Matrix], scores: Matrix | None, market: Mar
 
 
 def delay_weeks(weeks: Sequence[Week], fills: pl.DataFrame, market: Market) -> None:
-    """Move the fills of all decisions to the number of sessions after the decision at which most are first filled.
+    """Delay the fills of all decisions by the number of sessions after which most decisions are first filled.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def decisions_table(weeks: Sequence[Week], books: Mapping[str, Book], market: Ma
 
 
 def _forward_returns(prices: Floats, entries: Sequence[int]) -> Floats:
-    """Return each name's return from its first bar after a decision to its first bar after the next; NaN without either."""
+    """Return each name's return from its first bar after a decision to its first bar after the next; NaN if either is missing."""
     at_entry = np.full((len(entries), prices.shape[1]), np.nan)
     for number, entry in enumerate(entries):
         until = entries[number + 1] if number + 1 < len(entries) else len(prices)
