@@ -66,8 +66,6 @@ class Parameter:
         Inclusive bounds of numbers; for text, `minimum` is the least number of characters.
     choices
         Accepted words, in lower case.
-    synonyms
-        Choice -> the choice it is a synonym of.
     least, most
         Numbers of alphas that a list may have.
     required
@@ -83,7 +81,6 @@ class Parameter:
     minimum: float | None = None
     maximum: float | None = None
     choices: tuple[str, ...] = ()
-    synonyms: tuple[tuple[str, str], ...] = ()
     least: int = 1
     most: int = 1
     required: bool = False
@@ -209,12 +206,9 @@ FIELDS: Final = choice(
     ("core", "all"),
     default="core",
 )
-DIRECTION: Final = choice(
-    "direction",
-    "Keep one side of the cross-section.",
-    ("1", "long", "-1", "short", "0", "flat", "neutral"),
-    synonyms=(("long", "1"), ("short", "-1"), ("flat", "0"), ("neutral", "0")),
-)
+SIDES: Final = {"1": 1, "long": 1, "-1": -1, "short": -1, "0": 0, "flat": 0, "neutral": 0}
+"""Word -> sign of the score."""
+DIRECTION: Final = choice("direction", "Keep one side of the cross-section.", tuple(SIDES))
 MIN_ABS_WEIGHT: Final = number(
     "min_abs_weight", "Drop names whose absolute target weight in the chosen `book` is below this.", minimum=0
 )

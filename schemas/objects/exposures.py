@@ -73,12 +73,7 @@ _MODEL: Final = record(
     "One regression.",
     text("name", "Symbol of the benchmark, or `factors`."),
     text("kind", "A single benchmark, or all factors of the operator's file together.", vocabulary=KINDS),
-    text(
-        "return_basis",
-        "Prices of the benchmark's returns; null for factors.",
-        vocabulary=RETURN_BASES,
-        nullable=True,
-    ),
+    text("return_basis", "Price of the returns; null for factors.", vocabulary=RETURN_BASES, nullable=True),
     count("measured", "Sessions on which all factors have a return."),
     regression(
         "OLS of the book's return less the risk-free return of the session, which is also deducted from a benchmark.",

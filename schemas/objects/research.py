@@ -26,9 +26,7 @@ from schemas.units import Unit
 
 MEASURES: Final = BY.choices
 _BY: Final = text("by", "What was compared.", vocabulary=MEASURES)
-_SNAPSHOTS: Final = mapping(
-    "snapshots", "Alpha to the id of the snapshot that was read.", text("", "Id of a snapshot.")
-)
+_SNAPSHOTS: Final = mapping("snapshots", "Alpha to the id of the snapshot read.", text("", "The id."))
 _BOOK: Final = text("book", "Book compared; null if no book is compared.", nullable=True)
 _FIRST: Final = day("first_date", "First day compared; null without one.", nullable=True)
 _LAST: Final = day("last_date", "Last day compared; null without one.", nullable=True)

@@ -14,9 +14,7 @@ WINDOW_DAYS: Final = (
     day("last_date", "Last session of the window; null without sessions.", nullable=True),
 )
 _SPAN: Final = (*WINDOW_DAYS, count("sessions", "Sessions of the window."))
-_CUMULATIVE: Final = figure(
-    "cumulative_return_pct", "Last cumulative return, times 100.", unit=Unit.PERCENTAGE_POINTS
-)
+_CUMULATIVE: Final = figure("cumulative_return_pct", "Last cumulative return.", unit=Unit.PERCENTAGE_POINTS)
 _DRAWDOWN: Final = (
     figure(
         "max_drawdown_pct",

@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Any, Final
 
-from schemas.parameters import SYMBOL
+from schemas.parameters import SIDES, SYMBOL
 from serve.http.handler import EndpointFunction, PageEndpoint
 from serve.http.request import Request
 from serve.pages.query import DECISION, PageQuery, PageResult, weight_column
@@ -50,11 +50,11 @@ def rebalances(request: Request) -> PageQuery:
 def cross_section(request: Request) -> PageQuery:
     """Query the cross-section of one week."""
     values, sort = request.values, request.values["sort"]
-    date, book, direction = values["date"], values["book"], values["direction"]
+    date, book = values["date"], values["book"]
     return window_query(request, "decisions", DECISION, book)._replace(
         first=date,
         last=date,
-        direction=None if direction is None else int(direction),
+        direction=SIDES.get(values["direction"]),
         min_abs_weight=values["min_abs_weight"],
         sort=weight_column(book) if sort == "weight" else _SORT_COLUMNS[sort],
         descending=sort in _DESCENDING if values["order"] is None else values["order"] == "desc",

@@ -198,7 +198,7 @@ def _boolean(_: Parameter, text: str) -> bool | None:
 
 def _choice(parameter: Parameter, text: str) -> str | None:
     wanted = text.lower() if parameter.name in _CASELESS else text
-    return dict(parameter.synonyms).get(wanted, wanted) if wanted in parameter.choices else None
+    return wanted if wanted in parameter.choices else None
 
 
 def _names(parameter: Parameter, text: str) -> tuple[str, ...] | None:

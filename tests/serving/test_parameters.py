@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError
+from schemas.parameters import SIDES
 from serve.http.params import parse
 
 WEEK = ENDPOINTS["signals.rebalances.get"]
@@ -48,10 +49,10 @@ def test_symbols_are_a_set() -> None:
 
 @pytest.mark.parametrize(
     ("text", "side"),
-    [("1", "1"), ("LONG", "1"), ("Short", "-1"), ("-1", "-1"), ("0", "0"), ("flat", "0"), ("Neutral", "0")],
+    [("1", 1), ("LONG", 1), ("Short", -1), ("-1", -1), ("0", 0), ("flat", 0), ("Neutral", 0)],
 )
-def test_directions_ignore_case_and_have_aliases(text: str, side: str) -> None:
-    assert read(f"direction={text}")["direction"] == side
+def test_directions_ignore_case_and_have_aliases(text: str, side: int) -> None:
+    assert SIDES[read(f"direction={text}")["direction"]] == side
 
 
 @pytest.mark.parametrize(
