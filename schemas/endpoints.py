@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from schemas import parameters as p
@@ -93,7 +94,7 @@ _ALL: Final = (
         "Keys of the caller's account, newest first.",
         KEY,
         parameters=_PAGE,
-        meta=(KEY_ID.called("key_id", "The calling key."),),
+        meta=(replace(KEY_ID, meaning="The calling key."),),
     ),
     Endpoint(
         "catalog.alphas.list",

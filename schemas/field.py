@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any
 
 from schemas.units import Unit
 
@@ -112,10 +112,6 @@ class Field:
             if field.name == name:
                 return field
         raise KeyError(name)
-
-    def called(self, name: str, meaning: str = "", **changes: Any) -> Self:
-        """Return a copy with another name and, if given, another meaning."""
-        return replace(self, name=name, meaning=meaning or self.meaning, **changes)
 
     def walk(self, path: str = "") -> Iterator[tuple[str, Field]]:
         """Yield this declaration and its descendants with their dotted paths, in declared order.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 from schemas.endpoint import Endpoint, Shape
@@ -236,12 +237,12 @@ def _columns(prefix: str, field: Field) -> Iterator[tuple[str, Field]]:
         if member.type is FieldType.OBJECT:
             for column, part in _columns(f"{name}.", member):
                 # Members of an optional object are optional.
-                yield column, part.called(part.name, optional=True) if member.optional else part
+                yield column, replace(part, optional=True) if member.optional else part
         elif member.type is FieldType.UNION:
             merged = {part.name: part for variant in member.variants for part in variant.fields}
             common = set.intersection(*({part.name for part in x.fields} for x in member.variants))
             for part in merged.values():
-                yield f"{name}.{part.name}", part.called(part.name, optional=part.name not in common)
+                yield f"{name}.{part.name}", replace(part, optional=part.name not in common)
         else:
             yield name, member
 

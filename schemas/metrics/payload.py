@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from schemas.field import Field, count, day, figure, flag, integer, mapping, number, record, series, text
@@ -210,7 +211,7 @@ METRICS: Final = record(
     DECILES,
     NWT,
     PANEL,
-    METRICS_DOC.called("doc", "This documentation; only with doc=1.", optional=True),
+    replace(METRICS_DOC, name="doc", meaning="This documentation; only with doc=1.", optional=True),
     text("doc_url", "Path of this documentation."),
     text("alpha", "Address of the alpha served, equal to meta.run.", source=_MANIFEST),
     text("alpha_id", "Id of the run in research.", source=_MANIFEST),

@@ -48,8 +48,6 @@ WARNINGS: Final = (
 SOURCE: Final = text("source", "Where the data come from.")
 REQUEST_ID: Final = text("request_id", "Id of the request, for the operator; also in `X-Request-Id`.")
 
-_AVAILABLE: Final = texts("available", "Accepted names.")
-
 
 def _details(*fields: Field, nullable: bool = False) -> Field:
     return record("details", "Details for programs.", *fields, nullable=nullable)
@@ -66,10 +64,10 @@ ERROR_DETAILS: Final[dict[str, Field]] = {
             one="One parameter.",
             minimum=1,
         ),
-        _AVAILABLE.called("available", "Accepted names, for a parameter with few choices.", optional=True),
+        texts("available", "Accepted names, for a parameter with few choices.", optional=True),
     ),
-    "unknown_book": _details(_AVAILABLE.called("available", "Books that this key can read.")),
-    "table_not_found": _details(_AVAILABLE.called("available", "Tables that this key may download.")),
+    "unknown_book": _details(texts("available", "Books that this key can read.")),
+    "table_not_found": _details(texts("available", "Tables that this key may download.")),
     "neighbours_not_ready": _details(
         count("read", "Alphas whose returns were read."),
         count("alphas", "Alphas whose returns are to be read."),

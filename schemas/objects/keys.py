@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from schemas.field import flag, instant, integer, record, text, texts, union
@@ -15,7 +16,7 @@ ALL_KEY_STATUSES: Final = (*KEY_STATUSES, "revoked")
 """Statuses that an administrator sees."""
 
 KEY_ID: Final = text("key_id", "Public part of the key, between its second underscore and the dot.")
-_EXACT_KEY_ID: Final = KEY_ID.called("key_id", pattern="^[0-9a-z]{16}$")
+_EXACT_KEY_ID: Final = replace(KEY_ID, pattern="^[0-9a-z]{16}$")
 
 ALLOW_LIST: Final = union(
     "allow_list",
@@ -39,9 +40,9 @@ ALLOW_LIST: Final = union(
 ALLOW: Final = record(
     "allow",
     "Allow-lists in force: the key's own, clamped to its account's ceiling.",
-    ALLOW_LIST.called("endpoints", "Registry ids of the endpoints that the key may call."),
-    ALLOW_LIST.called("alphas", "Alphas that it may list and whose description it may read."),
-    ALLOW_LIST.called("runs", "Alphas whose data it may read."),
+    replace(ALLOW_LIST, name="endpoints", meaning="Registry ids of the endpoints that the key may call."),
+    replace(ALLOW_LIST, name="alphas", meaning="Alphas that it may list and whose description it may read."),
+    replace(ALLOW_LIST, name="runs", meaning="Alphas whose data it may read."),
     model="Allow",
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from schemas.field import Field, count, figure, fraction, mapping, number, record, series, text, withheld
@@ -47,9 +48,9 @@ def _band(name: str, unit: Unit, meaning: str) -> Field:
 def _ratios(of: str) -> tuple[Field, ...]:
     """Declare the Sharpe ratio of returns and its significance."""
     return (
-        SHARPE.called("sharpe", f"Mean over sample deviation {of}, annualised."),
-        SKEWNESS.called("skewness", f"Skewness {of}; adjusted Fisher-Pearson."),
-        KURTOSIS.called("kurtosis", f"Kurtosis {of}, 3 of a normal distribution; adjusted."),
+        replace(SHARPE, meaning=f"Mean over sample deviation {of}, annualised."),
+        replace(SKEWNESS, meaning=f"Skewness {of}; adjusted Fisher-Pearson."),
+        replace(KURTOSIS, meaning=f"Kurtosis {of}, 3 of a normal distribution; adjusted."),
         record(
             "probabilistic_sharpe",
             "Significance of the Sharpe ratio against a benchmark, adjusted for skewness and kurtosis.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from schemas.field import (
@@ -77,8 +78,8 @@ EXCLUDED: Final = record(
 NEIGHBOURS_META: Final = (
     _BY,
     _BOOK,
-    _FIRST.called("first_date", "First day of the alpha in the window; null without one."),
-    _LAST.called("last_date", "Last day of the alpha in the window; null without one."),
+    replace(_FIRST, meaning="First day of the alpha in the window; null without one."),
+    replace(_LAST, meaning="Last day of the alpha in the window; null without one."),
     count("compared", "Alphas compared: the rows of all pages."),
     EXCLUDED,
 )
@@ -122,7 +123,7 @@ def _figures(name: str, meaning: str, *, change: bool = False) -> Field:
         meaning,
         SHARPE,
         ANNUALISED_RETURN,
-        VOLATILITY.called("volatility", minimum=minimum),
+        replace(VOLATILITY, minimum=minimum),
         figure(
             "max_drawdown_pct",
             "Deepest fall from the running peak, as a percentage of the peak.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from schemas.field import Field, anything, array, flag, integer, mapping, number, record, text
@@ -25,7 +26,7 @@ _SHA256: Final = text(
     "sha256", "SHA-256 of the file.", pattern="^[0-9a-fA-F]{64}$", expected="64 hexadecimal digits"
 )
 _FILES: Final = mapping(
-    "files", "Relative path to digest.", _SHA256.called(""), expected="an object path -> sha256"
+    "files", "Relative path to digest.", replace(_SHA256, name=""), expected="an object path -> sha256"
 )
 _BYTES: Final = integer(
     "bytes", Unit.NONE, "Size of the file.", expected="a whole number of bytes, 0 or more"
@@ -41,13 +42,13 @@ def _anchored(pattern: str) -> str:
 def _kind(kind: str) -> Field:
     members: tuple[Field, ...] = (_PATH, _FILES)
     if kind != FOLDER_KIND:
-        rows = _ROWS.called("rows", optional=kind not in TABLE_KINDS)
+        rows = replace(_ROWS, optional=kind not in TABLE_KINDS)
         members = (_PATH, _SHA256, _BYTES, rows)
     return record(kind, f"The {kind} of the run.", *members, optional=True, items=_ANYTHING)
 
 
 def _optional(field: Field) -> Field:
-    return field.called(field.name, optional=True)
+    return replace(field, optional=True)
 
 
 _OTHER_KIND: Final = record(

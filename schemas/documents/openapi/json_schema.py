@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from schemas.field import Field, FieldType
@@ -79,7 +80,7 @@ def definitions(field: Field) -> Iterator[tuple[str, Schema]]:
     """Yield the definition of every model in a declaration, outermost first; a model may occur several times."""
     for _, part in field.walk():
         if part.model:
-            yield part.model, make_schema(part.called(part.name, nullable=False), define=True)
+            yield part.model, make_schema(replace(part, nullable=False), define=True)
 
 
 def _nullable_reference(field: Field) -> Schema:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from schemas.field import Field, figure, number, record, series
@@ -19,8 +20,8 @@ def _ratios(name: str, meaning: str, of: str) -> Field:
     return record(
         name,
         meaning,
-        ANNUALISED_RETURN.called("annualised_return", formula=f"{ANNUALISED_RETURN.formula} of {of}"),
-        SHARPE.called("sharpe", formula=f"{SHARPE.formula} of {of}", source=_NOVY_MARX),
+        replace(ANNUALISED_RETURN, formula=f"{ANNUALISED_RETURN.formula} of {of}"),
+        replace(SHARPE, formula=f"{SHARPE.formula} of {of}", source=_NOVY_MARX),
         nullable=True,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from schemas.field import count, day, figure, integer, number, series
@@ -44,7 +45,7 @@ _ROLLING: Final = series(
     f"Figures of the {ROLLING} sessions up to the last one of each month.",
     day("date", "Last session."),
     SHARPE,
-    VOLATILITY.called("volatility", nullable=False, minimum=0),
+    replace(VOLATILITY, nullable=False, minimum=0),
     source=_EMPYRICAL,
     nullable=True,
 )
