@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from schemas.table import PATTERNS, Bound
 from schemas.tables import PUBLISHED_TABLES
+from schemas.tables.books import CONDITIONED_BOOKS
+from schemas.tables.sealed_metrics import SCOPES
 
 MAX_PAGE: Final = 5000
 """Largest page any collection serves."""
@@ -194,7 +196,7 @@ TABLE_BOOK: Final = replace(
 WEIGHT_BOOK: Final = choice(
     "book",
     "Book whose target weights `min_abs_weight` and `sort=weight` use; both columns are returned.",
-    ("long_short", "long_only"),
+    CONDITIONED_BOOKS,
     default="long_short",
 )
 NO_SYMBOL: Final = Parameter("symbol", ParameterKind.FORBIDDEN, "The ledger has no symbols.")
@@ -223,7 +225,7 @@ ORDER: Final = choice(
 GRANULARITY: Final = choice(
     "granularity",
     "Whether `periods` breaks the core statistics down by year or by month.",
-    ("overall", "yearly", "monthly"),
+    SCOPES,
     default="overall",
 )
 DOC: Final = flag("doc", "Embed the documentation block.")

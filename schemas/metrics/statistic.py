@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from schemas.tables.sealed_metrics import SEALED_SOURCE_KINDS
+
 
 class Annualisation(StrEnum):
     """Whether a figure is scaled to a year."""
@@ -55,7 +57,7 @@ CHECKED_MEANINGS: Final = {
 
 DERIVED: Final = "derived"
 """`source_kind` of a computed figure; a sealed one carries the kind it was sealed with."""
-SOURCE_KINDS: Final = ("fact", "metric", DERIVED)
+SOURCE_KINDS: Final = (*SEALED_SOURCE_KINDS, DERIVED)
 COMPUTED: Final = "computed"
 """`source` of a test on a series rebuilt from the weekly cross-sections."""
 PERIOD_SUM: Final = "period_sum"
