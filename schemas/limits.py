@@ -48,18 +48,9 @@ class LimitWindow:
         return self.field or self.option
 
     @property
-    def title(self) -> str:
-        """Last word of the header names."""
-        return self.name.title()
-
-    @property
-    def headers(self) -> tuple[str, str, str]:
+    def headers(self) -> tuple[str, ...]:
         """Header names for limit, remaining calls, and seconds until the count falls."""
-        return (
-            f"X-RateLimit-Limit-{self.title}",
-            f"X-RateLimit-Remaining-{self.title}",
-            f"X-RateLimit-Reset-{self.title}",
-        )
+        return tuple(f"X-RateLimit-{part}-{self.name.title()}" for part in ("Limit", "Remaining", "Reset"))
 
     @property
     def refusal(self) -> str:
