@@ -45,14 +45,9 @@ CODES: Final = {"warnings": WARNING_CODES, "notices": NOTICE_CODES}
 _MEMBERS: Final = {code: name for name, codes in CODES.items() for code in codes}
 
 
-def warning(code: str, message: str, *, kind: str | None = None, block: str | None = None) -> dict[str, str]:
-    """Return an entry of ``meta.warnings`` or ``meta.notices``."""
-    entry = {"code": code, "message": message}
-    if kind is not None:
-        entry["kind"] = kind
-    if block is not None:
-        entry["block"] = block
-    return entry
+def warning(code: str, message: str, *, kind: str | None = None) -> dict[str, str]:
+    """Return an entry of ``meta.warnings`` or ``meta.notices`` that is of no block."""
+    return {"code": code, "message": message, **({} if kind is None else {"kind": kind})}
 
 
 def by_member(entries: Iterable[Mapping[str, str]]) -> dict[str, list[Mapping[str, str]]]:
