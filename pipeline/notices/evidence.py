@@ -203,12 +203,11 @@ def _cross_sections(
     if not days.size:
         return None, _NO_PANEL
     size = np.bincount(place, weights=np.concatenate([size for _, size in sizes]))
-    target, net_target, held_share = _targets(targets, place)
+    held = _targets(targets, place)
     codes = symbols.first(seen)
     day, code, *cells = (np.concatenate(column) for column in zip(*kept, strict=True))
-    order = np.argsort(codes)
-    place, among = place_in(code, codes[order])
-    at = order[place[among]], np.searchsorted(days, day[among])
+    place, among = place_in(code, codes)
+    at = place[among], np.searchsorted(days, day[among])
     table: dict[str, Any] = {}
     for name, column in zip((*values, *instants), cells, strict=True):
         empty = NEVER if name in instants else np.nan
@@ -223,30 +222,22 @@ def _cross_sections(
         table.get(_TRADEABLE),
         table.get(_INSTANTS[0]),
     )
-    twins = compared = shared_weeks = measured_weeks = 0
-    if measured:
-        day, code, score, forward = (np.concatenate(column) for column in zip(*measured, strict=True))
-        sampled = np.isin(day, _first_days(days))
-        shared_weeks, measured_weeks = shared_extremes(day[sampled], forward[sampled])
-        some = sampled & np.isfinite(score + forward) & (forward != 0)
-        twins, compared = _twins(day[some], code[some], score[some], forward[some]), int(some.sum())
-    sections = CrossSections(
-        int(seen.sum()),
-        int(size[-1]),
-        float(size.mean()),
-        twins,
-        compared,
-        shared_weeks,
-        measured_weeks,
-        target,
-        net_target,
-        held_share,
-        panel,
-        np.flatnonzero(seen),
-    )
+    names = int(seen.sum()), int(size[-1]), float(size.mean())
+    sections = CrossSections(*names, *_repeats(measured, days), *held, panel, np.flatnonzero(seen))
     entry, maturity = (table.get(name, np.full((codes.size, days.size), NEVER)) for name in _INSTANTS)
     no_returns = np.full((codes.size, days.size), np.nan)
     return sections, PanelRows(codes, days, entry, maturity, table.get("forward_return", no_returns))
+
+
+def _repeats(rows: list[list[Any]], days: Integers) -> tuple[int, int, int, int]:
+    """Return ``twins`` to ``measured_weeks`` of :class:`CrossSections` from day, name, score and forward return of rows."""
+    if not rows:
+        return 0, 0, 0, 0
+    day, code, score, forward = (np.concatenate(column) for column in zip(*rows, strict=True))
+    sampled = np.isin(day, _first_days(days))
+    some = sampled & np.isfinite(score + forward) & (forward != 0)
+    twins = _twins(day[some], code[some], score[some], forward[some])
+    return twins, int(some.sum()), *shared_extremes(day[sampled], forward[sampled])
 
 
 def _target_sums(weight: Floats, score: Floats, starts: Integers) -> list[Floats]:

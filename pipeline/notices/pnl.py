@@ -70,9 +70,8 @@ class SampledPnl:
         """Return the pnl sums of each book, given its short positions."""
         paid = np.zeros(shorts.size)
         if self.cells.size:
-            order = np.argsort(self.cells)
-            place, known = place_in(shorts, self.cells[order])
-            paid[known] = -self.borrow[order[place[known]]]
+            place, known = place_in(shorts, self.cells)
+            paid[known] = -self.borrow[place[known]]
         unborrowed = paid * SESSIONS_PER_YEAR < NEARLY_UNBORROWED * notional
         book = shorts >> BOOK_BITS
         number, free = (np.bincount(some, minlength=len(books)) for some in (book, book[unborrowed]))

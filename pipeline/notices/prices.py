@@ -76,12 +76,10 @@ class PanelRows:
 
     def returns_of(self, codes: Integers, days: Integers) -> Floats:
         """Return the forward return of each name and rebalance date; NaN if the panel does not contain it."""
-        order = np.argsort(self.codes)
-        place, known = place_in(codes, self.codes[order])
-        week, dated = place_in(days, self.days)
+        (name, known), (week, dated) = place_in(codes, self.codes), place_in(days, self.days)
         among = known & dated
         returns = np.full(codes.size, np.nan)
-        returns[among] = self.returns[order[place[among]], week[among]]
+        returns[among] = self.returns[name[among], week[among]]
         return returns
 
 
@@ -231,10 +229,9 @@ def _with_fills(
     )
     distinct = np.unique(day)
     sampled = distinct[days_by_digest(distinct)[:MAX_DAYS]]
-    order = np.argsort(sampled)
-    place, among = place_in(day, sampled[order])
+    place, among = place_in(day, sampled)
     table = np.full((symbols.width, sampled.size), np.nan)
-    table[code[among], order[place[among]]] = (mid / close_before - 1)[among]
+    table[code[among], place[among]] = (mid / close_before - 1)[among]
     before_day = dict(zip(day.tolist(), before.tolist(), strict=True))
     chosen = symbols.first(np.asarray(np.isfinite(table).any(axis=1)))
     periods = [period(before_day[last], last) for last in sampled.tolist()]

@@ -30,8 +30,8 @@ def to_days(days: pl.Series) -> Integers:
     return days.cast(pl.Date).cast(pl.Int32).to_numpy()
 
 
-def place_in(values: Integers, ascending: Integers) -> tuple[Integers, Flags]:
-    """Return the index of each value in an ascending array, and whether the array contains it.
+def place_in(values: Integers, distinct: Integers) -> tuple[Integers, Flags]:
+    """Return the index of each value in an array, and whether the array contains it.
 
     Indices are valid unless the array is empty.
 
@@ -39,13 +39,14 @@ def place_in(values: Integers, ascending: Integers) -> tuple[Integers, Flags]:
     ----------
     values
         Values of any shape.
-    ascending
-        Ascending array; empty for a table without rows.
+    distinct
+        Distinct values in any order; empty for a table without rows.
     """
-    if ascending.size == 0:
+    if distinct.size == 0:
         return np.zeros(values.shape, np.int64), np.zeros(values.shape, np.bool_)
-    place = np.minimum(np.searchsorted(ascending, values), ascending.size - 1)
-    return place, ascending[place] == values
+    order = np.argsort(distinct, kind="stable")
+    place = order[np.minimum(np.searchsorted(distinct, values, sorter=order), distinct.size - 1)]
+    return place, distinct[place] == values
 
 
 @dataclass(frozen=True, slots=True)
