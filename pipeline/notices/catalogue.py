@@ -118,9 +118,6 @@ def compare(probe: Probe, others: Mapping[str, Probe]) -> Iterator[NoticeOutcome
             yield from _none(notice, f"the run has no {noun} to compare")
             continue
         names = list(others)
-        if len(names) < MIN_OTHER_RUNS:
-            yield from _none(notice, TOO_FEW_OTHERS)
-            continue
         cells = _cells(own, [[getattr(others[x], y) for y in samples] for x in names])
         if cells.compared < MIN_SHARED_CELLS:
             yield from _none(notice, TOO_FEW_OTHERS)
@@ -137,9 +134,8 @@ def compare(probe: Probe, others: Mapping[str, Probe]) -> Iterator[NoticeOutcome
             alphas=alphas,
         )
         if notice == _PRICES:
-            yield _judge_one_name(
-                cells, [name for name, shared in zip(names, cells.shares, strict=True) if shared]
-            )
+            sharing = [name for name, shared in zip(names, cells.shares, strict=True) if shared]
+            yield _judge_one_name(cells, sharing)
 
 
 def _none(notice: str, reason: str) -> Iterator[NoticeOutcome]:
@@ -189,7 +185,8 @@ def _cells(own: list[Sample], others: list[list[Sample]]) -> _Cells:
     compared, contradicted = Counter[str](), Counter[str]()
     for place, sample in enumerate(own):
         present = ~np.isnan(sample.returns)
-        theirs = np.array([other[place].on(sample)[present] for other in others]).reshape(len(others), -1)
+        theirs = np.array([other[place].on(sample)[present] for other in others])
+        theirs = theirs.reshape(len(others), int(present.sum()))
         known, wrong, agree = contradictions(sample.returns[present], theirs)
         name = np.nonzero(present)[0]
         for counted, cells in ((compared, known), (contradicted, wrong)):

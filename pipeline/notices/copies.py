@@ -47,11 +47,9 @@ def judge_copies(
     compared = int((_nonzero(own).sum(axis=0) >= MIN_COPIED_NAMES).sum())
     if compared < 2:
         return too_few(notice, compared, "week", f"{MIN_COPIED_NAMES} names with different {what}", "two")
-    first = (
-        f", the first that of {dates[copies[0]]}, copied from {dates[sources[copies[0]]]}"
-        if copies.size
-        else ""
-    )
+    first = ""
+    if copies.size:
+        first = f", the first that of {dates[copies[0]]}, copied from {dates[sources[copies[0]]]}"
     return judged(
         notice,
         float(copies.size),

@@ -12,7 +12,7 @@ from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Floats
 from pipeline.maths.ordering import order_codes
 from pipeline.notices.outcome import NoticeOutcome, by_chance, judged, not_checked, too_few
-from schemas.notices import MIN_CORRELATED_WEEKS, NOTICES
+from schemas.notices import MIN_CORRELATED_WEEKS
 
 _MIN_GROUPS: Final = 2
 """Minimum number of independent values for their deviation."""
@@ -62,7 +62,7 @@ def judge_mean(
         notice,
         abs(mean) if either_sign else mean,
         message.format(mean=mean, number=values.size),
-        threshold=max(NOTICES[notice].threshold, by_chance(independent) * error),
+        chance=by_chance(independent) * error,
         **{f"{period}s": values.size},
     )
 

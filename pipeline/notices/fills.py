@@ -131,30 +131,25 @@ def _judge_against_marks(fills: Fills) -> Iterator[NoticeOutcome]:
     better, worse = (float(share.mean()) for share in both)
     # Fills of a session share its move.
     error, _ = standard_error(both[0].astype(np.float64) - both[1], fills.day[known])
-    declared = NOTICES["fills.better_than_marks"].threshold
     yield judged(
         "fills.better_than_marks",
         better - worse,
         f"{better:.0%} of {number} fills are better than the closes before and after them, {worse:.0%} worse than both.",
-        threshold=max(declared, declared / 2 + by_chance(sessions) * error),
+        chance=_beyond_half("fills.better_than_marks", sessions, error),
         fills=number,
         better=better,
         worse=worse,
     )
-    of_all = _improvement(fills, known, "fills")
+    # Adjustments between decisions are few, so they are judged separately as well.
     adjusting = known & fills.has_suffix(ADJUSTING)
-    if adjusting.sum() < MIN_ADJUSTING_FILLS:
-        yield of_all
-        return
-    # Adjustments between decisions are few, so they are judged separately.
-    yield first_noticed(of_all, _improvement(fills, adjusting, "adjusting fills"))
+    yield first_noticed(
+        _improvement(fills, known, "fills"), _improvement(fills, adjusting, "adjusting fills")
+    )
 
 
-def _share_beyond_chance(notice: str, variance: float, mids: Floats) -> float:
-    """Return the threshold of a share of fills: honest runs of many fills reach half the declared one, those of few more by chance."""
-    # Fills of several books at one mid are one observation.
-    declared, number = NOTICES[notice].threshold, np.unique(mids).size
-    return max(declared, declared / 2 + by_chance(max(number, 2)) * math.sqrt(variance / number))
+def _beyond_half(notice: str, number: int, error: float) -> float:
+    """Return the share of fills that chance explains: honest runs of many fills reach half the declared threshold, those of few more."""
+    return NOTICES[notice].threshold / 2 + by_chance(number) * error
 
 
 def _improvement(fills: Fills, chosen: Flags, noun: str) -> NoticeOutcome:
@@ -169,10 +164,11 @@ def _improvement(fills: Fills, chosen: Flags, noun: str) -> NoticeOutcome:
     ]
     return judge_mean(
         "fills.price_improvement",
-        min(sides, key=lambda side: float(side.mean())),
+        min(sides, key=np.sum),
         f"{{number}} {noun} are {{mean:.0f}} bp or more better on average than the closes before and those after them.",
         "marks before and after",
         period="fill",
+        fewest=MIN_ADJUSTING_FILLS,
         groups=fills.day[chosen],
     )
 
@@ -197,7 +193,7 @@ def _staleness(fills: Fills) -> NoticeOutcome:
         notice,
         share,
         f"{number} fills take back {share:.0%} of the move of the session before on average.",
-        threshold=max(NOTICES[notice].threshold, by_chance(number) * error),
+        chance=by_chance(number) * error,
         fills=number,
     )
 
@@ -228,11 +224,13 @@ def _at_the_decision(fills: Fills) -> NoticeOutcome:
     if number < MIN_FILLS:
         return too_few(notice, number, "fill", "a mark on the decision's day", MIN_FILLS)
     share = float((np.abs(fills.mid[known] / fills.decided[known] - 1) <= _SAME_PRICE).mean())
+    # Fills of several books at one mid are one observation.
+    mids = np.unique(fills.mid[known]).size
     return judged(
         notice,
         share,
         f"{share:.0%} of {number} fills are at the close of the day of their decision.",
-        threshold=_share_beyond_chance(notice, share * (1 - share), fills.mid[known]),
+        chance=_beyond_half(notice, max(mids, 2), math.sqrt(share * (1 - share) / mids)),
         fills=number,
     )
 

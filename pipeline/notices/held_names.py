@@ -55,12 +55,6 @@ class Holdings:
         value[at] = np.nan_to_num(self.quantities[of] * self.marks[of])
         return value
 
-    @property
-    def sides(self) -> Floats:
-        """1 where the position is long, -1 where it is short; NaN where the name is not held."""
-        sides: Floats = np.sign(self.quantities)
-        return sides
-
 
 class HeldNames:
     """Collects the holdings of a book from the parts of its positions.

@@ -145,13 +145,11 @@ def split_ledgers(portfolio: pl.DataFrame, flows: Mapping[str, Flows]) -> list[L
         Book -> sums of its pnl.
     """
     ledgers = []
-    for key, rows in portfolio.partition_by("book", as_dict=True).items():
+    for key, rows in portfolio.sort("date").partition_by("book", as_dict=True).items():
         book = str(key[0])
         if not is_raw_book(book):
-            dates = rows["date"].to_numpy()
-            order = np.argsort(dates, kind="stable")
-            columns = {name: rows[name].to_numpy()[order] for name in _COLUMNS}
-            ledgers.append(Ledger(book, dates[order], columns, flows.get(book, _NO_FLOWS)))
+            columns = {name: rows[name].to_numpy() for name in _COLUMNS}
+            ledgers.append(Ledger(book, rows["date"].to_numpy(), columns, flows.get(book, _NO_FLOWS)))
     return sorted(ledgers, key=lambda ledger: book_order(ledger.book))
 
 
@@ -191,15 +189,12 @@ def _sharpe(ledger: Ledger) -> NoticeOutcome | str:
     figure = ratios.information_ratio(ledger["starting_equity"], ledger["ending_equity"])
     if isinstance(figure, Unavailable):
         return figure.text
-    notice, sessions = "book.sharpe", ledger.dates.size
+    sessions = ledger.dates.size
     return judged(
-        notice,
+        "book.sharpe",
         figure,
         f"{ledger.book} has an information ratio of {figure:.2f} a year over {sessions} sessions.",
-        threshold=max(
-            NOTICES[notice].threshold,
-            EXCEPTIONAL_RATIO + by_chance(sessions) * math.sqrt(SESSIONS_PER_YEAR / sessions),
-        ),
+        chance=EXCEPTIONAL_RATIO + by_chance(sessions) * math.sqrt(SESSIONS_PER_YEAR / sessions),
         book=ledger.book,
         sessions=sessions,
     )
@@ -248,13 +243,13 @@ def _carry(ledger: Ledger) -> NoticeOutcome | str:
     earned = float(np.abs(ledger["market_pnl"]).sum())
     if not earned > 0:
         return f"{ledger.book} earned and lost nothing on prices"
-    notice, share = "book.carry", float(np.abs(ledger["cash_carry"]).sum()) / earned
+    share = float(np.abs(ledger["cash_carry"]).sum()) / earned
     interest = MAX_INTEREST / SESSIONS_PER_YEAR * ledger.total("gross_notional") / 2
     return judged(
-        notice,
+        "book.carry",
         share,
         f"Interest on cash of {ledger.book} is {share:.1%} of its absolute daily profit and loss on prices.",
-        threshold=max(NOTICES[notice].threshold, interest / earned),
+        chance=interest / earned,
         book=ledger.book,
     )
 
@@ -275,13 +270,12 @@ def _autocorrelation(ledger: Ledger) -> NoticeOutcome | str:
     later, earlier, sessions = returns[1:][both], returns[:-1][both], int(both.sum()) + 1
     if sessions < _MIN_SESSIONS or is_constant(later) or is_constant(earlier):
         return f"{ledger.book} has fewer than {_MIN_SESSIONS} returns with positions, or returns that do not vary"
-    notice = "book.autocorrelation"
     correlation = float(rank_correlations(later[:, None], earlier[:, None])[0])
     return judged(
-        notice,
+        "book.autocorrelation",
         correlation,
         f"Daily returns of {ledger.book} have a correlation of {correlation:.2f} with those of the day before.",
-        threshold=max(NOTICES[notice].threshold, CHANCE / math.sqrt(sessions)),
+        chance=CHANCE / math.sqrt(sessions),
         book=ledger.book,
         sessions=sessions,
     )
@@ -322,7 +316,7 @@ def _cash_adjustment(ledger: Ledger) -> NoticeOutcome | str:
     if paid > MAX_CASH_SIZE * earned > 0:
         share = paid / earned
         message = f"{noun} of {ledger.book}, without their signs, come to {share:.1%} of its absolute daily profit and loss on prices."
-        return judged(notice, share, message, threshold=MAX_CASH_SIZE, book=ledger.book)
+        return judged(notice, share, message, chance=MAX_CASH_SIZE, book=ledger.book)
     return _judge_profit(
         ledger,
         notice,
@@ -384,7 +378,7 @@ def _judge_profit(
         notice,
         share,
         f"{label} of {ledger.book} come to {amount:.6g}, its profit to {ledger.profit:.6g}.",
-        threshold=max(NOTICES[notice].threshold, allowed / abs(ledger.profit)),
+        chance=allowed / abs(ledger.profit),
         book=ledger.book,
     )
 
@@ -402,7 +396,7 @@ def _sessions(ledger: Ledger) -> NoticeOutcome | str:
         notice,
         rate,
         f"{ledger.book} has {rate:.0f} sessions a year.",
-        threshold=declared.threshold + allowed,
+        chance=declared.threshold + allowed,
         least=declared.least - allowed,
         book=ledger.book,
     )

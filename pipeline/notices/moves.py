@@ -15,7 +15,7 @@ from pipeline.notices.copies import repeated_values
 from pipeline.notices.correlations import correlations, judge_mean
 from pipeline.notices.held_names import Holdings
 from pipeline.notices.outcome import NoticeOutcome, by_chance, first_noticed, judged, not_checked, too_few
-from schemas.notices import NOTICE, NOTICES
+from schemas.notices import NOTICE
 from schemas.notices.moves import (
     CLIPPED_FROM,
     LARGEST_SHARES,
@@ -55,7 +55,7 @@ def judge_moves(holdings: Holdings, returns: Floats) -> Iterator[NoticeOutcome]:
         Return of the book in each session of the holdings, NaN where it has none, shape (sessions,).
     """
     moves = holdings.marks[:, 1:] / holdings.marks[:, :-1] - 1
-    sides = holdings.sides[:, :-1]
+    sides = np.sign(holdings.quantities[:, :-1])
     own = _beside_their_side(moves, sides)
     yield judge_mean(
         "book.lagged_marks",
@@ -135,10 +135,7 @@ def _judge_clipped_losses(moves: Floats, sides: Floats) -> NoticeOutcome:
     notice, known = "book.clipped_losses", np.isfinite(moves)
     number = int(known.sum())
     if number < MIN_MOVES:
-        return not_checked(
-            notice,
-            f"{counted(number, 'move of a name is', 'moves of names are')} known; {MIN_MOVES} are needed",
-        )
+        return _too_few_moves(notice, number)
     price = moves[known]
     # Either the prices of all names were clipped, or the profit of the book on each name it held.
     counts = [(*_most_common(-values), _most_common(values)[0]) for values in (price, sides[known] * price)]
@@ -161,10 +158,7 @@ def _judge_missing_losses(moves: Floats, sides: Floats) -> NoticeOutcome:
     size = np.abs(earned)
     number = int(np.isfinite(size).sum())
     if number < MIN_MOVES:
-        return not_checked(
-            notice,
-            f"{counted(number, 'move of a name is', 'moves of names are')} known; {MIN_MOVES} are needed",
-        )
+        return _too_few_moves(notice, number)
     outcomes = []
     for share in LARGEST_SHARES:
         largest = size > np.nanquantile(size, 1 - share)
@@ -180,7 +174,7 @@ def _judge_missing_losses(moves: Floats, sides: Floats) -> NoticeOutcome:
                 notice,
                 lost / moved,
                 f"{lost} of the {moved} largest moves of names are losses.",
-                threshold=min(NOTICES[notice].threshold, 1 / 2 - by_chance(sessions) * error),
+                chance=1 / 2 - by_chance(sessions) * error,
                 losses=lost,
                 moves=moved,
             )
@@ -188,6 +182,11 @@ def _judge_missing_losses(moves: Floats, sides: Floats) -> NoticeOutcome:
     if not outcomes:
         return not_checked(notice, f"the largest moves are in fewer than {MIN_LARGEST_SESSIONS} sessions")
     return first_noticed(*outcomes)
+
+
+def _too_few_moves(notice: str, number: int) -> NoticeOutcome:
+    known = counted(number, "move of a name is", "moves of names are")
+    return not_checked(notice, f"{known} known; {MIN_MOVES} are needed")
 
 
 def _most_common(values: Floats) -> tuple[int, float]:
@@ -236,10 +235,7 @@ def _judge_split_moves(holdings: Holdings, ticks: Floats) -> NoticeOutcome:
     known = np.isfinite(ratio) & (ratio > 0) & (lower > MIN_TICKS * ticks)
     number = int(known.sum())
     if number < MIN_MOVES:
-        return not_checked(
-            notice,
-            f"{counted(number, 'move of a name is', 'moves of names are')} known; {MIN_MOVES} are needed",
-        )
+        return _too_few_moves(notice, number)
     size = np.abs(np.log(np.where(known, ratio, 1.0)))
     like_a_split = np.abs(size[..., np.newaxis] - np.log(SPLIT_RATIOS)).min(axis=-1) < SPLIT_TOLERANCE
     # A split also changes the number of shares.
@@ -277,6 +273,6 @@ def _judge_payments(holdings: Holdings, moves: Floats) -> NoticeOutcome:
         notice,
         share,
         f"When names pay cash, marks fall by {share:.0%} of it on average, of {payments} payments.",
-        threshold=min(NOTICES[notice].threshold, USUAL_FALL - by_chance(payments) * error),
+        chance=USUAL_FALL - by_chance(payments) * error,
         payments=payments,
     )

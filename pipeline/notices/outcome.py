@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,7 +61,7 @@ def judged(
     value: float,
     message: str,
     *,
-    threshold: float | None = None,
+    chance: float | None = None,
     least: float | None = None,
     **details: Any,
 ) -> NoticeOutcome:
@@ -75,8 +75,10 @@ def judged(
         The figure.
     message
         Sentence for a notice that applies.
-    threshold, least
-        Thresholds for this run, if they differ from the declared ones.
+    chance
+        Figure that chance explains in this run; the threshold lies there if it is further from the usual figures than the declared one.
+    least
+        Lower bound for this run, if it differs from the declared one.
     **details
         Further values, JSON-ready.
 
@@ -88,7 +90,9 @@ def judged(
     declared = NOTICES[notice]
     if not math.isfinite(value):
         return not_checked(notice, f"{declared.figure} is not a finite number")
-    limit = declared.threshold if threshold is None else threshold
+    limit = declared.threshold
+    if chance is not None:
+        limit = min(limit, chance) if declared.below else max(limit, chance)
     least = declared.least if least is None else least
     if least is not None and value - least < limit - value:
         limit, noticed = least, value < least
@@ -119,11 +123,21 @@ def not_checked(notice: str, reason: str, **details: Any) -> NoticeOutcome:
     return NoticeOutcome(notice, NOT_CHECKED, reason=reason, details=details)
 
 
+def none_checked(notices: Iterable[str], reason: str) -> Iterator[NoticeOutcome]:
+    """Return the outcomes of notices that could not be judged for the same reason."""
+    return (not_checked(notice, reason) for notice in notices)
+
+
 def too_few(notice: str, number: int, unit: str, what: str, needed: int | str) -> NoticeOutcome:
     """Outcome of a notice that could not be judged, because too few weeks, fills or other units have what it compares."""
     return not_checked(
         notice, f"{counted(number, f'{unit} has', f'{unit}s have')} {what}; {needed} are needed"
     )
+
+
+def uncorrelated(notice: str, what: str, correlation: float, needed: float) -> NoticeOutcome:
+    """Outcome of a notice that could not be judged, because a rank correlation of the run is too low."""
+    return not_checked(notice, f"{what} have a rank correlation of {correlation:.2f}; {needed:g} is needed")
 
 
 def in_declared_order(outcomes: Iterable[NoticeOutcome]) -> tuple[NoticeOutcome, ...]:

@@ -11,10 +11,19 @@ from numpy.typing import NDArray
 
 from datasets.figures.series import Dates, Floats
 from pipeline.notices import universe, weights
+from pipeline.notices.clipped_returns import judge_repeated_returns
 from pipeline.notices.copies import judge_copies
 from pipeline.notices.correlations import centred_ranks, judge_mean, rank_correlations
-from pipeline.notices.outcome import NoticeOutcome, first_noticed, judged, not_checked, too_few
-from schemas.notices import MIN_CORRELATED_WEEKS, NOTICES
+from pipeline.notices.outcome import (
+    NoticeOutcome,
+    first_noticed,
+    judged,
+    none_checked,
+    not_checked,
+    too_few,
+    uncorrelated,
+)
+from schemas.notices import MIN_CORRELATED_WEEKS
 from schemas.notices.signal import (
     EXTREME_RANK,
     FLIPPED_CORRELATION,
@@ -36,6 +45,7 @@ NO_FORWARD_RETURN: Final = "the run sealed no forward return"
 _TOLERANCE: Final = 1e-6
 """Relative tolerance per week of a compounded return."""
 _BESIDE_MARKS: Final = ("signal.returns_beyond_marks", "signal.return_size")
+_BETWEEN_FILLS: Final = ("signal.chained_returns", "signal.unproven_weeks")
 _ON_RETURNS: Final = (
     "signal.copied_forward_returns",
     "universe.gaps",
@@ -46,8 +56,9 @@ _ON_RETURNS: Final = (
     "book.tilt",
     "universe.barred_names",
     *_BESIDE_MARKS,
-    "signal.chained_returns",
-    "signal.unproven_weeks",
+    "signal.repeated_returns",
+    "signal.shared_extremes",
+    *_BETWEEN_FILLS,
 )
 _COMPARED_NAMES: Final = 32
 """Maximum names for the comparison of two weeks."""
@@ -139,14 +150,14 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
     yield judge_copies("signal.copied_scores", scores, panel.dates, "scores")
     yield judge_flipped_weeks(scores, panel.dates)
     if panel.forward_returns is None:
-        for notice in _ON_RETURNS:
-            yield not_checked(notice, NO_FORWARD_RETURN)
+        yield from none_checked(_ON_RETURNS, NO_FORWARD_RETURN)
         return
     returns = panel.forward_returns
     compared = returns[:_COMPARED_NAMES]
     yield judge_copies("signal.copied_forward_returns", compared, panel.dates, "forward returns", near=True)
     yield universe.judge_gaps(panel.scores, returns)
     yield judge_innovation(panel.scores, returns)
+    yield judge_repeated_returns(returns)
     yield judge_extremes(panel.scores, returns)
     yield from weights.judge_weights(panel.weights, panel.scores, returns)
     yield weights.judge_tilt(panel.weights.get(CONDITIONED_BOOKS[0]), panel.positions, returns)
@@ -155,16 +166,14 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
     else:
         yield universe.judge_barred_names(panel.tradeable, panel.scores, returns)
     if panel.marks is None:
-        for notice in _BESIDE_MARKS:
-            yield not_checked(notice, "the run sealed no positions")
+        yield from none_checked(_BESIDE_MARKS, "the run sealed no positions")
     else:
         mark_returns = np.full(returns.shape, np.nan)
         mark_returns[:, :-1] = panel.marks[:, 1:] / panel.marks[:, :-1] - 1
         yield judge_returns_beyond_marks(panel.scores, returns, mark_returns)
         yield judge_return_size(returns, mark_returns)
     if panel.span is None:
-        for notice in ("signal.chained_returns", "signal.unproven_weeks"):
-            yield not_checked(notice, "the run sealed no fills")
+        yield from none_checked(_BETWEEN_FILLS, "the run sealed no fills")
     else:
         yield judge_chained_returns(returns, panel.span, panel.marks)
         yield judge_unproven_weeks(panel.scores, returns, panel.span)
@@ -218,13 +227,10 @@ def judge_unproven_weeks(scores: Floats, returns: Floats, span: Span) -> NoticeO
     weeks = int(measured.sum())
     if weeks < MIN_CORRELATED_WEEKS:
         return too_few(notice, weeks, "week", "a forward return", MIN_CORRELATED_WEEKS)
-    if span.adjusted or not proven.any():
-        reason = (
-            "the run seals splits or dividends"
-            if span.adjusted
-            else "fills prove no forward return of any week"
-        )
-        return not_checked(notice, reason)
+    if span.adjusted:
+        return not_checked(notice, "the run seals splits or dividends")
+    if not proven.any():
+        return not_checked(notice, "fills prove no forward return of any week")
     usual = float(np.median(proven[proven > 0]))
     if usual < MIN_PROVEN_NAMES:
         # Books that trade few names, or few in the sample, trade none in some weeks.
@@ -237,10 +243,17 @@ def judge_unproven_weeks(scores: Floats, returns: Floats, span: Span) -> NoticeO
         notice,
         unproven / weeks,
         f"Fills prove no forward return in {unproven} of {weeks} weeks.",
-        threshold=max(NOTICES[notice].threshold, UNPROVEN_BY_SKIPPING / weeks),
+        chance=UNPROVEN_BY_SKIPPING / weeks,
         weeks=weeks,
         unproven=unproven,
     )
+
+
+def rank_changes(scores: Floats) -> Floats:
+    """Return the change of the rank of each score since the week before; NaN where it has none."""
+    changes = np.full(scores.shape, np.nan)
+    changes[:, 1:] = np.diff(centred_ranks(scores), axis=1)
+    return changes
 
 
 def judge_innovation(scores: Floats, returns: Floats) -> NoticeOutcome:
@@ -249,11 +262,9 @@ def judge_innovation(scores: Floats, returns: Floats) -> NoticeOutcome:
     Look-ahead information is new every week. In an otherwise steady score it dominates the change, however small a part of the
     score it is.
     """
-    change = np.full(scores.shape, np.nan)
-    change[:, 1:] = np.diff(centred_ranks(scores), axis=1)
     return judge_mean(
         "signal.innovation_ic",
-        rank_correlations(change, returns),
+        rank_correlations(rank_changes(scores), returns),
         "Changes in the score's rank since the week before have a rank correlation of {mean:.3f} with forward returns over {number} weeks.",
         "names scored twice",
         either_sign=True,
@@ -266,11 +277,9 @@ def judge_extremes(scores: Floats, returns: Floats) -> NoticeOutcome:
     A score that knows the returns of a few names hardly predicts better on average, but stands out where it knows them.
     """
     ranks = centred_ranks(np.where(np.isfinite(scores), returns, np.nan))
-    change = np.full(scores.shape, np.nan)
-    change[:, 1:] = np.diff(centred_ranks(scores), axis=1)
     max_rank = np.isfinite(ranks).sum(axis=0) - 1.0
     outcomes = []
-    for values, what in ((scores, "score"), (change, "change of the score")):
+    for values, what in ((scores, "score"), (rank_changes(scores), "change of the score")):
         known = np.isfinite(values + ranks)
         weeks = np.flatnonzero((known.sum(axis=0) >= MIN_RANKED_NAMES) & (max_rank > 0))
         highest, lowest = (
@@ -333,10 +342,7 @@ def judge_flipped_weeks(scores: Floats, dates: Dates) -> NoticeOutcome:
         )
     usual = float(np.median(weekly[known]))
     if usual < STEADY_CORRELATION:
-        return not_checked(
-            notice,
-            f"scores of neighbouring weeks have a rank correlation of {usual:.2f}; {STEADY_CORRELATION:g} is needed",
-        )
+        return uncorrelated(notice, "scores of neighbouring weeks", usual, STEADY_CORRELATION)
     flips = np.flatnonzero(known & (weekly < FLIPPED_CORRELATION))
     first = f", first on {dates[flips[0] + 1]}" if flips.size else ""
     return judged(

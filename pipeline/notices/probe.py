@@ -191,9 +191,6 @@ def _sample(stored: Mapping[str, Any]) -> Sample:
     names, periods = tuple(map(str, stored["names"])), tuple(map(str, stored["periods"]))
     returns = np.array(stored["returns"], np.float64).reshape(len(names), len(periods))
     hours = stored.get("hours")
-    return Sample(
-        names,
-        periods,
-        returns,
-        None if hours is None else np.array(hours, np.float64).reshape(len(periods), 2),
-    )
+    if hours is not None:
+        hours = np.array(hours, np.float64).reshape(len(periods), 2)
+    return Sample(names, periods, returns, hours)

@@ -11,14 +11,18 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from datasets.figures.rank_correlation import Integers
-from datasets.figures.series import Dates, Flags, Floats, measured
+from datasets.figures.series import Dates, Floats, measured
 from pipeline.notices import clipped_returns, fills, ledger, moves, panel, signal, universe
 from pipeline.notices.evidence import CrossSections, Evidence
 from pipeline.notices.held_names import Holdings
-from pipeline.notices.outcome import NoticeOutcome, in_declared_order, judged, not_checked, too_few
-from pipeline.notices.panel import NO_FORWARD_RETURN
-from pipeline.notices.rows import place_in
+from pipeline.notices.outcome import (
+    NoticeOutcome,
+    in_declared_order,
+    judged,
+    none_checked,
+    not_checked,
+    too_few,
+)
 from pipeline.reconciliation.figures import NO_RAW_SIGNAL, Figure
 from pipeline.rule import Coverage
 from schemas.notices import MIN_CORRELATED_WEEKS, NOTICES
@@ -132,8 +136,8 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
         return
     yield universe.judge_exits(sections.names, sections.last, sections.mean, sections.years)
     yield universe.judge_twins(sections.twins, sections.compared)
+    yield clipped_returns.judge_shared_extremes(sections.shared_extremes, sections.measured_weeks)
     yield from panel.judge_panel(sections.panel)
-    yield from _judge_clipped_returns(sections)
     if ledgers:
         yield signal.judge_weekly_days(sections.panel.dates, sections.panel.entries, ledgers[0].dates)
     yield _judge_net_timing(sections)
@@ -179,41 +183,22 @@ def _judge_net_timing(sections: CrossSections) -> NoticeOutcome:
     return signal.judge_net_timing(sections.net_targets / sections.targets, market)
 
 
-def _earned_with_market(sections: CrossSections, dates: Dates) -> Floats | None:
-    """Return what the net target weight of long_short earns with the mean return of the names, by rebalance date; NaN where unknown."""
-    market, net = sections.panel.market, sections.net_targets
-    if market is None or net is None:
-        return None
-    place, known = _place_of(dates, sections.panel.dates)
-    return np.where(known, (net * market)[place], np.nan)
+def _with_entries(weeks: pl.DataFrame, sections: CrossSections) -> pl.DataFrame:
+    """Add, by rebalance date, the ``entry`` of its forward returns and what the net target weight earns with their mean, ``with_market``."""
+    sampled, net = sections.panel, sections.net_targets
+    earned = None if sampled.market is None or net is None else net * sampled.market
+    columns = {"date": sampled.dates, "entry": sampled.entries, "with_market": earned}
+    return weeks.join(pl.DataFrame(columns), on="date", how="left")
 
 
-def _closes_before_entry(sections: CrossSections, portfolio: pl.DataFrame, dates: Dates) -> Dates:
+def _closes_before_entry(dates: Dates, entries: Dates, portfolio: pl.DataFrame) -> Dates:
     """Return the last session that closes before the forward returns of each rebalance date begin: fills may come days later."""
     sessions = portfolio.select("timestamp", "date").unique("date").sort("date")
-    entries = sections.panel.entries
     before = np.searchsorted(sessions["timestamp"].to_numpy(), entries, side="right") - 1
-    last = sessions["date"].to_numpy()[before]
-    place, known = _place_of(dates, sections.panel.dates)
-    known &= (before >= 0)[place] & ~np.isnat(entries)[place]
-    begins: Dates = np.maximum.accumulate(np.where(known, np.maximum(last[place], dates), dates))
+    last = np.maximum(sessions["date"].to_numpy()[before], dates)
+    known = (before >= 0) & ~np.isnat(entries)
+    begins: Dates = np.maximum.accumulate(np.where(known, last, dates))
     return begins
-
-
-def _place_of(dates: Dates, ascending: Dates) -> tuple[Integers, Flags]:
-    """Return the index of each date in ascending ones, and whether they contain it."""
-    days, others = (each.astype("datetime64[D]").astype(np.int64) for each in (dates, ascending))
-    return place_in(days, others)
-
-
-def _judge_clipped_returns(sections: CrossSections) -> Iterator[NoticeOutcome]:
-    returns = sections.panel.forward_returns
-    if returns is None:
-        for notice in ("signal.repeated_returns", "signal.shared_extremes"):
-            yield not_checked(notice, NO_FORWARD_RETURN)
-        return
-    yield clipped_returns.judge_repeated_returns(returns)
-    yield clipped_returns.judge_shared_extremes(sections.shared_extremes, sections.measured_weeks)
 
 
 def _judge_prices(run: Run, ledgers: Sequence[ledger.Ledger]) -> Iterator[NoticeOutcome]:
@@ -227,8 +212,8 @@ def _judge_prices(run: Run, ledgers: Sequence[ledger.Ledger]) -> Iterator[Notice
     if prices.holdings is not None:
         yield from _judge_moves(prices.holdings, ledgers)
     elif prices.closes is not None and ledgers:
-        for move in MOVE_NOTICES:
-            yield not_checked(move.id, f"{ledgers[0].book} holds no name at a close")
+        reason = f"{ledgers[0].book} holds no name at a close"
+        yield from none_checked((move.id for move in MOVE_NOTICES), reason)
 
 
 def _judge_weeks(run: Run, weeks: pl.DataFrame, ledgers: Sequence[ledger.Ledger]) -> Iterator[NoticeOutcome]:
@@ -247,13 +232,15 @@ def _judge_weeks(run: Run, weeks: pl.DataFrame, ledgers: Sequence[ledger.Ledger]
         yield not_checked("signal.raw_mean_ic", NO_RAW_SIGNAL)
     book = _long_short(ledgers)
     if book is None:
-        for notice in ("signal.book_correlation", "book.timing", "book.risk_timing"):
-            yield not_checked(notice, _NO_LONG_SHORT)
+        yield from none_checked(
+            ("signal.book_correlation", "book.timing", "book.risk_timing"), _NO_LONG_SHORT
+        )
         return
     begins, market = dates, None
     if sections is not None and run.portfolio is not None:
-        begins = _closes_before_entry(sections, run.portfolio, dates)
-        market = _earned_with_market(sections, dates)
+        weeks = _with_entries(weeks, sections).sort("date")
+        begins = _closes_before_entry(dates, weeks["entry"].to_numpy(), run.portfolio)
+        market = weeks["with_market"].cast(pl.Float64).to_numpy()
     days, returns = book.dates[book.invested], book.returns[book.invested]
     yield signal.judge_book(begins, ic, days, returns, run.held_share, market=market)
     yield from signal.judge_timing(dates, book.dates, book.exposure, book.returns)
@@ -293,15 +280,11 @@ def _judge_proof(coverage: Coverage, held_share: float | None, filled: int) -> N
     if stated < MIN_PROVABLE_RETURNS:
         return too_few(notice, stated, "row", "a forward return", MIN_PROVABLE_RETURNS)
     message = f"Fills prove {proven:,} of {stated:,} forward returns."
-    threshold = NOTICES[notice].threshold
-    if filled:
-        # Fills of independent names in each week would prove the square of their share.
-        threshold = min(threshold, PROVEN_BY_CHANCE * (filled / stated) ** 2)
+    # Fills of independent names in each week would prove the square of their share.
+    chance = PROVEN_BY_CHANCE * (filled / stated) ** 2 if filled else math.inf
     if held_share is not None:
-        threshold = min(threshold, PROVEN_SHARE * held_share)
-    return judged(
-        notice, proven / stated, message, threshold=threshold, proven=proven, forward_returns=stated
-    )
+        chance = min(chance, PROVEN_SHARE * held_share)
+    return judged(notice, proven / stated, message, chance=chance, proven=proven, forward_returns=stated)
 
 
 def _judge_statements(figures: Sequence[Figure]) -> NoticeOutcome:

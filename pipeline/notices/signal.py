@@ -13,7 +13,15 @@ from datasets.figures.newey_west import hac_mean
 from datasets.figures.series import MIN_HAC_OBSERVATIONS, WEEKS_PER_YEAR, Dates, Flags, Floats, is_constant
 from datasets.figures.unavailable import Unavailable
 from pipeline.notices.correlations import rank_correlations
-from pipeline.notices.outcome import NoticeOutcome, by_chance, judged, not_checked, too_few
+from pipeline.notices.outcome import (
+    NoticeOutcome,
+    by_chance,
+    judged,
+    none_checked,
+    not_checked,
+    too_few,
+    uncorrelated,
+)
 from pipeline.notices.probe import HOURS_APART
 from schemas.notices import CHANCE, EXCEPTIONAL_RATIO, MIN_CORRELATED_WEEKS, NOTICES
 from schemas.notices.books import MIN_EXPOSURE_VARIATION, MIN_NET_VARIATION
@@ -38,11 +46,6 @@ _ON_TIMING: Final = ("book.timing", "book.risk_timing")
 _ON_THE_MEAN: Final = ("signal.mean_ic", "signal.icir", "signal.newey_west_t", "signal.delayed_ic")
 
 
-def is_significant(ic: Floats) -> bool:
-    """Return whether the mean of the measured weeks lies further from zero than by chance."""
-    return ic.size > 1 and abs(float(ic.mean())) > by_chance(ic.size) * _standard_error(ic)
-
-
 def judge_weekly_ic(ic: Floats, delayed: Floats | None, persistence: float = 1.0) -> Iterator[NoticeOutcome]:
     """Judge the mean, the steadiness and the delay of the weekly IC.
 
@@ -56,34 +59,24 @@ def judge_weekly_ic(ic: Floats, delayed: Floats | None, persistence: float = 1.0
         Mean rank correlation of the scores of neighbouring weeks; NaN where unknown.
     """
     if ic.size < 2:
-        for notice in _ON_THE_MEAN:
-            yield too_few(notice, ic.size, "week", "an ic", "two")
+        yield from (too_few(notice, ic.size, "week", "an ic", "two") for notice in _ON_THE_MEAN)
         return
     mean, weeks = float(ic.mean()), ic.size
     error = _standard_error(ic)
-    yield judged(
-        "signal.mean_ic",
-        abs(mean),
-        f"The mean IC is {mean:.3f} over {weeks} weeks.",
-        threshold=max(NOTICES["signal.mean_ic"].threshold, by_chance(weeks) * error),
-        weeks=weeks,
-    )
+    yield _judge_mean_ic("signal.mean_ic", ic, "The mean IC")
     if error:
         icir = mean / error / math.sqrt(weeks) * math.sqrt(WEEKS_PER_YEAR)
         yield judged(
             "signal.icir",
             abs(icir),
             f"The ICIR is {icir:.2f} a year over {weeks} weeks.",
-            threshold=max(
-                NOTICES["signal.icir"].threshold,
-                EXCEPTIONAL_RATIO + by_chance(weeks) * math.sqrt(WEEKS_PER_YEAR / weeks),
-            ),
+            chance=EXCEPTIONAL_RATIO + by_chance(weeks) * math.sqrt(WEEKS_PER_YEAR / weeks),
             weeks=weeks,
         )
     else:
         yield not_checked("signal.icir", "the weekly IC does not vary")
     yield _newey_west(ic)
-    if not is_significant(ic) or abs(mean) < MIN_DELAYED_IC:
+    if not abs(mean) > by_chance(weeks) * error or abs(mean) < MIN_DELAYED_IC:
         yield not_checked(
             "signal.delayed_ic",
             f"the mean IC is below {MIN_DELAYED_IC:g}, or lies less than {by_chance(weeks):.2g} standard errors from zero",
@@ -102,17 +95,14 @@ def _judge_delay(mean: float, delayed: Floats, persistence: float) -> NoticeOutc
     """
     notice = "signal.delayed_ic"
     if not persistence >= MIN_PERSISTENCE:
-        return not_checked(
-            notice,
-            f"scores of neighbouring weeks have a rank correlation of {persistence:.2f}; {MIN_PERSISTENCE:g} is needed",
-        )
+        return uncorrelated(notice, "scores of neighbouring weeks", persistence, MIN_PERSISTENCE)
     chance = by_chance(delayed.size) * _standard_error(delayed) / abs(mean)
     return judged(
         notice,
         float(delayed.mean()) / mean,
         f"The IC of a score one week old is {delayed.mean():.4f}, of a fresh one {mean:.4f}; the two scores have a correlation of "
         f"{persistence:.2f}.",
-        threshold=min(NOTICES[notice].threshold, persistence - chance),
+        chance=persistence - chance,
         weeks=int(delayed.size),
     )
 
@@ -132,7 +122,7 @@ def judge_outlying_weeks(ic: Floats) -> NoticeOutcome:
         outlying / ic.size,
         f"The IC of {outlying} of {ic.size} weeks lies more than {OUTLYING_DEVIATIONS:g} deviations from the median of "
         f"{np.median(ic):.3f}.",
-        threshold=max(NOTICES[notice].threshold, (MIN_OUTLYING - 1) / ic.size),
+        chance=(MIN_OUTLYING - 1) / ic.size,
         weeks=ic.size,
         outlying=outlying,
     )
@@ -162,10 +152,8 @@ def judge_timing(dates: Dates, sessions: Dates, exposure: Floats, returns: Float
     held, earned = held[known], earned[known]
     variation = float(held.std() / held.mean())
     if variation < MIN_EXPOSURE_VARIATION or is_constant(earned):
-        reason = (
-            f"exposures vary by {variation:.1%} from week to week; {MIN_EXPOSURE_VARIATION:.0%} is needed"
-        )
-        yield from (not_checked(notice, reason) for notice in _ON_TIMING)
+        varies = f"exposures vary by {variation:.1%} from week to week"
+        yield from none_checked(_ON_TIMING, f"{varies}; {MIN_EXPOSURE_VARIATION:.0%} is needed")
         return
     per_unit, allowed = earned / held, CHANCE / math.sqrt(weeks - 3)
     correlation = float(np.corrcoef(held, per_unit)[0, 1])
@@ -176,7 +164,7 @@ def judge_timing(dates: Dates, sessions: Dates, exposure: Floats, returns: Float
         "book.timing",
         correlation,
         f"Over {weeks} weeks the exposure of the book has a correlation of {correlation:.2f} with the return per unit of exposure.",
-        threshold=max(NOTICES["book.timing"].threshold, math.tanh(allowed)),
+        chance=math.tanh(allowed),
         weeks=weeks,
     )
     yield judged(
@@ -184,7 +172,7 @@ def judge_timing(dates: Dates, sessions: Dates, exposure: Floats, returns: Float
         of_last - of_own,
         f"Over {weeks} weeks the exposure of the book has a correlation of {of_own:.2f} with the size of the return per unit of exposure, "
         f"and of {of_last:.2f} with that of the week before.",
-        threshold=max(NOTICES["book.risk_timing"].threshold, math.sqrt(2) * allowed),
+        chance=math.sqrt(2) * allowed,
         weeks=weeks,
     )
 
@@ -207,16 +195,14 @@ def judge_net_timing(net: Floats, market: Floats) -> NoticeOutcome:
     net, market = net[known], market[known]
     variation = float(net.std())
     if variation < MIN_NET_VARIATION or is_constant(market):
-        reason = (
-            f"the net target varies by {variation:.1%} of the gross one; {MIN_NET_VARIATION:.0%} is needed"
-        )
-        return not_checked(notice, reason)
+        varies = f"the net target varies by {variation:.1%} of the gross one"
+        return not_checked(notice, f"{varies}; {MIN_NET_VARIATION:.0%} is needed")
     correlation = float(np.corrcoef(net, market)[0, 1])
     return judged(
         notice,
         correlation,
         f"Over {weeks} weeks the net target weight of the book has a correlation of {correlation:.2f} with the mean return of the names.",
-        threshold=max(NOTICES[notice].threshold, math.tanh(CHANCE / math.sqrt(weeks - 3))),
+        chance=math.tanh(CHANCE / math.sqrt(weeks - 3)),
         weeks=weeks,
     )
 
@@ -226,14 +212,13 @@ def judge_raw_ic(ic: Floats) -> NoticeOutcome:
     notice = "signal.raw_mean_ic"
     if ic.size < 2:
         return too_few(notice, ic.size, "week", "a raw ic", "two")
-    mean = float(ic.mean())
-    return judged(
-        notice,
-        abs(mean),
-        f"The mean IC of the signal before smoothing is {mean:.3f} over {ic.size} weeks.",
-        threshold=max(NOTICES[notice].threshold, by_chance(ic.size) * _standard_error(ic)),
-        weeks=ic.size,
-    )
+    return _judge_mean_ic(notice, ic, "The mean IC of the signal before smoothing")
+
+
+def _judge_mean_ic(notice: str, ic: Floats, label: str) -> NoticeOutcome:
+    mean, weeks = float(ic.mean()), ic.size
+    message = f"{label} is {mean:.3f} over {weeks} weeks."
+    return judged(notice, abs(mean), message, chance=by_chance(weeks) * _standard_error(ic), weeks=weeks)
 
 
 def judge_skipped_weeks(statuses: Sequence[str]) -> NoticeOutcome:
@@ -380,7 +365,7 @@ def judge_book(
         notice,
         correlation,
         f"Over {weeks} weeks the IC and the book's return beyond the market have a correlation of {correlation:.2f}.",
-        threshold=lowest,
+        chance=lowest,
         weeks=weeks,
     )
 
