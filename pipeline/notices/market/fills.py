@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -15,6 +16,8 @@ from schemas.notices import BASIS_POINTS
 from schemas.notices.catalogue import CELL_TOLERANCE
 from schemas.notices.market import BETTER_SETTLEMENT, JUMP, MAX_MID_GAP, WITHIN_DAY
 from schemas.plurals import counted
+
+FILL_NOTICES: Final = ("market.fills", "market.foresight", "market.settlements")
 
 
 def beside_marks(fills: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:

@@ -10,6 +10,7 @@ import polars as pl
 
 from datasets.figures.rank_correlation import Integers
 from pipeline.notices.market.fills import (
+    FILL_NOTICES,
     are_within_day,
     beside_marks,
     judge_fills,
@@ -18,7 +19,7 @@ from pipeline.notices.market.fills import (
 )
 from pipeline.notices.market.left_out import judge_left_out
 from pipeline.notices.market.price_file import read_prices
-from pipeline.notices.market.returns import judge_forward_returns, judge_marks
+from pipeline.notices.market.returns import FORWARD_NOTICES, judge_forward_returns, judge_marks
 from pipeline.notices.market.run import read_run
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from pipeline.notices.rows import ReadColumns, to_days
@@ -28,12 +29,8 @@ from schemas.notices.market import MARKET_NOTICES
 _USUAL_SHARE: Final = 0.1
 """Minimum names with a price on a session, as a share of the maximum of any day; a few stray rows make no session."""
 _NEEDED: Final = {
-    "market.forward_returns": "forward returns",
-    "market.forward_bias": "forward returns",
-    "market.forward_drift": "forward returns",
-    "market.fills": "trades, positions and portfolio",
-    "market.foresight": "trades, positions and portfolio",
-    "market.settlements": "trades, positions and portfolio",
+    **dict.fromkeys(FORWARD_NOTICES, "forward returns"),
+    **dict.fromkeys(FILL_NOTICES, "trades, positions and portfolio"),
     "market.left_out": "decisions",
     "market.sessions": "portfolio",
 }

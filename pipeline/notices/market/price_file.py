@@ -149,10 +149,8 @@ def _read(address: str, signatures: tuple[tuple[str, Signature], ...]) -> Market
     rows = pl.concat(parts)
     names = pl.Enum(rows["symbol"].unique().sort())
     days = to_days(rows["date"].unique().sort()).astype(np.int64)
-    at = (
-        np.searchsorted(days, to_days(rows["date"]).astype(np.int64)),
-        rows["symbol"].cast(names).to_physical().to_numpy(),
-    )
+    place = np.searchsorted(days, to_days(rows["date"]).astype(np.int64))
+    at = place, rows["symbol"].cast(names).to_physical().to_numpy()
     tables = {}
     for name in ("close", "open", "adj_close"):
         tables[name] = np.full((days.size + 1, len(names.categories)), np.nan)

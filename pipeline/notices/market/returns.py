@@ -14,7 +14,7 @@ from datasets.figures.unavailable import Unavailable
 from pipeline.notices.correlations import judge_mean
 from pipeline.notices.market.price_file import MarketPrices, first_session_after
 from pipeline.notices.market.run import CELL, PRICED, MarketRun
-from pipeline.notices.outcome import NoticeOutcome, first_noticed, judged, not_checked
+from pipeline.notices.outcome import NoticeOutcome, first_noticed, judged, none_checked, not_checked
 from schemas.notices import BASIS_POINTS
 from schemas.notices.catalogue import CELL_TOLERANCE, MIN_SHARED_CELLS
 from schemas.notices.market import (
@@ -31,6 +31,7 @@ from schemas.notices.market import (
     TAIL_TOLERANCE,
 )
 
+FORWARD_NOTICES: Final = ("market.forward_returns", "market.forward_bias", "market.forward_drift")
 _LIMITED: Final = pl.col("excess").clip(-LIMIT, LIMIT) * BASIS_POINTS
 """The excess of :func:`_compare` in basis points, clipped so that single sessions and dividends hardly matter."""
 
@@ -176,30 +177,26 @@ def judge_forward_returns(
         Whether the run is filled at neither the open nor the close, for instance at averages of a day. Its forward returns then lie
         between any two of these prices.
     """
-    notices = ("market.forward_returns", "market.forward_bias", "market.forward_drift")
     rows = forward
     for day, after, suffix in (("entry", "date", "_before"), ("maturity", "following", "")):
         # A day that is not sealed is taken to be the first session after the decision.
         known = first_session_after(rows[after], days)
         rows = market.beside(rows.with_columns(pl.col(day).fill_null(known)), day, suffix)
-    at_open, at_close = (
-        _compare(rows, pl.col("forward_return"), price, FORWARD_TOLERANCE) for price in ("open", "close")
-    )
+    own = pl.col("forward_return")
+    at_open, at_close = (_compare(rows, own, price, FORWARD_TOLERANCE) for price in ("open", "close"))
     # Opens and closes of calm names differ by less than the tolerance, which is for opens of another vendor.
     apart = at_close["excess"].abs() > CELL_TOLERANCE
     if at_open.is_empty() and at_close.height and _share(apart) > 1 / 2:
         reason = "the prices have no open, and forward returns do not match the closes"
-        yield from (not_checked(notice, reason) for notice in notices)
+        yield from none_checked(FORWARD_NOTICES, reason)
         return
     if within_day:
-        compared = _compare_within_days(rows)
+        compared = _compare(rows, own, None, FORWARD_TOLERANCE)
     else:
-        compared = min(
-            (at_open, at_close), key=lambda some: _share(some["wrong"]) if some.height else math.inf
-        )
-    yield _judge_share(notices[0], compared, "forward returns")
+        compared = min((at_open, at_close), key=lambda x: _share(x["wrong"]) if x.height else math.inf)
+    yield _judge_share(FORWARD_NOTICES[0], compared, "forward returns")
     yield judge_mean(
-        notices[1],
+        FORWARD_NOTICES[1],
         compared.filter(pl.col("side") != 0).select(_LIMITED * pl.col("side")).to_series().to_numpy(),
         "{number:,} forward returns differ from the market by {mean:.1f} bp on average, upwards where the score is above the median of its "
         "week and downwards where it is below.",
@@ -207,7 +204,7 @@ def judge_forward_returns(
         period="return",
     )
     yield judge_mean(
-        notices[2],
+        FORWARD_NOTICES[2],
         compared.select(_LIMITED).to_series().to_numpy(),
         "{number:,} forward returns differ from the market by {mean:.1f} bp on average.",
         PRICED,
@@ -216,8 +213,10 @@ def judge_forward_returns(
     )
 
 
-def _compare(rows: pl.DataFrame, own: pl.Expr, price: str, tolerance: float = CELL_TOLERANCE) -> pl.DataFrame:
-    """Add the ``nearest`` return of the market and the ``excess`` over it.
+def _compare(
+    rows: pl.DataFrame, own: pl.Expr, price: str | None, tolerance: float = CELL_TOLERANCE
+) -> pl.DataFrame:
+    """Add the ``nearest`` return of the market, the ``excess`` over it, and whether the return of the run is ``wrong``.
 
     The nearest return lies between those with and without dividends.
 
@@ -228,44 +227,28 @@ def _compare(rows: pl.DataFrame, own: pl.Expr, price: str, tolerance: float = CE
     own
         Return of the run.
     price
-        ``open`` or ``close``.
+        ``open`` or ``close``; None for returns from any price of the first day to any of the last one.
     tolerance
         Absolute excess above which a return is ``wrong``.
     """
-    ratio = pl.col(price) / pl.col(f"{price}_before")
-    total = ratio * pl.col("adjustment") / pl.col("adjustment_before")
-    lowest, highest = pl.min_horizontal(ratio, total) - 1, pl.max_horizontal(ratio, total) - 1
-    return _beside(rows.filter(ratio.is_not_null()), own, lowest, highest, tolerance)
-
-
-def _beside(
-    rows: pl.DataFrame, own: pl.Expr, lowest: pl.Expr, highest: pl.Expr, tolerance: float
-) -> pl.DataFrame:
-    """Add the ``nearest`` return of the market within bounds, the ``excess`` over it, and whether the return is ``wrong``."""
+    (lowest_before, highest_before), (lowest, highest) = (
+        _prices_of_day(price, suffix) for suffix in ("_before", "")
+    )
+    dividends = pl.col("adjustment") / pl.col("adjustment_before")
+    least = lowest / highest_before * pl.min_horizontal(dividends, 1.0) - 1
+    most = highest / lowest_before * pl.max_horizontal(dividends, 1.0) - 1
     return (
-        rows.with_columns(nearest=own.clip(lowest, highest))
+        rows.filter((lowest / lowest_before).is_not_null())
+        .with_columns(nearest=own.clip(least, most))
         .with_columns(excess=own - pl.col("nearest"))
         .with_columns(wrong=pl.col("excess").abs() > tolerance)
     )
 
 
-def _compare_within_days(rows: pl.DataFrame) -> pl.DataFrame:
-    """Compare forward returns as in :func:`_compare`, with those from any price of the first day to any of the last one."""
-    (lowest_before, highest_before), (lowest, highest) = (
-        _prices_of_day(suffix) for suffix in ("_before", "")
-    )
-    dividends = pl.col("adjustment") / pl.col("adjustment_before")
-    return _beside(
-        rows.filter((lowest / lowest_before).is_not_null()),
-        pl.col("forward_return"),
-        lowest / highest_before * pl.min_horizontal(dividends, 1.0) - 1,
-        highest / lowest_before * pl.max_horizontal(dividends, 1.0) - 1,
-        FORWARD_TOLERANCE,
-    )
-
-
-def _prices_of_day(suffix: str) -> tuple[pl.Expr, pl.Expr]:
-    """Return the lowest and the highest price that a day with this open and close usually has."""
+def _prices_of_day(price: str | None, suffix: str) -> tuple[pl.Expr, pl.Expr]:
+    """Return one price of a day twice, or the lowest and the highest one that a day with this open and close usually has."""
+    if price is not None:
+        return pl.col(price + suffix), pl.col(price + suffix)
     prices = f"open{suffix}", f"close{suffix}"
     lowest, highest = pl.min_horizontal(prices), pl.max_horizontal(prices)
     beyond = BEYOND_DAY * (highest - lowest)

@@ -117,15 +117,8 @@ def _rows(
     known = pl.col("symbol").cast(market.names, strict=False)
     parts = []
     for part in read(kind, columns):
-        rows = (
-            part[kind]
-            .lazy()
-            .select(columns)
-            .filter(~left_out)
-            .with_columns(**flags)
-            .drop("book", strict=False)
-        )
-        rows = rows.with_columns(known).drop_nulls("symbol")
+        rows = part[kind].lazy().select(columns).filter(~left_out).with_columns(known, **flags)
+        rows = rows.drop("book", strict=False).drop_nulls("symbol")
         parts.append((rows.unique(CELL) if once else rows).collect())
     together = pl.concat(parts)
     return together.unique(CELL) if once and len(parts) > 1 else together
