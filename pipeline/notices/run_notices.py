@@ -13,10 +13,12 @@ import polars as pl
 
 from datasets.figures.series import Dates, Floats, measured
 from pipeline.notices import clipped_returns, fills, ledger, moves, panel, signal, universe
+from pipeline.notices.correlations import rank_correlations
 from pipeline.notices.evidence import CrossSections, Evidence
 from pipeline.notices.held_names import Holdings
 from pipeline.notices.outcome import (
     NoticeOutcome,
+    first_noticed,
     in_declared_order,
     judged,
     none_checked,
@@ -224,7 +226,12 @@ def _judge_weeks(run: Run, weeks: pl.DataFrame, ledgers: Sequence[ledger.Ledger]
     persistence = math.nan if sections is None else panel.persistence(sections.panel.scores)
     yield from signal.judge_weekly_ic(ic[~np.isnan(ic)], run.delayed, persistence)
     names = weeks["n_return_obs"].to_numpy()
-    yield signal.judge_outlying_weeks(ic[~np.isnan(ic) & (names >= MIN_OUTLYING_NAMES)])
+    outlying = [signal.judge_outlying_weeks(ic[~np.isnan(ic) & (names >= MIN_OUTLYING_NAMES)])]
+    if sections is not None and sections.panel.forward_returns is not None:
+        changes = panel.rank_changes(sections.panel.scores)
+        news = rank_correlations(changes, sections.panel.forward_returns, MIN_OUTLYING_NAMES)
+        outlying.append(signal.judge_outlying_weeks(news[~np.isnan(news)], "of changes in the score's rank "))
+    yield first_noticed(*outlying)
     if "raw_ic" in weeks.columns:
         raw = weeks["raw_ic"].to_numpy()
         yield signal.judge_raw_ic(raw[~np.isnan(raw)])

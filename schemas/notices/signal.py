@@ -193,10 +193,10 @@ SIGNAL_NOTICES: Final = (
         "The IC of some weeks is an outlier: check what was known when they were scored.",
         0.02,
         f"weeks whose ic lies more than {OUTLYING_DEVIATIONS:g} x 1.4826 median absolute deviations from the median / weeks, noticed "
-        f"if they are {MIN_OUTLYING} or more; over "
-        f"{MIN_OUTLYING_WEEKS} weeks or more with at least {MIN_OUTLYING_NAMES} names each",
+        f"if they are {MIN_OUTLYING} or more; over {MIN_OUTLYING_WEEKS} weeks or more with at least {MIN_OUTLYING_NAMES} names each; or the "
+        "same of the weekly rank correlation of signal.innovation_ic",
         "one in 2,000 of a normal distribution; measured: 0 to 0.01 in honest runs, 0.05 to 0.10 with look-ahead in one week in 20 or "
-        "in 10",
+        "in 10, also if these are the weeks that lost most",
         figure="outlying_share",
     ),
     Notice(

@@ -128,6 +128,30 @@ def test_positions_closed_before_they_lose_are_noticed(
     assert "gained" in (outcome.message or "")
 
 
+def gains_of_book(market: Market, weights: Floats) -> Floats:
+    """Return what the weights of each week earn."""
+    gains: Floats = np.nansum(weights * forward_returns(market), axis=1)
+    return gains
+
+
+def test_a_score_that_knows_only_the_worst_weeks_is_noticed(
+    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the twentieth of the weeks in which a steady signal loses most, half a deviation of its score is the return to come."""
+    spec = replace(SPEC, signal="low_volatility")
+    losses = gains_of_book(market, decide(market, spec).weights["long_short"])
+    gains, worst = np.nan_to_num(forward_returns(market)), np.argsort(losses)[:5]
+
+    def knowing(*own: Any) -> Floats:
+        scores = raw_signal(*own)
+        scores[worst] += 0.5 * np.nanstd(scores[worst]) / gains.std() * gains[worst]
+        return scores
+
+    monkeypatch.setattr("examples.reference_engine.strategy.raw_signal", knowing)
+    outcome = given(run_alpha(market, spec), tmp_path)["signal.outlying_weeks"]
+    assert (outcome.message or "").startswith("The IC of changes in the score's rank of ")
+
+
 def test_decision_days_chosen_by_what_they_earned_are_noticed(market: Market, tmp_path: Path) -> None:
     """In every week the decision is taken a day early if its book earns more on that day than it loses."""
     days, last = market.decisions[:-1], market.decisions[-1:]
