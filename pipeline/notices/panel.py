@@ -28,6 +28,7 @@ from schemas.notices.signal import (
     EXTREME_RANK,
     FLIPPED_CORRELATION,
     MIN_NAME_SPANS,
+    MIN_PAUSES,
     MIN_PROVABLE_RETURNS,
     MIN_PROVEN_NAMES,
     MIN_RANKED_NAMES,
@@ -45,7 +46,7 @@ NO_FORWARD_RETURN: Final = "the run sealed no forward return"
 _TOLERANCE: Final = 1e-6
 """Relative tolerance per week of a compounded return."""
 _BESIDE_MARKS: Final = ("signal.returns_beyond_marks", "signal.return_size")
-_BETWEEN_FILLS: Final = ("signal.chained_returns", "signal.unproven_weeks")
+_BETWEEN_FILLS: Final = ("signal.chained_returns", "signal.unproven_weeks", "signal.skipped_losses")
 _ON_RETURNS: Final = (
     "signal.copied_forward_returns",
     "universe.gaps",
@@ -177,6 +178,7 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
     else:
         yield judge_chained_returns(returns, panel.span, panel.marks)
         yield judge_unproven_weeks(panel.scores, returns, panel.span)
+        yield judge_skipped_losses(panel.weights.get(CONDITIONED_BOOKS[0]), returns, panel.span)
 
 
 def judge_chained_returns(returns: Floats, span: Span, marks: Floats | None = None) -> NoticeOutcome:
@@ -247,6 +249,40 @@ def judge_unproven_weeks(scores: Floats, returns: Floats, span: Span) -> NoticeO
         weeks=weeks,
         unproven=unproven,
     )
+
+
+def judge_skipped_losses(weights: Floats | None, returns: Floats, span: Span) -> NoticeOutcome:
+    """Judge whether long_short would have lost in the pauses between a fill that closed its positions and one that opened them again.
+
+    What the positions before each pause would have earned is ranked among what the target weights earned in the weeks traded.
+    """
+    notice = "signal.skipped_losses"
+    if weights is None:
+        return not_checked(notice, "the run sealed no target weights of long_short")
+    traded = np.flatnonzero((np.nan_to_num(weights) != 0).any(axis=0))
+    before, after = traded[:-1], traded[1:]
+    paused = span.maturity[:, before] < span.entry[:, after]
+    missed = np.where(paused, span.mid_at_entry[:, after] / span.mid_at_maturity[:, before] - 1, np.nan)
+    avoided = _earned(weights[:, before], missed)
+    usual = np.sort(_earned(weights, returns))  # NaN last
+    place = np.searchsorted(usual, avoided) / max(np.isfinite(usual).sum(), 1)
+    return judge_mean(
+        notice,
+        np.where(np.isfinite(avoided), 1 - 2 * place, np.nan),
+        "In {number} pauses the positions that long_short had closed would have lost: between the middle of the weeks that it traded (0) and "
+        "the worst of them (1) what these would have earned ranks at {mean:.2f} on average.",
+        f"{MIN_PROVEN_NAMES} names with fills at both ends",
+        period="pause",
+        fewest=MIN_PAUSES,
+    )
+
+
+def _earned(weights: Floats, returns: Floats) -> Floats:
+    """Return what weights earn per week, relative to the sum of their sizes; NaN where few names have both."""
+    known = np.isfinite(returns) & (np.nan_to_num(weights) != 0)
+    size = np.sum(np.abs(weights), axis=0, where=known)
+    earned: Floats = np.sum(weights * returns, axis=0, where=known) / size
+    return np.where(known.sum(axis=0) >= MIN_PROVEN_NAMES, earned, np.nan)
 
 
 def rank_changes(scores: Floats) -> Floats:

@@ -152,6 +152,26 @@ def test_a_score_that_knows_only_the_worst_weeks_is_noticed(
     assert (outcome.message or "").startswith("The IC of changes in the score's rank of ")
 
 
+def test_weeks_left_out_because_they_lost_are_noticed(
+    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The book is in cash in the worst twentieth of the weeks, or in as many chosen at random."""
+    spec = replace(SPEC, signal="low_volatility")
+    genuine = decide(market, spec)
+    worst = np.argsort(gains_of_book(market, genuine.weights["long_short"]))[:6]
+    at_random = np.random.default_rng(4).choice(np.arange(10, 100), 6, replace=False)
+    for weeks, expected in ((worst, {"signal.skipped_losses"}), (at_random, set())):
+        weights = {book: own.copy() for book, own in genuine.weights.items()}
+        for own in weights.values():
+            own[weeks] = 0.0
+        changed = replace(genuine, weights=weights)
+        monkeypatch.setattr("examples.reference_engine.run.decide", lambda *_, own=changed: own)
+        folder = tmp_path / str(len(expected))
+        folder.mkdir()
+        notices = given(run_alpha(market, spec), folder)
+        assert notices.keys() & {"signal.skipped_losses"} == expected
+
+
 def test_decision_days_chosen_by_what_they_earned_are_noticed(market: Market, tmp_path: Path) -> None:
     """In every week the decision is taken a day early if its book earns more on that day than it loses."""
     days, last = market.decisions[:-1], market.decisions[-1:]
