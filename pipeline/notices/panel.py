@@ -27,11 +27,15 @@ from schemas.notices import MIN_CORRELATED_WEEKS
 from schemas.notices.signal import (
     EXTREME_RANK,
     FLIPPED_CORRELATION,
+    MAX_DELAY_WEEKS,
     MIN_NAME_SPANS,
+    MIN_OUTLYING,
     MIN_PAUSES,
     MIN_PROVABLE_RETURNS,
     MIN_PROVEN_NAMES,
     MIN_RANKED_NAMES,
+    MIN_TAKEN_IN,
+    OPPOSED_CORRELATION,
     STEADY_CORRELATION,
     UNPROVEN_BY_SKIPPING,
 )
@@ -57,6 +61,7 @@ _ON_RETURNS: Final = (
     "book.tilt",
     "universe.barred_names",
     *_BESIDE_MARKS,
+    "signal.opposed_weeks",
     "signal.repeated_returns",
     "signal.shared_extremes",
     *_BETWEEN_FILLS,
@@ -158,6 +163,7 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
     yield judge_copies("signal.copied_forward_returns", compared, panel.dates, "forward returns", near=True)
     yield universe.judge_gaps(panel.scores, returns)
     yield judge_innovation(panel.scores, returns)
+    yield judge_opposed_weeks(panel.scores, returns)
     yield judge_repeated_returns(returns)
     yield judge_extremes(panel.scores, returns)
     yield from weights.judge_weights(panel.weights, panel.scores, returns)
@@ -283,6 +289,36 @@ def _earned(weights: Floats, returns: Floats) -> Floats:
     size = np.sum(np.abs(weights), axis=0, where=known)
     earned: Floats = np.sum(weights * returns, axis=0, where=known) / size
     return np.where(known.sum(axis=0) >= MIN_PROVEN_NAMES, earned, np.nan)
+
+
+def judge_opposed_weeks(scores: Floats, returns: Floats) -> NoticeOutcome:
+    """Judge whether the score takes in the returns of some weeks with the opposite sign.
+
+    A score that is computed from prices follows a return, or opposes it, some weeks later. A return that it takes in the other way is
+    not the one that it was computed from.
+    """
+    notice, changes = "signal.opposed_weeks", rank_changes(scores)
+    weeks = scores.shape[1]
+    by_delay = [
+        rank_correlations(changes[:, delay:], returns[:, : weeks - delay], _COMPARED_NAMES)
+        for delay in range(1, min(MAX_DELAY_WEEKS + 1, weeks))
+    ]
+    known = [weekly[np.isfinite(weekly)] for weekly in by_delay]
+    long = [weekly for weekly in known if weekly.size >= MIN_CORRELATED_WEEKS]
+    taken_in = max(long, key=lambda weekly: abs(np.median(weekly)), default=np.zeros(1))
+    usual = float(np.median(taken_in))
+    if abs(usual) < MIN_TAKEN_IN:
+        return uncorrelated(notice, "changes of the score and earlier returns", usual, MIN_TAKEN_IN)
+    opposed = int((np.sign(usual) * taken_in < OPPOSED_CORRELATION).sum())
+    return judged(
+        notice,
+        opposed / taken_in.size,
+        f"The score takes in the returns of {opposed} of {taken_in.size} weeks with the opposite sign; its later changes usually have a rank "
+        f"correlation of {usual:.2f} with the returns of a week.",
+        chance=(MIN_OUTLYING - 1) / taken_in.size,
+        weeks=taken_in.size,
+        opposed=opposed,
+    )
 
 
 def rank_changes(scores: Floats) -> Floats:

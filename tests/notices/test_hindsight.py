@@ -172,6 +172,27 @@ def test_weeks_left_out_because_they_lost_are_noticed(
         assert notices.keys() & {"signal.skipped_losses"} == expected
 
 
+@pytest.mark.parametrize("signal", ["reversal", "momentum"])
+def test_weeks_with_the_sign_of_their_returns_turned_are_noticed(
+    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, signal: Any
+) -> None:
+    """In the twentieth of the weeks that lose most all prices move the other way; the scores are those of the true prices."""
+    spec = replace(SPEC, signal=signal, half_life_weeks=None)
+    genuine = decide(market, spec)
+    lost = gains_of_book(market, genuine.weights["long_short"])
+    moves = np.diff(np.log(market.marks), axis=0, prepend=np.nan)
+    turned = np.zeros_like(moves)
+    for week in np.argsort(lost)[:5]:
+        days = slice(market.decisions[week] + 1, market.decisions[week + 1] + 1)
+        turned[days] = -2 * np.nan_to_num(moves[days])
+    path = np.cumsum(turned, axis=0)
+    opens = market.opens * np.exp(np.vstack([path[:1], path[:-1]]))
+    forged = replace(market, opens=opens, closes=market.closes * np.exp(path))
+    monkeypatch.setattr("examples.reference_engine.run.decide", lambda *_: genuine)
+    notices = given(run_alpha(forged, spec), tmp_path)
+    assert notices["signal.opposed_weeks"].details["opposed"] == 5
+
+
 def test_decision_days_chosen_by_what_they_earned_are_noticed(market: Market, tmp_path: Path) -> None:
     """In every week the decision is taken a day early if its book earns more on that day than it loses."""
     days, last = market.decisions[:-1], market.decisions[-1:]
