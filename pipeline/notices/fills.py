@@ -55,12 +55,11 @@ class Fills:
         Mark at the close two sessions before the fill, one session before it, and of its own session.
     decided
         Mark at the close of the decision's day.
-    later
-        Whether the fill is on a later day than the first fills of its decision.
-    following
-        Price of the name at the end of its forward return, computed from that return and `decided`; `after` if either is unknown.
     day
         Session of the fill, as days since 1970.
+    gain, gain_day
+        Gain of each fill between decisions, of up to 64 names on all days, up to the end of the forward return of its name, and the
+        session of the fill; NaN if the forward return, or the mark at the decision, is unknown.
     """
 
     books: Sequence[str]
@@ -75,9 +74,9 @@ class Fills:
     before: Floats
     after: Floats
     decided: Floats
-    later: Flags
-    following: Floats
     day: Integers
+    gain: Floats
+    gain_day: Integers
 
     @property
     def base_books(self) -> tuple[list[str], Codes]:
@@ -240,16 +239,14 @@ def _judge_foresight(fills: Fills) -> NoticeOutcome:
 
     They react to past prices. At true prices, the next move is as often against them as for them. Fills of a session share its move.
     """
-    between = (fills.later | fills.has_suffix(ADJUSTING)) & ~fills.has_suffix(SETTLEMENTS)
-    gain = (fills.side * (fills.following / fills.mid - 1))[between]
     return judge_mean(
         "fills.foresight",
-        np.clip(gain, -_MOST_DISTANT, _MOST_DISTANT) * BASIS_POINTS,
+        np.clip(fills.gain, -_MOST_DISTANT, _MOST_DISTANT) * BASIS_POINTS,
         "{number} fills between decisions gained {mean:.0f} bp on average until the next decision was filled.",
         "a later price and are between decisions",
         period="fill",
         fewest=MIN_ADJUSTING_FILLS,
-        groups=fills.day[between],
+        groups=fills.gain_day,
     )
 
 

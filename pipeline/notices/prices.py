@@ -74,13 +74,13 @@ class PanelRows:
     maturity: Integers
     returns: Floats
 
-    def returns_of(self, codes: Integers, days: Integers) -> Floats:
-        """Return the forward return of each name and rebalance date; NaN if the panel does not contain it."""
+    def at(self, table: Floats, codes: Integers, days: Integers) -> Floats:
+        """Return the values of names and rebalance dates in a table of shape (names, weeks); NaN for those that the panel lacks."""
         (name, known), (week, dated) = place_in(codes, self.codes), place_in(days, self.days)
+        values = np.full(codes.size, np.nan)
         among = known & dated
-        returns = np.full(codes.size, np.nan)
-        returns[among] = self.returns[name[among], week[among]]
-        return returns
+        values[among] = table[name[among], week[among]]
+        return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,13 +179,14 @@ def sample_prices(
     periods = [period(sessions[place - 1], sessions[place]) for place in later]
     by_day = np.argsort(later)
     holdings = held_names.holdings(pnl.received)
+    at_weeks = marks[np.searchsorted(days, panel.days)][:, panel.codes].T
     prices = Prices(
         marks=Sample.of(symbols.names(chosen), periods, (now[:, chosen] / then[:, chosen] - 1).T),
         closes=(now[by_day], then[by_day]),
         holdings=holdings,
         flows=pnl.flows(books, *shorts) if "pnl" in tables else {},
         span=span,
-        at_weeks=marks[np.searchsorted(days, panel.days)][:, panel.codes].T,
+        at_weeks=at_weeks,
         positions=holdings.notional(panel.codes, panel.days)
         if holdings is not None and holdings.book == CONDITIONED_BOOKS[0]
         else None,
@@ -196,7 +197,8 @@ def sample_prices(
         return prices
     moments = ("earlier", "before", "day", "decided")
     with_marks = {name: marks[np.searchsorted(days, fills[name]), fills["code"]] for name in moments}
-    fills["following"] = with_marks["decided"] * (1 + panel.returns_of(fills["code"], fills["decided"]))
+    side, mid, code, decided, fills["gain_day"] = fills["between"]
+    fills["gain"] = side * (panel.at(at_weeks * (1 + panel.returns), code, decided) / mid - 1)
     return _with_fills(prices, fills, with_marks, variants, symbols)
 
 
@@ -223,9 +225,9 @@ def _with_fills(
         close_before,
         marks["day"],
         marks["decided"],
-        fills["later"],
-        np.where(np.isnan(fills["following"]), marks["day"], fills["following"]),
         day,
+        fills["gain"],
+        fills["gain_day"],
     )
     distinct = np.unique(day)
     sampled = distinct[days_by_digest(distinct)[:MAX_DAYS]]
@@ -245,8 +247,8 @@ def _fills(
 ) -> tuple[dict[str, Any] | None, _Mids, int]:
     """Read the fills of the days that come first by digest, column by column, and the mids of a panel; count the fills of decisions.
 
-    The columns are as sealed, with the ``code`` of the symbol, the index of the ``book``, the days ``day`` and ``decided``, and
-    whether the fill is ``later`` than the first fills of its decision.
+    The columns are as sealed, with the ``code`` of the symbol, the index of the ``book`` and the days ``day`` and ``decided``;
+    ``between`` has those of :func:`_between_decisions`.
     """
     parts = [part.row_ranges("trades", FILLS) for part in read("trades", FILLS)]
     heads = pl.concat([ranges.heads for ranges in parts])
@@ -262,8 +264,9 @@ def _fills(
     mids = _Mids(
         panel, _weekly_instants(heads, sessions, panel) if sessions.size and panel.days.size else None
     )
-    decisions, first = _first_days(heads)
+    first = _first_days(heads)
     sampled: list[list[Any]] = []
+    between: list[list[Any]] = []
     for part in read("trades", (*FILLS, "symbol", *_FILL, _REASON)):
         ranges, rows = part.row_ranges("trades", FILLS), part["trades"]
         codes = symbols.codes(part.symbols("trades"))
@@ -277,14 +280,14 @@ def _fills(
             at = ranges.heads["timestamp"].cast(pl.Int64).to_numpy()[some.row_range]
             code = codes[some.rows].astype(np.int64)
             sampled.append([code, some.book, some.day, at, decided, growth, *values])
+            between.append(_between_decisions(ranges, codes, rows, books, panel.codes, first=first))
     names = ("code", "book", "day", "at", "decided", "growth", *_FILL)
     if not books:
         return None, mids, filled
-    columns = [np.concatenate(column) for column in zip(*sampled, strict=True)]
-    fills = dict(zip(names, columns, strict=True))
-    week, known = place_in(fills["decided"], decisions)
-    fills["later"] = known & (fills["day"] > first[week]) if first.size else known
-    return fills, mids, filled
+    columns, of_panel = (
+        [np.concatenate(column) for column in zip(*parts, strict=True)] for parts in (sampled, between)
+    )
+    return dict(zip(names, columns, strict=True), between=of_panel), mids, filled
 
 
 def _decides(book: str) -> bool:
@@ -292,11 +295,35 @@ def _decides(book: str) -> bool:
     return base_book(book) == book and not is_raw_book(book)
 
 
-def _first_days(heads: pl.DataFrame) -> tuple[Integers, Integers]:
-    """Return the decisions that the books themselves filled, ascending, and the day of their first fills."""
+def _first_days(heads: pl.DataFrame) -> pl.DataFrame:
+    """Return the ``first`` instant at which the books themselves filled each decision."""
     own = heads.filter(~pl.col("book").str.ends_with(ADJUSTING) & ~pl.col("book").str.ends_with(SETTLEMENTS))
-    weeks = own.group_by("decision_at").agg(pl.col("timestamp").min()).sort("decision_at")
-    return to_days(weeks["decision_at"]), to_days(weeks["timestamp"])
+    return own.group_by("decision_at").agg(first=pl.col("timestamp").min())
+
+
+def _between_decisions(
+    ranges: RowRanges,
+    codes: NDArray[np.uint32],
+    rows: pl.DataFrame,
+    books: list[str],
+    panel: Integers,
+    *,
+    first: pl.DataFrame,
+) -> list[Any]:
+    """Return side, mid, number of the name, day of the decision and day of some names' fills between decisions.
+
+    They adjust a book, or are on a later day than the ``first`` fills of their decision.
+    """
+    book, later = pl.col("book"), pl.col("timestamp").dt.date() > pl.col("first").dt.date()
+    chosen = book.is_in(books) & (book.str.ends_with(ADJUSTING) | later) & ~book.str.ends_with(SETTLEMENTS)
+    heads = ranges.heads.join(first, on="decision_at", how="left", maintain_order="left")
+    between = heads.select(chosen.fill_null(value=False)).to_series().arg_true().to_numpy()
+    row_range, at = expanded(ranges, between)
+    inside = np.isin(codes[at], panel)
+    row_range, at = row_range[inside], at[inside]
+    quantity, mid = (rows[name].to_numpy()[at] for name in ("quantity", "mid_price"))
+    decided, day = (to_days(heads[name])[row_range] for name in ("decision_at", "timestamp"))
+    return [np.sign(quantity), mid, codes[at].astype(np.int64), decided, day]
 
 
 def _weekly_instants(heads: pl.DataFrame, sessions: Integers, panel: PanelRows) -> Integers:

@@ -546,9 +546,9 @@ def test_implausible_fill_prices_are_noticed() -> None:
         before,
         after,
         earlier,
-        np.arange(800) % 8 == 0,
-        after,
         np.arange(800),
+        (side * (after / mid - 1))[::8],
+        np.arange(800)[::8],
     )
     assert {x.outcome for x in by_id(judge_fills(honest, ())).values()} == {"pass"}
 
@@ -566,9 +566,8 @@ def test_implausible_fill_prices_are_noticed() -> None:
     ]
     assert forged["fills.price_improvement"].value == pytest.approx(1e4 * min(means))
 
-    following = mid * (1 + np.where(honest.later, 0.02 * side, after / mid - 1))
-    following[::16] = mid[::16] * (1 + 0.5 * side[::16])
-    foresight = by_id(judge_fills(replace(honest, following=following), ()))["fills.foresight"]
+    gain = np.where(np.arange(100) % 2 == 0, 0.5, 0.02)
+    foresight = by_id(judge_fills(replace(honest, gain=gain), ()))["fills.foresight"]
     assert (foresight.outcome, foresight.details["fills"]) == ("notice", 100)
     assert foresight.value == pytest.approx(1e4 * (0.02 + 0.1) / 2)  # half of them are limited
 
@@ -583,6 +582,7 @@ def test_implausible_fill_prices_are_noticed() -> None:
     ]
     assert (free.outcome, free.value) == ("notice", 0.25)
     few = {name: getattr(honest, name)[:40] for name in Fills.__slots__ if name != "books"}
+    few |= {name: few[name][:10] for name in ("gain", "gain_day")}
     assert {x.outcome for x in judge_fills(replace(honest, **few), ())} == {"not_checked"}
 
 
@@ -591,7 +591,18 @@ def fills_at(mid: Floats, earlier: Floats, before: Floats, after: Floats) -> Fil
     ones, book = np.ones(mid.size), np.zeros(mid.size, np.int64)
     marks = earlier, before, after, earlier
     return Fills(
-        ("long_short",), book, book, ones, ones, ones, mid, ones, *marks, book > 0, after, np.arange(mid.size)
+        ("long_short",),
+        book,
+        book,
+        ones,
+        ones,
+        ones,
+        mid,
+        ones,
+        *marks,
+        np.arange(mid.size),
+        np.empty(0),
+        np.empty(0, np.int64),
     )
 
 

@@ -69,7 +69,8 @@ def test_positions_larger_than_their_weights_where_they_pay_are_noticed(
     run = run_alpha(market, SPEC)
     advisory = {"reconciliation": {"targets": "advisory"}} if variant == "advisory" else {}
     notices = given(replace(run, manifest={**run.manifest, **advisory}), tmp_path)
-    assert notices.keys() == {"book.tilt"}
+    assert notices.keys() - {"fills.foresight"} == {"book.tilt"}
+    assert ("fills.foresight" in notices) == (variant == "_adjustments")
     assert notices["book.tilt"].value == pytest.approx(0.38, abs=0.05)
 
 
@@ -128,28 +129,27 @@ def test_positions_closed_before_they_lose_are_noticed(
     assert "gained" in (outcome.message or "")
 
 
+def test_fills_between_decisions_are_judged_on_all_days(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are few beside those of the decisions of 300 names: each day a position that is to lose is closed at the open."""
+    market = simulate_market(11, 300, 110)
+
+    def stop(books: Any) -> None:
+        gains = np.sign(books.shares[0]) * (market.closes[books.session] / books.mid - 1)
+        loser = np.nan_to_num(gains).argsort()[5]
+        kept = np.where(np.arange(gains.size) == loser, 0.0, books.shares)
+        books.fill(kept, variant="_adjustments", phase="close", change="exit", exit_reason="risk_exit")
+
+    monkeypatch.setattr("examples.reference_engine.ledger._Books.adjust", stop)
+    outcome = given(run_alpha(market, SPEC), tmp_path)["fills.foresight"]
+    assert outcome.details["fills"] > 50  # 24 of them are on the days whose fills are sampled
+
+
 def gains_of_book(market: Market, weights: Floats) -> Floats:
     """Return what the weights of each week earn."""
     gains: Floats = np.nansum(weights * forward_returns(market), axis=1)
     return gains
-
-
-def test_a_score_that_knows_only_the_worst_weeks_is_noticed(
-    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In the twentieth of the weeks in which a steady signal loses most, half a deviation of its score is the return to come."""
-    spec = replace(SPEC, signal="low_volatility")
-    losses = gains_of_book(market, decide(market, spec).weights["long_short"])
-    gains, worst = np.nan_to_num(forward_returns(market)), np.argsort(losses)[:5]
-
-    def knowing(*own: Any) -> Floats:
-        scores = raw_signal(*own)
-        scores[worst] += 0.5 * np.nanstd(scores[worst]) / gains.std() * gains[worst]
-        return scores
-
-    monkeypatch.setattr("examples.reference_engine.strategy.raw_signal", knowing)
-    outcome = given(run_alpha(market, spec), tmp_path)["signal.outlying_weeks"]
-    assert (outcome.message or "").startswith("The IC of changes in the score's rank of ")
 
 
 def test_weeks_left_out_because_they_lost_are_noticed(
@@ -170,6 +170,24 @@ def test_weeks_left_out_because_they_lost_are_noticed(
         folder.mkdir()
         notices = given(run_alpha(market, spec), folder)
         assert notices.keys() & {"signal.skipped_losses"} == expected
+
+
+def test_a_score_that_knows_only_the_worst_weeks_is_noticed(
+    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the twentieth of the weeks in which a steady signal loses most, half a deviation of its score is the return to come."""
+    spec = replace(SPEC, signal="low_volatility")
+    losses = gains_of_book(market, decide(market, spec).weights["long_short"])
+    gains, worst = np.nan_to_num(forward_returns(market)), np.argsort(losses)[:5]
+
+    def knowing(*own: Any) -> Floats:
+        scores = raw_signal(*own)
+        scores[worst] += 0.5 * np.nanstd(scores[worst]) / gains.std() * gains[worst]
+        return scores
+
+    monkeypatch.setattr("examples.reference_engine.strategy.raw_signal", knowing)
+    outcome = given(run_alpha(market, spec), tmp_path)["signal.outlying_weeks"]
+    assert (outcome.message or "").startswith("The IC of changes in the score's rank of ")
 
 
 @pytest.mark.parametrize("signal", ["reversal", "momentum"])
