@@ -59,7 +59,7 @@ class Fills:
         Session of the fill, as days since 1970.
     gain, gain_day
         Gain of each fill between decisions, of up to 64 names on all days, up to the end of the forward return of its name, and the
-        session of the fill; NaN if the forward return, or the mark at the decision, is unknown.
+        session of the fill; NaN if the forward return is unknown, or both the mid at its entry and the mark at the decision.
     """
 
     books: Sequence[str]

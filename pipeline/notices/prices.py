@@ -198,7 +198,8 @@ def sample_prices(
     moments = ("earlier", "before", "day", "decided")
     with_marks = {name: marks[np.searchsorted(days, fills[name]), fills["code"]] for name in moments}
     side, mid, code, decided, fills["gain_day"] = fills["between"]
-    fills["gain"] = side * (panel.at(at_weeks * (1 + panel.returns), code, decided) / mid - 1)
+    entered = at_weeks if span is None else np.where(np.isnan(span.mid_at_entry), at_weeks, span.mid_at_entry)
+    fills["gain"] = side * (panel.at(entered * (1 + panel.returns), code, decided) / mid - 1)
     return _with_fills(prices, fills, with_marks, variants, symbols)
 
 

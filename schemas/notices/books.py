@@ -295,9 +295,9 @@ BOOK_NOTICES: Final = (
         "Fills between decisions come before the price moves: positions may have been closed once their losses were known.",
         100.0,
         "mean over the fills of a later day than the first ones of their decision, or of a variant _adjustments, of side x (later price - mid) "
-        "/ mid, limited to 0.1, x 10,000. The later price is the mark at the decision x (1 + forward_return); over all days and up to 64 names, "
+        "/ mid, limited to 0.1, x 10,000. The later price is the mid at entry_at, or else the mark at the decision, x (1 + forward_return); over all days and up to 64 names, "
         f"{MIN_ADJUSTING_FILLS} fills or more, {SIGNIFICANT}, those of sessions; without settlements",
-        "fills between decisions answer to what has happened, not to what comes; measured: -246 to 24 in honest runs, simulated and on the "
+        "fills between decisions answer to what has happened, not to what comes; measured: -76 to 62 in honest runs, simulated and on the "
         "S&P 500, 347 to 678 if positions are trimmed on the day, or closed in the week, in which they lose, 124 if stops that did not pay are left out",
         "basis_points",
     ),
