@@ -199,13 +199,13 @@ SIGNAL_NOTICES: Final = (
     Notice(
         "signal.skipped_losses",
         "The book would have lost in the weeks that it sat out: these may have been chosen by what they earned.",
-        "avoided_losses",
         0.6,
         "mean over pauses, in which long_short has no target weight, of the rank of what the weights before would have earned between the fills that closed "
         "and reopened positions among what its target weights earn in a week, from -1 (best) to 1 (worst); over up to 64 names, "
         f"{MIN_PROVEN_NAMES} or more with both fills in {MIN_PAUSES} pauses or more, {SIGNIFICANT}",
         "whether a week can be traded has nothing to do with its later returns; measured: -0.5 to 0.5 in runs on the S&P 500 and simulated that skip weeks at random, 0.94 to 0.98 if "
         "the worst 4 to 12 % of the weeks are skipped",
+        figure="avoided_losses",
     ),
     Notice(
         "signal.outlying_weeks",
@@ -221,12 +221,12 @@ SIGNAL_NOTICES: Final = (
     Notice(
         "signal.opposed_weeks",
         "The score takes in the returns of some weeks with the opposite sign: these may be others than it was computed from.",
-        "opposed_share",
         0.02,
         f"weeks whose forward_return has a rank correlation with a later change of the score's rank that, by the sign of its median, is below {OPPOSED_CORRELATION:g} / weeks, "
         f"noticed if they are {MIN_OUTLYING} or more; at the delay of up to {MAX_DELAY_WEEKS} weeks whose median is largest, and {MIN_TAKEN_IN:g} or more; over "
         f"{MIN_CORRELATED_WEEKS} weeks or more with 32 to 64 names",
         "measured: 0 to 0.004 in honest runs, simulated and on the S&P 500, 0.04 to 0.05 if the prices of the worst 5 to 8 % of the weeks move the other way",
+        figure="opposed_share",
     ),
     Notice(
         "signal.flipped_weeks",
