@@ -14,7 +14,7 @@ from datasets.figures.series import DAYS_PER_YEAR, Floats
 from pipeline.notices.clipped_returns import shared_extremes
 from pipeline.notices.market.notices import market_notices
 from pipeline.notices.outcome import NoticeOutcome
-from pipeline.notices.panel import NEVER, Panel, Span
+from pipeline.notices.panel import Panel
 from pipeline.notices.prices import PanelRows, Prices, sample_prices
 from pipeline.notices.probe import (
     MAX_DAYS,
@@ -26,6 +26,7 @@ from pipeline.notices.probe import (
     usual_hour,
 )
 from pipeline.notices.rows import ReadColumns, Symbols, expanded, place_in, to_days
+from pipeline.notices.spans import NEVER, Span
 from pipeline.reconciliation.grid import Codes
 from schemas.notices.universe import MIN_TWIN_WEEKS
 from schemas.tables.books import CONDITIONED_BOOKS

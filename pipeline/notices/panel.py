@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from datasets.figures.series import Dates, Floats
-from pipeline.notices import universe, weights
+from pipeline.notices import spans, universe, weights
 from pipeline.notices.clipped_returns import judge_repeated_returns
 from pipeline.notices.copies import judge_copies
 from pipeline.notices.correlations import centred_ranks, judge_mean, rank_correlations
@@ -20,35 +19,26 @@ from pipeline.notices.outcome import (
     judged,
     none_checked,
     not_checked,
-    too_few,
     uncorrelated,
 )
+from pipeline.notices.spans import Instants, Span
 from schemas.notices import MIN_CORRELATED_WEEKS
 from schemas.notices.signal import (
     EXTREME_RANK,
     FLIPPED_CORRELATION,
     MAX_DELAY_WEEKS,
-    MIN_NAME_SPANS,
     MIN_OUTLYING,
-    MIN_PAUSES,
     MIN_PROVABLE_RETURNS,
-    MIN_PROVEN_NAMES,
     MIN_RANKED_NAMES,
     MIN_TAKEN_IN,
     OPPOSED_CORRELATION,
     STEADY_CORRELATION,
-    UNPROVEN_BY_SKIPPING,
 )
 from schemas.plurals import counted
 from schemas.tables.books import CONDITIONED_BOOKS
 
-Instants = NDArray[np.int64]
-NEVER: Final = np.iinfo(np.int64).min
-"""Value for a missing instant."""
 NO_FORWARD_RETURN: Final = "the run sealed no forward return"
 """Reason that a notice on forward returns is not checked."""
-_TOLERANCE: Final = 1e-6
-"""Relative tolerance per week of a compounded return."""
 _BESIDE_MARKS: Final = ("signal.returns_beyond_marks", "signal.return_size")
 _BETWEEN_FILLS: Final = ("signal.chained_returns", "signal.unproven_weeks", "signal.skipped_losses")
 _ON_RETURNS: Final = (
@@ -68,27 +58,6 @@ _ON_RETURNS: Final = (
 )
 _COMPARED_NAMES: Final = 32
 """Maximum names for the comparison of two weeks."""
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Start, end and prices of each forward return; every array has shape (names, weeks).
-
-    Attributes
-    ----------
-    entry, maturity
-        Microseconds since 1970; :data:`NEVER` where unknown.
-    mid_at_entry, mid_at_maturity
-        Mids of fills at these instants; NaN where no fill exists. Entry mids are also NaN for names with a sealed split or dividend.
-    adjusted
-        Whether the run seals splits or dividends. Prices then jump where forward returns do not, even for names that no book held.
-    """
-
-    entry: Instants
-    maturity: Instants
-    mid_at_entry: Floats
-    mid_at_maturity: Floats
-    adjusted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,113 +151,9 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
     if panel.span is None:
         yield from none_checked(_BETWEEN_FILLS, "the run sealed no fills")
     else:
-        yield judge_chained_returns(returns, panel.span, panel.marks)
-        yield judge_unproven_weeks(panel.scores, returns, panel.span)
-        yield judge_skipped_losses(panel.weights.get(CONDITIONED_BOOKS[0]), returns, panel.span)
-
-
-def judge_chained_returns(returns: Floats, span: Span, marks: Floats | None = None) -> NoticeOutcome:
-    """Compare forward returns, compounded from one fill of a name to the next, with the ratio of the two mids.
-
-    Spans of one week are left to the rule decisions.forward_return, which refuses a seal. If the run seals splits and
-    dividends, only names held at the close of every rebalance date are compared, because it would have sealed theirs.
-    """
-    notice = "signal.chained_returns"
-    growth = np.log1p(returns)
-    known = np.isfinite(growth) & (span.entry < span.maturity)
-    # The chain continues if a week has a return and the next begins at the instant at which it ended.
-    continues = known[:, :-1] & (span.maturity[:, :-1] == span.entry[:, 1:])
-    if span.adjusted:
-        continues &= np.zeros_like(continues) if marks is None else np.isfinite(marks[:, 1:])
-    chain, level = np.zeros(growth.shape, np.int64), np.zeros(growth.shape)
-    chain[:, 1:] = np.cumsum(~continues, axis=1)
-    level[:, 1:] = np.cumsum(np.where(known, growth, 0.0)[:, :-1], axis=1)
-    name, week = np.nonzero(np.isfinite(span.mid_at_entry))
-    excess = np.log(span.mid_at_entry[name, week]) - level[name, week]
-    length = np.diff(week)
-    linked = (np.diff(name) == 0) & (np.diff(chain[name, week]) == 0) & (length > 1)
-    spans = int(linked.sum())
-    if spans < MIN_NAME_SPANS:
-        return not_checked(
-            notice,
-            f"{spans} spans of several weeks lie between two fills of a name; {MIN_NAME_SPANS} are needed",
-        )
-    wrong = int((np.abs(np.diff(excess)) > _TOLERANCE * length)[linked].sum())
-    return judged(
-        notice,
-        wrong / spans,
-        f"Over {wrong} of {spans} spans between two fills of a name, its forward returns do not compound to the ratio of the mids.",
-        spans=spans,
-        contradicted=wrong,
-    )
-
-
-def judge_unproven_weeks(scores: Floats, returns: Floats, span: Span) -> NoticeOutcome:
-    """Judge how many weeks have forward returns of scored names but no forward return that fills confirm.
-
-    While a signal warms up, names have returns, but no score, and nothing is traded.
-    """
-    notice = "signal.unproven_weeks"
-    known = np.isfinite(scores) & np.isfinite(returns)
-    proven = (known & np.isfinite(span.mid_at_entry + span.mid_at_maturity)).sum(axis=0)
-    measured = known.any(axis=0)
-    weeks = int(measured.sum())
-    if weeks < MIN_CORRELATED_WEEKS:
-        return too_few(notice, weeks, "week", "a forward return", MIN_CORRELATED_WEEKS)
-    if span.adjusted:
-        return not_checked(notice, "the run seals splits or dividends")
-    if not proven.any():
-        return not_checked(notice, "fills prove no forward return of any week")
-    usual = float(np.median(proven[proven > 0]))
-    if usual < MIN_PROVEN_NAMES:
-        # Books that trade few names, or few in the sample, trade none in some weeks.
-        return not_checked(
-            notice,
-            f"fills of a week prove the forward returns of {usual:g} names; {MIN_PROVEN_NAMES} are needed",
-        )
-    unproven = int((measured & (proven == 0)).sum())
-    return judged(
-        notice,
-        unproven / weeks,
-        f"Fills prove no forward return in {unproven} of {weeks} weeks.",
-        chance=UNPROVEN_BY_SKIPPING / weeks,
-        weeks=weeks,
-        unproven=unproven,
-    )
-
-
-def judge_skipped_losses(weights: Floats | None, returns: Floats, span: Span) -> NoticeOutcome:
-    """Judge whether long_short would have lost in the pauses between a fill that closed its positions and one that opened them again.
-
-    What the positions before each pause would have earned is ranked among what the target weights earned in the weeks traded.
-    """
-    notice = "signal.skipped_losses"
-    if weights is None:
-        return not_checked(notice, "the run sealed no target weights of long_short")
-    traded = np.flatnonzero((np.nan_to_num(weights) != 0).any(axis=0))
-    before, after = traded[:-1], traded[1:]
-    paused = span.maturity[:, before] < span.entry[:, after]
-    missed = np.where(paused, span.mid_at_entry[:, after] / span.mid_at_maturity[:, before] - 1, np.nan)
-    avoided = _earned(weights[:, before], missed)
-    usual = np.sort(_earned(weights, returns))  # NaN last
-    place = np.searchsorted(usual, avoided) / max(np.isfinite(usual).sum(), 1)
-    return judge_mean(
-        notice,
-        np.where(np.isfinite(avoided), 1 - 2 * place, np.nan),
-        "In {number} pauses the positions that long_short had closed would have lost: between the middle of the weeks that it traded (0) and "
-        "the worst of them (1) what these would have earned ranks at {mean:.2f} on average.",
-        f"{MIN_PROVEN_NAMES} names with fills at both ends",
-        period="pause",
-        fewest=MIN_PAUSES,
-    )
-
-
-def _earned(weights: Floats, returns: Floats) -> Floats:
-    """Return what weights earn per week, relative to the sum of their sizes; NaN where few names have both."""
-    known = np.isfinite(returns) & (np.nan_to_num(weights) != 0)
-    size = np.sum(np.abs(weights), axis=0, where=known)
-    earned: Floats = np.sum(weights * returns, axis=0, where=known) / size
-    return np.where(known.sum(axis=0) >= MIN_PROVEN_NAMES, earned, np.nan)
+        yield spans.judge_chained_returns(returns, panel.span, panel.marks)
+        yield spans.judge_unproven_weeks(panel.scores, returns, panel.span)
+        yield spans.judge_skipped_losses(panel.weights.get(CONDITIONED_BOOKS[0]), returns, panel.span)
 
 
 def judge_opposed_weeks(scores: Floats, returns: Floats) -> NoticeOutcome:

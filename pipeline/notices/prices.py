@@ -15,7 +15,6 @@ from datasets.figures.series import Flags, Floats
 from pipeline.notices.fills import Fills
 from pipeline.notices.held_names import HeldNames, Holdings
 from pipeline.notices.ledger import Flows
-from pipeline.notices.panel import NEVER, Span
 from pipeline.notices.pnl import sample_pnl
 from pipeline.notices.probe import MAX_DAYS, NO_SAMPLE, Sample, days_by_digest, period, usual_hour
 from pipeline.notices.rows import (
@@ -27,6 +26,7 @@ from pipeline.notices.rows import (
     select_rows,
     to_days,
 )
+from pipeline.notices.spans import NEVER, Span
 from pipeline.reconciliation.fills import FILLS, fill_instants
 from pipeline.reconciliation.row_ranges import RowRanges
 from pipeline.reconciliation.tables import SESSION

@@ -25,8 +25,8 @@ from pipeline.notices.correlations import rank_correlations
 from pipeline.notices.evidence import Evidence
 from pipeline.notices.fills import Fills, judge_fills
 from pipeline.notices.ledger import Flows, Ledger, judge_ledgers
-from pipeline.notices.panel import Span, judge_chained_returns
 from pipeline.notices.signal import judge_book, judge_weekly_ic, weekly_returns
+from pipeline.notices.spans import Span, judge_chained_returns
 from pipeline.notices.universe import judge_exits, judge_frozen_marks, poisson_lower_tail
 from schemas.notices import NOTICES
 
