@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from schemas.error_codes import HEAD_ERRORS
 from schemas.field import Field
 from schemas.limits import LIMIT_WINDOWS
 from schemas.parameters import SNAPSHOT, Parameter, ParameterKind
@@ -94,7 +95,7 @@ class Endpoint:
     @property
     def all_errors(self) -> tuple[str, ...]:
         """Every error code of the route, shared ones first."""
-        common: tuple[str, ...] = ("method_not_allowed", "internal_error")
+        common: tuple[str, ...] = ("method_not_allowed", *HEAD_ERRORS, "internal_error")
         if not self.public:
             common += KEY_ERRORS
         common += ("bad_request",)  # even an endpoint without parameters: it refuses all of them

@@ -107,8 +107,8 @@ ERROR_CODES: Final[dict[str, ErrorCode]] = {
 }
 """Code -> declaration."""
 
-CONNECTION_ERRORS: Final = ("uri_too_long", "request_header_fields_too_large")
-"""Codes of answers to incomplete requests."""
+HEAD_ERRORS: Final = ("uri_too_long", "request_header_fields_too_large")
+"""Codes of answers that precede routing, because the head of the request is too long."""
 
 LINK_ERRORS: Final = ("link_invalid", "link_expired", "link_bytes_exceeded", "range_not_satisfiable")
 """Codes of answers to links to files, beside those of the endpoint that signed the link."""

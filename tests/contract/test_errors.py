@@ -16,7 +16,7 @@ from datasets.provenance.archives import DELIVERED, ArchiveState, write_archive_
 from datasets.storage import open_storage
 from schemas.endpoint import AllowListScope, Endpoint
 from schemas.endpoints import ENDPOINTS
-from schemas.error_codes import ERROR_CODES
+from schemas.error_codes import ERROR_CODES, HEAD_ERRORS
 from schemas.objects.envelope import ERROR_DETAILS
 from schemas.parameters import ParameterKind
 from serve import app
@@ -48,6 +48,7 @@ NAMED_ELSEWHERE = {
     "source_object_missing": "tests/s3/test_source_downloads.py",
     # Needs more calls than the threads can handle.
     "overloaded": "tests/serving/test_overload.py",
+    **dict.fromkeys(HEAD_ERRORS, "tests/wire/test_requests.py"),
 }
 """Error code -> the suite that gets it, where that takes more than a process."""
 BAD_VALUE = {"date": "no-day", "symbol": "nothing-of-this-name"}

@@ -14,7 +14,7 @@ from schemas.arrow import stored_schema
 from schemas.documents.parts import PARTS, with_parts
 from schemas.endpoint import Endpoint
 from schemas.endpoints import ENDPOINTS
-from schemas.error_codes import CONNECTION_ERRORS, ERROR_CODES, LINK_ERRORS
+from schemas.error_codes import ERROR_CODES, LINK_ERRORS
 from schemas.limits import LIMIT_WINDOWS
 from schemas.rows import ROWS, RowModel
 from schemas.table import Column, Table
@@ -88,9 +88,9 @@ def test_every_endpoint_lists_its_errors_from_the_vocabulary(endpoint: Endpoint)
     assert placeholders == [parameter.name for parameter in endpoint.parameters if parameter.in_path]
 
 
-def test_every_error_code_belongs_to_an_endpoint_the_router_a_link_or_the_connection() -> None:
+def test_every_error_code_belongs_to_an_endpoint_the_router_or_a_link() -> None:
     listed = {code for endpoint in ENDPOINTS.values() for code in endpoint.all_errors}
-    assert ERROR_CODES.keys() - listed == {"not_found", *CONNECTION_ERRORS, *LINK_ERRORS}
+    assert ERROR_CODES.keys() - listed == {"not_found", *LINK_ERRORS}
 
 
 @pytest.mark.parametrize("code", sorted(ERROR_CODES.keys() - {window.code for window in LIMIT_WINDOWS}))

@@ -6,7 +6,7 @@ from typing import Final
 
 from schemas.documents.openapi.json_schema import Schema
 from schemas.endpoint import Endpoint, Shape
-from schemas.error_codes import ERROR_CODES
+from schemas.error_codes import ERROR_CODES, HEAD_ERRORS
 from schemas.limits import LIMIT_WINDOWS, LimitWindow
 
 
@@ -57,6 +57,9 @@ HEADERS: Final[dict[str, Schema]] = {
 _ALWAYS: Final = "Always-"
 """Prefix of the definitions of headers that are always sent."""
 
+_BEFORE_KEYS: Final = {ERROR_CODES[code].status for code in HEAD_ERRORS}
+"""Statuses of answers that precede the reading of keys."""
+
 CACHE_PRIVATE: Final = "private, no-cache"
 CACHE_NONE: Final = "no-store"
 CACHE_SHARED: Final = "public, max-age=86400, immutable"
@@ -84,7 +87,7 @@ def response_headers(endpoint: Endpoint, status: int) -> dict[str, Schema]:
     """
     anonymous = endpoint.shared and status == 200
     names: dict[str, bool] = {} if anonymous else {"X-Request-Id": True}
-    if not endpoint.public and not anonymous:
+    if not endpoint.public and not anonymous and status not in _BEFORE_KEYS:
         counted = status in (200, 304, 400, 429)
         names |= {
             window.headers[part]: counted and not window.optional

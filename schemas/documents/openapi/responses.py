@@ -10,7 +10,7 @@ from schemas.documents.openapi.headers import response_headers
 from schemas.documents.openapi.json_schema import Schema, make_schema, reference
 from schemas.endpoint import Endpoint, Shape
 from schemas.endpoints import ENDPOINTS
-from schemas.error_codes import CONNECTION_ERRORS, ERROR_CODES, LINK_ERRORS
+from schemas.error_codes import ERROR_CODES, LINK_ERRORS
 from schemas.field import Field
 from schemas.meta import META
 from schemas.objects.envelope import PAGINATION, error_object
@@ -23,17 +23,23 @@ _REASONS: Final[Mapping[int, str]] = {
     403: "The key may not do this.",
     404: "There is no such address, or the method is not GET.",
     410: "The cursor is unknown to this service.",
+    414: "The path with its query is too long.",
     429: "A limit of the key is used up.",
+    431: "The head of the request is too long.",
     500: "An unexpected failure.",
     503: "Something that the answer needs is unavailable or not configured.",
 }
 
-_OPERATION_ERRORS: Final = tuple(
-    code for code in ERROR_CODES if code not in {*CONNECTION_ERRORS, *LINK_ERRORS}
-)
-"""Codes of operations: all but those of incomplete requests and of links to files."""
+_OPERATION_ERRORS: Final = tuple(code for code in ERROR_CODES if code not in LINK_ERRORS)
+"""Codes of operations: all but those of links to files."""
 
-SHARED: Final[Mapping[int, str]] = {401: "Unauthenticated", 429: "TooManyCalls", 500: "Unforeseen"}
+SHARED: Final[Mapping[int, str]] = {
+    401: "Unauthenticated",
+    414: "TargetTooLong",
+    429: "TooManyCalls",
+    431: "HeadTooLong",
+    500: "Unforeseen",
+}
 """Status -> name of the answer that all endpoints behind a key share."""
 
 
