@@ -88,7 +88,7 @@ def test_a_notebook_runs_as_a_script_beside_a_demo_or_with_its_variables(
 
 def test_the_tours_figures_match_the_service(demo: Path, api: ApiClient) -> None:
     result = run("tour", demo)
-    answer = api.json("/v1/alphas/Test_sim_momentum/metrics?panel=1", api.key())
+    answer = api.json("/v1/alphas/Test_sim_momentum/metrics?panel=1", api.key(raw=True))
     assert result["run"].alpha_id == "Test_sim_momentum"
     assert {
         name: value for name, value in result["metrics"].items() if name not in {"warnings", "notices"}
