@@ -103,6 +103,13 @@ class Panel:
         return first
 
     @property
+    def rank_changes(self) -> Floats:
+        """Change of the rank of each score since the week before; NaN where it has none."""
+        changes = np.full(self.scores.shape, np.nan)
+        changes[:, 1:] = np.diff(centred_ranks(self.scores), axis=1)
+        return changes
+
+    @property
     def market(self) -> Floats | None:
         """Mean forward return of the names of each week; NaN where unknown, None where the run sealed no forward return."""
         if self.forward_returns is None:
@@ -127,14 +134,14 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
     if panel.forward_returns is None:
         yield from none_checked(_ON_RETURNS, NO_FORWARD_RETURN)
         return
-    returns = panel.forward_returns
+    returns, changes = panel.forward_returns, panel.rank_changes
     compared = returns[:_COMPARED_NAMES]
     yield judge_copies("signal.copied_forward_returns", compared, panel.dates, "forward returns", near=True)
     yield universe.judge_gaps(panel.scores, returns)
-    yield judge_innovation(panel.scores, returns)
-    yield judge_opposed_weeks(panel.scores, returns)
+    yield judge_innovation(changes, returns)
+    yield judge_opposed_weeks(changes, returns)
     yield judge_repeated_returns(returns)
-    yield judge_extremes(panel.scores, returns)
+    yield judge_extremes(panel.scores, changes, returns)
     yield from weights.judge_weights(panel.weights, panel.scores, returns)
     yield weights.judge_tilt(panel.weights.get(CONDITIONED_BOOKS[0]), panel.positions, returns)
     if panel.tradeable is None:
@@ -156,14 +163,13 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
         yield spans.judge_skipped_losses(panel.weights.get(CONDITIONED_BOOKS[0]), returns, panel.span)
 
 
-def judge_opposed_weeks(scores: Floats, returns: Floats) -> NoticeOutcome:
+def judge_opposed_weeks(changes: Floats, returns: Floats) -> NoticeOutcome:
     """Judge whether the score takes in the returns of some weeks with the opposite sign.
 
     A score that is computed from prices follows a return, or opposes it, some weeks later. A return that it takes in the other way is
     not the one that it was computed from.
     """
-    notice, changes = "signal.opposed_weeks", rank_changes(scores)
-    weeks = scores.shape[1]
+    notice, weeks = "signal.opposed_weeks", changes.shape[1]
     by_delay = [
         rank_correlations(changes[:, delay:], returns[:, : weeks - delay], _COMPARED_NAMES)
         for delay in range(1, min(MAX_DELAY_WEEKS + 1, weeks))
@@ -186,14 +192,7 @@ def judge_opposed_weeks(scores: Floats, returns: Floats) -> NoticeOutcome:
     )
 
 
-def rank_changes(scores: Floats) -> Floats:
-    """Return the change of the rank of each score since the week before; NaN where it has none."""
-    changes = np.full(scores.shape, np.nan)
-    changes[:, 1:] = np.diff(centred_ranks(scores), axis=1)
-    return changes
-
-
-def judge_innovation(scores: Floats, returns: Floats) -> NoticeOutcome:
+def judge_innovation(changes: Floats, returns: Floats) -> NoticeOutcome:
     """Judge whether the weekly change of the score predicts better than forecasters can.
 
     Look-ahead information is new every week. In an otherwise steady score it dominates the change, however small a part of the
@@ -201,14 +200,14 @@ def judge_innovation(scores: Floats, returns: Floats) -> NoticeOutcome:
     """
     return judge_mean(
         "signal.innovation_ic",
-        rank_correlations(rank_changes(scores), returns),
+        rank_correlations(changes, returns),
         "Changes in the score's rank since the week before have a rank correlation of {mean:.3f} with forward returns over {number} weeks.",
         "names scored twice",
         either_sign=True,
     )
 
 
-def judge_extremes(scores: Floats, returns: Floats) -> NoticeOutcome:
+def judge_extremes(scores: Floats, changes: Floats, returns: Floats) -> NoticeOutcome:
     """Judge how often the names with the highest and the lowest score, or with its largest changes, are right.
 
     A score that knows the returns of a few names hardly predicts better on average, but stands out where it knows them.
@@ -216,7 +215,7 @@ def judge_extremes(scores: Floats, returns: Floats) -> NoticeOutcome:
     ranks = centred_ranks(np.where(np.isfinite(scores), returns, np.nan))
     max_rank = np.isfinite(ranks).sum(axis=0) - 1.0
     outcomes = []
-    for values, what in ((scores, "score"), (rank_changes(scores), "change of the score")):
+    for values, what in ((scores, "score"), (changes, "change of the score")):
         known = np.isfinite(values + ranks)
         weeks = np.flatnonzero((known.sum(axis=0) >= MIN_RANKED_NAMES) & (max_rank > 0))
         highest, lowest = (

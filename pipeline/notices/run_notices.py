@@ -227,10 +227,11 @@ def _judge_weeks(run: Run, weeks: pl.DataFrame, ledgers: Sequence[ledger.Ledger]
     yield from signal.judge_weekly_ic(ic[~np.isnan(ic)], run.delayed, persistence)
     names = weeks["n_return_obs"].to_numpy()
     outlying = [signal.judge_outlying_weeks(ic[~np.isnan(ic) & (names >= MIN_OUTLYING_NAMES)])]
-    if sections is not None and sections.panel.forward_returns is not None:
-        changes = panel.rank_changes(sections.panel.scores)
-        news = rank_correlations(changes, sections.panel.forward_returns, MIN_OUTLYING_NAMES)
-        outlying.append(signal.judge_outlying_weeks(news[~np.isnan(news)], "of changes in the score's rank "))
+    if sections is not None and (forward := sections.panel.forward_returns) is not None:
+        news = rank_correlations(sections.panel.rank_changes, forward, MIN_OUTLYING_NAMES)
+        outlying.append(
+            signal.judge_outlying_weeks(news[~np.isnan(news)], "The IC of changes in the score's rank")
+        )
     yield first_noticed(*outlying)
     if "raw_ic" in weeks.columns:
         raw = weeks["raw_ic"].to_numpy()

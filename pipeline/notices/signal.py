@@ -107,8 +107,8 @@ def _judge_delay(mean: float, delayed: Floats, persistence: float) -> NoticeOutc
     )
 
 
-def judge_outlying_weeks(ic: Floats, of: str = "") -> NoticeOutcome:
-    """Judge how many weeks have an outlying IC, of what `of` names; `ic` holds weeks with enough names, without NaN."""
+def judge_outlying_weeks(ic: Floats, what: str = "The IC") -> NoticeOutcome:
+    """Judge how many weeks have an outlying IC, called `what`; `ic` holds weeks with enough names, without NaN."""
     notice = "signal.outlying_weeks"
     if ic.size < MIN_OUTLYING_WEEKS:
         return too_few(notice, ic.size, "week", f"an ic of {MIN_OUTLYING_NAMES} names", MIN_OUTLYING_WEEKS)
@@ -120,7 +120,7 @@ def judge_outlying_weeks(ic: Floats, of: str = "") -> NoticeOutcome:
     return judged(
         notice,
         outlying / ic.size,
-        f"The IC {of}of {outlying} of {ic.size} weeks lies more than {OUTLYING_DEVIATIONS:g} deviations from the median of "
+        f"{what} of {outlying} of {ic.size} weeks lies more than {OUTLYING_DEVIATIONS:g} deviations from the median of "
         f"{np.median(ic):.3f}.",
         chance=(MIN_OUTLYING - 1) / ic.size,
         weeks=ic.size,
