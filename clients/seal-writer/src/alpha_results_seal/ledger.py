@@ -197,7 +197,7 @@ class Ledger:
                 week.settle(market.tradeable(session), state)
                 for name, book in state.items():
                     _rebalance(book, week, week.targets[name], market, session, costs)
-            market.close_books(state, session, costs)
+            market.close_books(state, session, costs, market.last_priced)
         tables = {**_joined(state), **_decided(weeks, state, market)}
         notes = market.notes(state, scored=scored is not None, decided=True) + note_moved_decisions(weeks)
         notes += note_unpriced_names(weeks, market)
@@ -276,8 +276,8 @@ class Ledger:
             int(key[0]): part for key, part in rows.group_by(["session"], maintain_order=True)
         }
         # A position is not settled before its last fill, which may be later than its last close.
-        filled = [place[name] for name in rows["symbol"]]
-        np.maximum.at(market.last_priced, filled, rows["session"].to_numpy())
+        last = market.last_priced.copy()
+        np.maximum.at(last, [place[name] for name in rows["symbol"]], rows["session"].to_numpy())
         by_session = {week.fill: week for week in weeks if not week.pending}
         for session in range(min([*fills_by_session, *by_session]), market.observed):
             if session in by_session:
@@ -294,7 +294,7 @@ class Ledger:
                     instant=(market.open_at if fill["at_open"] else market.close_at)[session],
                     decision=fill["decision_at"],
                 )  # fmt: skip
-            market.close_books({book: state}, session, costs)
+            market.close_books({book: state}, session, costs, last)
         tables = _joined({book: state})
         notes = market.notes({book: state}, scored=not targets or scored is not None, decided=False)
         if targets:

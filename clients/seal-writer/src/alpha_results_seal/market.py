@@ -93,12 +93,15 @@ class Market:
         """Return which names have a fill price and a close."""
         return np.isfinite(self.fill_prices[session]) & np.isfinite(self.closes[session])
 
-    def close_books(self, books: Mapping[str, Book], session: int, costs: Costs) -> None:
-        """Close a session of every book; a name without a close is marked at its last close, or settled after it."""
+    def close_books(self, books: Mapping[str, Book], session: int, costs: Costs, last: Any) -> None:
+        """Close a session of every book; a name without a close is marked at its last close.
+
+        If `costs` state a recovery, positions are settled after the `last` session of their name, shape (N,).
+        """
         day, instant, marks = self.sessions[session].item(), self.close_at[session], self.marks[session]
         for book in books.values():
             if costs.recovery is not None:
-                book.settle(session > self.last_priced, costs.recovery * marks, instant)
+                book.settle(session > last, costs.recovery * marks, instant)
             book.close(day, instant, marks, costs.borrow, costs.rate_on(day))
 
     def notes(self, books: Mapping[str, Book], *, scored: bool, decided: bool) -> list[str]:
