@@ -276,9 +276,10 @@ def trials_of(rows: pl.DataFrame | None) -> TrialReturns | Unavailable:
     TrialReturns or Unavailable
         :data:`~datasets.figures.luck_evidence.NO_TRIALS` without trials.
     """
-    trials = 0 if rows is None else rows["trial"].n_unique()
-    # No trials, or trials with different days, which the rule `trials.days` refuses.
-    if rows is None or not trials or rows.height % trials:
+    if rows is None or rows.is_empty():
+        return NO_TRIALS
+    trials = rows["trial"].n_unique()
+    if rows.height % trials:  # trials with different days, which the rule `trials.days` refuses
         return NO_TRIALS
     # Rows are sorted by trial and day, and every trial has the same days.
     days = rows["date"][: rows.height // trials].to_numpy().astype("datetime64[D]")

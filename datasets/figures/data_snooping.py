@@ -31,8 +31,8 @@ def data_snooping(
         p-values, between 0 and 1, of the hypothesis that no trial has a mean return above 0: ``reality_check``, White's, of
         unscaled means with every trial recentred at 0; ``spa``, Hansen's consistent test of studentised means, in which trials
         clearly worse than 0 are not recentred; and its liberal and conservative bounds, ``spa_lower`` and ``spa_upper``, in
-        which only trials above 0 are recentred, or all trials are. ``insufficient_data`` with fewer than two trials or 20 days; ``nonpositive_variance`` when
-        a trial is constant.
+        which only trials above 0 are recentred, or all trials are. ``insufficient_data`` with fewer than two trials or 20 days;
+        ``nonpositive_variance`` when a trial is constant.
 
     References
     ----------

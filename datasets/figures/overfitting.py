@@ -41,8 +41,8 @@ def overfitting(returns: Matrix, blocks: int = BLOCKS) -> dict[str, float] | Una
     Returns
     -------
     dict or Unavailable
-        ``probability``, and the numbers of ``trials``, ``blocks`` and ``splits``. ``insufficient_data`` with fewer than two trials or five days per block; ``nonpositive_variance`` when a trial is
-        constant over one half.
+        ``probability``, and the numbers of ``trials``, ``blocks`` and ``splits``. ``insufficient_data`` with fewer than two
+        trials or five days per block; ``nonpositive_variance`` when a trial is constant over one half.
 
     References
     ----------

@@ -70,7 +70,8 @@ def find_break(days: Dates, series: Floats, what: str) -> dict[str, Any] | Unava
     dict or Unavailable
         ``statistic``, the largest absolute cumulative sum of deviations from the mean, over deviation x sqrt(observations);
         ``p_value``, the probability that the supremum of a Brownian bridge exceeds it; ``date`` of the largest sum, ISO 8601,
-        the estimated last day before the break; and ``observations``. ``insufficient_data`` with fewer than 20 observations; ``nonpositive_variance`` when they are constant.
+        the estimated last day before the break; and ``observations``. ``insufficient_data`` with fewer than 20 observations;
+        ``nonpositive_variance`` when they are constant.
 
     References
     ----------
