@@ -221,7 +221,7 @@ def test_two_files_of_the_code_with_one_name_are_refused(
 
 def test_metrics_and_description_of_another_shape_are_refused(tmp_path: Path) -> None:
     writer = begun(tmp_path / "seal")
-    with pytest.raises(SealError, match="metrics are a list of records, and 'pnl' is none"):
+    with pytest.raises(SealError, match="metrics are a list of records, but 'pnl' is not one"):
         writer.add_metrics({"pnl": 1.0})  # type: ignore[arg-type]
     with pytest.raises(SealError, match=r"a description is a mapping such as .*, not 'Momentum'"):
         writer.add_description("Momentum")  # type: ignore[arg-type]

@@ -117,7 +117,7 @@ class Book:
         self.shares[at] = after
 
     def settle(self, ended: Any, received: Floats, instant: dt.datetime) -> None:
-        """Settle the holdings of the names that have ended, shape (N,), at the prices received, free of cost."""
+        """Settle the holdings of the names that have ended, shape (N,), at the prices received, without cost."""
         for at in np.flatnonzero(ended & (self.shares != 0)):
             price = float(received[at])
             self.fill(

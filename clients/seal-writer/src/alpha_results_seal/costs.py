@@ -31,7 +31,7 @@ class Costs:
         ``risk_free_return``; if not stated, that is null and no interest is credited.
     recovery
         Share of its last close, above 0 and at most 1, that is received for a position in a name without further prices, such
-        as a delisted one: it is settled at the close of the next session, free of cost. If not stated, it is held at its last
+        as a delisted one: it is settled without cost at the close of the next session. By default it is held at its last
         close.
 
     Raises

@@ -138,7 +138,7 @@ class SealWriter:
         for record in records:
             if not isinstance(record, Mapping):
                 raise SealError(
-                    f"metrics are a list of records, and {record!r} is none: give mappings with name, scope, period, value, "
+                    f"metrics are a list of records, but {record!r} is not one: give mappings with name, scope, period, value, "
                     "unit, source_kind and annualised; an undefined value is None."
                 )
         self._metrics += [dict(record) for record in records]
