@@ -7,12 +7,12 @@
 --          microseconds of each rolling window from the shortest to the longest, and finally the month's limit
 -- returns  integers separated by spaces: the window that refuses longest (0-based; -1: admitted), microseconds
 --          until it has room, calls in each window, microseconds until each window's count first falls
--- One text each way, because a client spends longer on a dozen small values than the server on the whole script.
-local calls, months, asked = KEYS[1], KEYS[2], {}
-for number in string.gmatch(ARGV[1], '%S+') do asked[#asked + 1] = tonumber(number) end
-local cost = asked[1]
-local windows = (#asked - 2) / 2
-local month_limit = asked[#asked]
+-- One text each way, because a client spends longer on a dozen small values than the server on the script.
+local calls, months, arguments = KEYS[1], KEYS[2], {}
+for number in string.gmatch(ARGV[1], '%S+') do arguments[#arguments + 1] = tonumber(number) end
+local cost = arguments[1]
+local windows = (#arguments - 2) / 2
+local month_limit = arguments[#arguments]
 
 local clock = redis.call('TIME')
 local wall = clock[1] * 1000000 + clock[2]
@@ -80,7 +80,7 @@ local function refuse(window, wait)
   if wait > retry then refused, retry = window, wait end
 end
 for i = 1, windows do
-  local limit, span = asked[2 * i], asked[2 * i + 1]
+  local limit, span = arguments[2 * i], arguments[2 * i + 1]
   if span > longest then longest = span end
   inside = newer_than(now - span, inside)
   if cost > 0 and limit >= 0 and inside >= limit then refuse(i - 1, instant_of(limit - 1) + span - seen) end
@@ -107,7 +107,7 @@ if cost > 0 and refused < 0 then
   redis.call('PEXPIRE', calls, string.format('%.0f', math.ceil(longest / 1000) * 3))
   for i = 1, windows + 1 do used[i] = used[i] + 1 end
   for i = 1, windows do
-    if reset[i] == 0 then reset[i] = now + asked[2 * i + 1] - seen end
+    if reset[i] == 0 then reset[i] = now + arguments[2 * i + 1] - seen end
   end
 end
 
