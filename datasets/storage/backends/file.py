@@ -55,6 +55,7 @@ class LocalStorage(Storage):
         if path.startswith("~") and not Path(path).exists():
             name = path.partition("/")[0]
             raise ValueError(f"there is no user {name}; write ./{path} for a folder of that name")
+        _require_usable(path)
         self.folder = Path(path).resolve()
         self.base = str(self.folder).rstrip("/")
         self.identity = hashlib.sha256(f" {self.address}".encode()).hexdigest()[:16]
@@ -258,6 +259,19 @@ def _files_below(base: str, closed: list[str] | None = None, folder: str | None 
                 if entry.name != folder:
                     continue
             yield path
+
+
+def _require_usable(path: str) -> None:
+    """Raise ValueError for a path that no report can name, or no file system can hold."""
+    try:
+        path.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("its name is not UTF-8; rename the folder") from error
+    try:
+        os.stat(path)  # noqa: PTH116 - Path.exists hides the error
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise ValueError("its name is too long for the file system; shorten it") from error
 
 
 def _place(draft: Path, target: Path) -> None:
