@@ -115,9 +115,22 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[None]:
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder with its missing parents, and flush the entry of each, so that a power cut loses none."""
+    """Create a folder with its missing parents, and flush the entry of each, so that a power cut loses none.
+
+    Raises
+    ------
+    DiskUnavailable
+        If its file system takes no new folders.
+    OSError
+        If it cannot be created for another reason.
+    """
     made = list(takewhile(lambda each: not each.exists(), (folder, *folder.parents)))
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileNotFoundError as error:  # an automounter or /proc, where nobody can make a folder
+        raise DiskUnavailable(
+            f"{folder} cannot be created: its file system takes no new folders; name another folder"
+        ) from error
     for each in made:
         flush(each.parent)
 

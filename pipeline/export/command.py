@@ -71,7 +71,7 @@ def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
     Exit code: 0, 2 for a folder that cannot be used, 4 when a pointer or a manifest is damaged, 5 when the store is unavailable or
     the folder cannot be written, 130 after Ctrl-C and 143 after SIGTERM, which leave neither a catalogue nor a lease.
     """
-    from datasets.disk import writing
+    from datasets.disk import make_folder, writing
     from datasets.publication.leases import remove_lease, write_lease
 
     try:
@@ -96,7 +96,7 @@ def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
         write_lease(storage, reader, now, now, seconds=days * _DAY_SECONDS)
         served = _served(storage)
         with writing(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder)
             try:
                 reserve(folder)
                 rows = write_catalogue(folder, _files(storage, served))

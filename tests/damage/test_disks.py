@@ -33,6 +33,7 @@ from pipeline.snapshot_builder import build_seal
 from schemas.errors import StorageUnavailable
 from tests.support.application import running
 from tests.support.history import ALPHA, History
+from tests.support.pipeline_command import run_pipeline
 from tests.support.remote_root import ALPHA as FAR
 from tests.support.remote_root import Remote
 from tests.support.seals import make_seal
@@ -325,6 +326,17 @@ def test_a_lost_disk_is_reported_with_the_recovery(number: int, said: str) -> No
             raise OSError(number, os.strerror(number))
         with pytest.raises(FileNotFoundError), guard("/mnt/a/b"):
             raise FileNotFoundError(errno.ENOENT, "no such file")
+
+
+@pytest.mark.parametrize("command", ["build", "export"])
+def test_a_file_system_that_takes_no_folders_is_reported(history: History, command: str) -> None:
+    if command == "build":
+        result = run_pipeline("build", "/proc/new", str(history.seals[0]))
+    else:
+        result = run_pipeline("export", history.root, "--days", "1", "--to", "/proc/new")
+    assert result.exit_code == StorageUnavailable.exit_code
+    assert "/proc/new" in result.output
+    assert "its file system takes no new folders; name another folder" in result.output
 
 
 def test_a_root_on_two_disks_is_reported(disk: Disk, built: History, tmp_path: Path, next_seal: Path) -> None:
