@@ -7,7 +7,6 @@ beside the manifest as ``seal.dsse.json`` and is a self-contained receipt: the p
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import json
 from collections.abc import Mapping
@@ -85,7 +84,7 @@ def verify(envelope: bytes, keys: TeamKeys) -> Signed:
         payload, signatures = base64.b64decode(document["payload"], validate=True), document["signatures"]
         signed = [base64.b64decode(signature["sig"], validate=True) for signature in signatures]
         message = _encoded(str(document["payloadType"]), payload)
-    except (ValueError, KeyError, TypeError, RecursionError, binascii.Error) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise Unsigned(f"{SIGNATURE_FILE} is not a DSSE envelope") from error
     for team, own in keys.items():
         for key in own:
@@ -142,7 +141,11 @@ def read_keys(path: str, flag: str = SETTINGS["seal_keys"].flag) -> TeamKeys:
             )
             for team, own in _teams(path).items()
         }
-    except (OSError, ValueError, TypeError, binascii.Error) as error:
+    except OSError as error:
+        raise SettingsError(
+            f"{flag}: {path} cannot be read: {error.strerror}; give the file of the teams' public keys"
+        ) from error
+    except (ValueError, TypeError) as error:
         raise SettingsError(
             f"{flag}: {path} is not a file of keys ({error}); write a JSON object, team to a list of public keys in base64"
         ) from error

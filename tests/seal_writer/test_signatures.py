@@ -186,6 +186,13 @@ def test_a_malformed_file_of_keys_is_described_without_python_terms(tmp_path: Pa
         read_keys(str(tmp_path / "keys.json"))
 
 
+def test_a_missing_file_of_keys_is_named_once(tmp_path: Path) -> None:
+    with pytest.raises(
+        SettingsError, match=r"^--seal-keys: \S+ cannot be read: No such file or directory; give the file"
+    ):
+        read_keys(str(tmp_path / "keys.json"))
+
+
 def test_a_private_key_is_private_and_never_overwritten(tmp_path: Path) -> None:
     key = tmp_path / "key.pem"
     assert writer("make-key", str(key)).returncode == 0
