@@ -172,7 +172,10 @@ def _explained(reason: str, policy: Policy) -> str:
 
     return {
         GRACE: f"{reason}: --grace is {duration_text(policy.grace)}",
-        LEASE: f"{reason}: a running server may still read them; its lease ends when it stops, or 15 minutes after a crash",
+        LEASE: (
+            f"{reason}: a running server or an export may still read them; the lease of a server ends when it stops, or 15 "
+            "minutes after a crash, that of an export after its --days, or when its file below leases/ is removed"
+        ),
         NO_POINTER: f"{reason}: their alpha has no pointer, and its first build may be running",
     }.get(reason, reason)
 
