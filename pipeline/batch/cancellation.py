@@ -51,7 +51,7 @@ class Cancellation:
         if number == signal.SIGTERM and not self.stopping:
             self.finish()
             # Not via sys.stderr, to which the interrupted thread may be writing.
-            os.write(2, b"SIGTERM: finishing what is at work; a second one ends it at once\n")
+            os.write(2, b"SIGTERM: finishing the builds in progress; a second one stops them at once\n")
         else:
             self.abort()
 

@@ -180,7 +180,7 @@ def test_after_a_signal_running_builds_finish_and_none_starts(
     assert [entry["outcome"] for entry in result] == ["built", *["not started"] * 3]
     assert [entry.get("retryable") for entry in result] == [None, *[True] * 3]
     assert batch.returncode == 130
-    assert "finishing what is at work" in complaints
+    assert "finishing the builds in progress" in complaints
 
 
 class _Counting:
