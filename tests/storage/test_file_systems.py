@@ -194,7 +194,7 @@ def test_an_invalid_path_is_refused_in_one_line() -> None:
     ("name", "reason"),
     [
         ("n" * 300, "its name is too long for the file system; shorten it"),
-        ("caf\udce9", "its name is not UTF-8; rename the folder"),
+        ("n\udce9", "its name is not UTF-8; rename the folder"),
     ],
 )
 def test_a_path_that_cannot_be_used_is_refused_with_the_fix(tmp_path: Path, name: str, reason: str) -> None:
