@@ -30,15 +30,11 @@ def trades_cost(tables: Tables) -> Finding | None:
     """Report fills whose cost differs from fee plus distance from the mid."""
     cost = pl.col("fee") + pl.col("quantity") * (pl.col("fill_price") - pl.col("mid_price"))
     broken = tables["trades"].filter(differ(pl.col("execution_cost"), cost, tables.equity_basis))
-    columns = (*FILL, "quantity", "mid_price", "fill_price", "fee", "expected", "actual")
-    return broken_rows(
-        "trades",
-        broken,
-        columns,
-        f"execution_cost is not fee + quantity x (fill_price - mid_price) in {counted(broken.height, 'fill')}",
-        expected=cost,
-        actual="execution_cost",
+    message = (
+        f"execution_cost is not fee + quantity x (fill_price - mid_price) in {counted(broken.height, 'fill')}"
     )
+    columns = (*FILL, "quantity", "mid_price", "fill_price", "fee", "expected", "actual")
+    return broken_rows("trades", broken, columns, message, expected=cost, actual="execution_cost")
 
 
 @rule(
@@ -52,14 +48,12 @@ def trades_decision(tables: Tables) -> Finding | None:
     """Report fills without a decision, or before it."""
     weeks = tables["rebalances"].filter(pl.col("week_status") == "traded")["date"]
     decision = pl.col("decision_at")
-    known = decision.is_in(weeks.implode()) & (decision < pl.col("timestamp").dt.date())
-    broken = tables["trades"].filter(~known)
-    return broken_rows(
-        "trades",
-        broken,
-        (*FILL, "decision_at"),
-        f"decision_at is not a traded rebalance date before the fill in {counted(broken.height, 'fill')}",
+    valid = decision.is_in(weeks.implode()) & (decision < pl.col("timestamp").dt.date())
+    broken = tables["trades"].filter(~valid)
+    message = (
+        f"decision_at is not a traded rebalance date before the fill in {counted(broken.height, 'fill')}"
     )
+    return broken_rows("trades", broken, (*FILL, "decision_at"), message)
 
 
 @rule(
@@ -192,8 +186,8 @@ def _finding(
     tables: Tables, kind: str, compare: Callable[[Cells], pl.DataFrame], complaint: str
 ) -> Finding | None:
     """Report the cells that a comparison returns, book by book."""
-    gaps = [found for found in map(compare, tables.alignment.cells) if found.height]
-    if not gaps:
+    gaps = list(map(compare, tables.alignment.cells))
+    if not any(map(len, gaps)):
         return None
     rows = tables.alignment.rows(pl.concat(gaps))
     return broken_rows(kind, rows, rows.columns, f"{complaint} on {counted(rows.height, 'name-day')}")

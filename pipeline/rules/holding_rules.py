@@ -26,14 +26,9 @@ def positions_notional(tables: Tables) -> Finding | None:
     """Report positions whose notional differs from quantity times mark."""
     product = pl.col("quantity") * pl.col("mark_price")
     broken = tables["positions"].filter(differ(pl.col("signed_notional"), product, tables.equity_basis))
-    return broken_rows(
-        "positions",
-        broken,
-        (*CELL, "quantity", "mark_price", "expected", "actual"),
-        f"signed_notional is not quantity x mark_price in {counted(broken.height, 'row')}",
-        expected=product,
-        actual="signed_notional",
-    )
+    message = f"signed_notional is not quantity x mark_price in {counted(broken.height, 'row')}"
+    columns = (*CELL, "quantity", "mark_price", "expected", "actual")
+    return broken_rows("positions", broken, columns, message, expected=product, actual="signed_notional")
 
 
 @rule(
@@ -53,14 +48,9 @@ def positions_weight(tables: Tables) -> Finding | None:
     )
     share = pl.col("signed_notional") / pl.col("ending_equity")
     broken = rows.filter(differ(pl.col("weight"), share))
-    return broken_rows(
-        "positions",
-        broken,
-        (*CELL, "signed_notional", "ending_equity", "expected", "actual"),
-        f"weight is not signed_notional / ending_equity in {counted(broken.height, 'row')}",
-        expected=share,
-        actual="weight",
-    )
+    message = f"weight is not signed_notional / ending_equity in {counted(broken.height, 'row')}"
+    columns = (*CELL, "signed_notional", "ending_equity", "expected", "actual")
+    return broken_rows("positions", broken, columns, message, expected=share, actual="weight")
 
 
 @rule(

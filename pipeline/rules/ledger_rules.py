@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
-from operator import add, or_
+from operator import add
 from typing import Final
 
 import polars as pl
@@ -35,13 +35,9 @@ def portfolio_timestamp(tables: Tables) -> Finding | None:
     """Report sessions whose close is on another day."""
     day_start = pl.col("date").cast(pl.Datetime("us", "UTC"))
     on_date = pl.col("timestamp").is_between(day_start, day_start + pl.duration(days=1))
-    broken = tables["portfolio"].filter(on_date.not_())
-    return broken_rows(
-        "portfolio",
-        broken,
-        (*SESSION, "timestamp"),
-        f"{counted(broken.height, 'session')} with a timestamp on another day than the date",
-    )
+    broken = tables["portfolio"].filter(~on_date)
+    message = f"{counted(broken.height, 'session')} with a timestamp on another day than the date"
+    return broken_rows("portfolio", broken, (*SESSION, "timestamp"), message)
 
 
 @rule(
@@ -54,7 +50,8 @@ def portfolio_timestamp(tables: Tables) -> Finding | None:
 def portfolio_identity(tables: Tables) -> Finding | None:
     """Report sessions whose flows do not sum to the ending equity."""
     total = reduce(add, (pl.col(name) for name in _PARTS))
-    return _unequal(tables, total, "is not the sum of the session's parts")
+    complaint = "is not the sum of the session's parts"
+    return _unequal(tables, tables["portfolio"], "ending_equity", total, complaint)
 
 
 @rule(
@@ -66,7 +63,8 @@ def portfolio_identity(tables: Tables) -> Finding | None:
 def portfolio_cash(tables: Tables) -> Finding | None:
     """Report sessions whose cash and positions do not sum to the ending equity."""
     total = pl.col("cash_end") + pl.col("position_value_end")
-    return _unequal(tables, total, "is not cash_end + position_value_end")
+    complaint = "is not cash_end + position_value_end"
+    return _unequal(tables, tables["portfolio"], "ending_equity", total, complaint)
 
 
 @rule(
@@ -80,10 +78,8 @@ def portfolio_continuity(tables: Tables) -> Finding | None:
     """Report sessions that do not start with the previous ending equity."""
     ledger = tables["portfolio"].select(*SESSION, "starting_equity", "ending_equity").sort(SESSION)
     before = pl.col("ending_equity").shift(1).over("book").fill_null(tables.equity_basis)
-    broken = ledger.with_columns(expected=before).filter(
-        differ(pl.col("starting_equity"), pl.col("expected"), tables.equity_basis)
-    )
-    return _identity_finding(broken, "starting_equity", "is not the previous ending_equity of the book")
+    complaint = "is not the previous ending_equity of the book"
+    return _unequal(tables, ledger, "starting_equity", before, complaint)
 
 
 @rule(
@@ -96,29 +92,17 @@ def portfolio_continuity(tables: Tables) -> Finding | None:
 def portfolio_signs(tables: Tables) -> Finding | None:
     """Report sessions with positive costs."""
     costs = tables.present("portfolio", _COSTS)
-    broken = tables["portfolio"].filter(
-        reduce(or_, (pl.col(name) > 0 for name in costs), pl.lit(value=False))
-    )
-    return broken_rows(
-        "portfolio",
-        broken,
-        (*SESSION, *costs),
-        f"{counted(broken.height, 'session')} with a cost above 0",
-    )
+    positive = pl.any_horizontal(pl.lit(value=False), *(pl.col(name) > 0 for name in costs))
+    broken = tables["portfolio"].filter(positive)
+    message = f"{counted(broken.height, 'session')} with a cost above 0"
+    return broken_rows("portfolio", broken, (*SESSION, *costs), message)
 
 
-def _unequal(tables: Tables, expected: pl.Expr, complaint: str) -> Finding | None:
-    rows = tables["portfolio"].with_columns(expected=expected)
-    broken = rows.filter(differ(pl.col("ending_equity"), pl.col("expected"), tables.equity_basis))
-    return _identity_finding(broken, "ending_equity", complaint)
-
-
-def _identity_finding(broken: pl.DataFrame, column: str, complaint: str) -> Finding | None:
-    return broken_rows(
-        "portfolio",
-        broken,
-        (*SESSION, "column", "expected", "actual"),
-        f"{column} {complaint} in {counted(broken.height, 'session')}",
-        column=pl.lit(column),
-        actual=pl.col(column),
-    )
+def _unequal(
+    tables: Tables, ledger: pl.DataFrame, column: str, expected: pl.Expr, complaint: str
+) -> Finding | None:
+    """Report the sessions of a ledger in which a column differs from its expected value."""
+    rows = ledger.with_columns(column=pl.lit(column), expected=expected, actual=column)
+    broken = rows.filter(differ(pl.col("actual"), pl.col("expected"), tables.equity_basis))
+    message = f"{column} {complaint} in {counted(broken.height, 'session')}"
+    return broken_rows("portfolio", broken, (*SESSION, "column", "expected", "actual"), message)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
 import polars as pl
 
 from pipeline.reconciliation.tables import SESSION, Tables
@@ -24,7 +23,7 @@ from schemas.tables.books import base_book
 )
 def trades_one_price(tables: Tables) -> Finding | None:
     """Report fills whose mid differs from that of other fills of the name at the instant."""
-    mids = _conflicting(tables, "trades", "timestamp", "mid_price")
+    mids = _conflicting(tables["trades"], "timestamp", "mid_price")
     if mids.is_empty():
         return None
     base = {book: base_book(book) for book in mids["book"].unique()}
@@ -44,19 +43,15 @@ def trades_one_price(tables: Tables) -> Finding | None:
 )
 def positions_one_price(tables: Tables) -> Finding | None:
     """Report positions whose mark differs from that of other books."""
-    marks = _conflicting(tables, "positions", "date", "mark_price")
+    marks = _conflicting(tables["positions"], "date", "mark_price")
     return _finding("positions", marks, "date", "mark_price")
 
 
-def _conflicting(tables: Tables, kind: str, moment: str, column: str) -> pl.DataFrame:
+def _conflicting(rows: pl.DataFrame, moment: str, column: str) -> pl.DataFrame:
     """Return the rows of names with more than one price at a moment."""
-    rows, symbol = tables[kind], tables.symbols(kind).codes
-    instant, price = rows[moment].to_physical().to_numpy(), rows[column].to_numpy()
-    order = np.lexsort((symbol, instant))
-    above, below = order[:-1], order[1:]
-    same = (instant[above] == instant[below]) & (symbol[above] == symbol[below])
-    conflicts = rows[below[same & (price[above] != price[below])]]
-    return rows.join(conflicts, on=(moment, "symbol"), how="semi")
+    price = pl.col(column)
+    prices = rows.group_by(moment, "symbol").agg(low=price.min(), high=price.max())
+    return rows.join(prices.filter(pl.col("low") != pl.col("high")), on=(moment, "symbol"), how="semi")
 
 
 _MOMENT_NOUNS: Final = {"timestamp": "instant", "date": "session"}

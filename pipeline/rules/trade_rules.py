@@ -46,9 +46,5 @@ def trades_session(tables: Tables) -> Finding | None:
 def trades_reasons(tables: Tables) -> Finding | None:
     """Report fills with an exit reason that are not exits."""
     broken = tables["trades"].filter(pl.col("exit_reason").is_not_null() & (pl.col("phase") != _CLOSING))
-    return broken_rows(
-        "trades",
-        broken,
-        (*FILL, "phase", "exit_reason"),
-        f"{counted(broken.height, 'fill')} with an exit_reason although the phase is not {_CLOSING}",
-    )
+    message = f"{counted(broken.height, 'fill')} with an exit_reason although the phase is not {_CLOSING}"
+    return broken_rows("trades", broken, (*FILL, "phase", "exit_reason"), message)

@@ -66,13 +66,10 @@ def trials_own(tables: Tables) -> Finding | Coverage | None:
     if not days:
         return None
     broken = compared.filter((pl.col("trial") == best) & pl.col("wrong")).sort("date")
-    return broken_rows(
-        "trials",
-        broken,
-        ("trial", "date", "expected", "actual"),
+    message = (
         f"none of {by_trial.height} trials has the returns of the {_BOOK} book; the nearest, {best}, differs in "
-        f"{counted(days, 'session')}, first on {broken['date'][0]}",
-        at_fault=("period_return",),
-        expected="own",
-        actual="period_return",
+        f"{counted(days, 'session')}, first on {broken['date'][0]}"
     )
+    shown = broken.with_columns(expected="own", actual="period_return")
+    columns = ("trial", "date", "expected", "actual")
+    return broken_rows("trials", shown, columns, message, at_fault=("period_return",))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import reduce
-from operator import or_
 from typing import Final
 
 import polars as pl
@@ -40,12 +38,8 @@ def rebalances_status(tables: Tables) -> Finding | None:
     """Report weeks whose status is not a code, or is `skipped`."""
     status = pl.col("week_status")
     broken = tables["rebalances"].filter(~status.str.contains(_SNAKE_CASE) | (status == _REFUSED_STATUS))
-    return broken_rows(
-        "rebalances",
-        broken,
-        ("date", "week_status"),
-        f"{counted(broken.height, 'week')} with a status that is not a snake_case code, or is 'skipped'",
-    )
+    message = f"{counted(broken.height, 'week')} with a status that is not a snake_case code, or is 'skipped'"
+    return broken_rows("rebalances", broken, ("date", "week_status"), message)
 
 
 @rule(
@@ -73,15 +67,13 @@ def decisions_untradeable(tables: Tables) -> Finding | None:
     """Report names whose tradeability, reason, weights and fills contradict each other."""
     tradeable, reason = pl.col("next_open_tradeable"), pl.col("unavailability_reason")
     weights, fills = tables.present("decisions", _WEIGHTS), tables.present("decisions", _FILLS)
-    moved = [pl.col(name) != 0 for name in weights] + [pl.col(name).is_not_null() for name in fills]
-    active = _any(moved)
-    broken = tables["decisions"].filter((tradeable == reason.is_not_null()) | (~tradeable & active))
-    return broken_rows(
-        "decisions",
-        broken,
-        (*_KEY, "next_open_tradeable", "unavailability_reason", *weights, *fills),
-        f"tradeability, reason, weights and fills contradict each other for {counted(broken.height, 'name')}",
+    active = [pl.col(name) != 0 for name in weights] + [pl.col(name).is_not_null() for name in fills]
+    broken = tables["decisions"].filter((tradeable == reason.is_not_null()) | (~tradeable & _any(active)))
+    message = (
+        f"tradeability, reason, weights and fills contradict each other for {counted(broken.height, 'name')}"
     )
+    columns = (*_KEY, "next_open_tradeable", "unavailability_reason", *weights, *fills)
+    return broken_rows("decisions", broken, columns, message)
 
 
 @rule(
@@ -94,15 +86,11 @@ def decisions_untradeable(tables: Tables) -> Finding | None:
 )
 def decisions_pending(tables: Tables) -> Finding | None:
     """Report names of a pending week with a fill or a forward return."""
-    known = tables.present("decisions", (*_FILLS, "forward_return"))
-    premature = _any(pl.col(name).is_not_null() for name in known)
+    outcomes = tables.present("decisions", (*_FILLS, "forward_return"))
+    premature = _any(pl.col(name).is_not_null() for name in outcomes)
     broken = tables["decisions"].filter(_in_weeks(tables, PENDING)).filter(premature)
-    return broken_rows(
-        "decisions",
-        broken,
-        (*_KEY, *known),
-        f"{counted(broken.height, 'name')} of a pending week with a fill or a forward return already",
-    )
+    message = f"{counted(broken.height, 'name')} of a pending week with a fill or a forward return already"
+    return broken_rows("decisions", broken, (*_KEY, *outcomes), message)
 
 
 @rule(
@@ -118,10 +106,10 @@ def decisions_long_only(tables: Tables) -> Finding | None:
     """Report negative long-only weights, and the names with a weight in weeks that do not sum to 1."""
     weights = tables.present("decisions", _LONG_ONLY)
     decisions = tables["decisions"]
-    negative = decisions.select(_any(pl.col(name) < 0 for name in weights)).to_series()
-    broken = negative
-    message = f"{counted(int(negative.sum()), 'name')} with a negative long-only weight"
-    findings = [broken_rows("decisions", decisions.filter(negative), (*_KEY, *weights), message)]
+    broken = decisions.select(_any(pl.col(name) < 0 for name in weights)).to_series()
+    negative = decisions.filter(broken)
+    message = f"{counted(negative.height, 'name')} with a negative long-only weight"
+    findings = [broken_rows("decisions", negative, (*_KEY, *weights), message)]
     for name in weights if tables.has("rebalances", "date", "week_status") else ():
         traded = _in_weeks(tables, TRADED) & decisions[name].ne(0)
         sums = decisions.select("date", actual=name).filter(traded).group_by("date").sum().sort("date")
@@ -148,16 +136,13 @@ def decisions_rank(tables: Tables) -> Finding | None:
     findings = []
     for rank in tables.present("decisions", tuple(_RANKS)):
         # Without scores the cohort is unknown, but at most the cross-section.
-        known = tables.has("decisions", _RANKS[rank])
-        cohort = (pl.col(_RANKS[rank]).count() if known else pl.len()).over("date")
-        judged = decisions.with_columns(cohort_size=cohort)
-        beyond = (pl.col(rank) < 1) | (pl.col(rank) > pl.col("cohort_size"))
-        outside = judged.select(beyond.fill_null(value=False)).to_series()
+        cohort = pl.col(_RANKS[rank]).count() if tables.has("decisions", _RANKS[rank]) else pl.len()
+        ranked = decisions.with_columns(cohort_size=cohort.over("date"))
+        outside = ~ranked[rank].is_between(1, ranked["cohort_size"]).fill_null(value=True)
         broken = broken | outside
-        message = f"{rank} is outside its cohort in {counted(int(outside.sum()), 'row')}"
-        findings.append(
-            broken_rows("decisions", judged.filter(outside), (*_KEY, rank, "cohort_size"), message)
-        )
+        rows = ranked.filter(outside)
+        message = f"{rank} is outside its cohort in {counted(rows.height, 'row')}"
+        findings.append(broken_rows("decisions", rows, (*_KEY, rank, "cohort_size"), message))
     return joined_findings(findings, int(broken.sum()))
 
 
@@ -191,7 +176,7 @@ def decisions_rank_order(tables: Tables) -> Finding | None:
 
 
 def _any(conditions: Iterable[pl.Expr]) -> pl.Expr:
-    return reduce(or_, conditions, pl.lit(value=False))
+    return pl.any_horizontal(pl.lit(value=False), *conditions)
 
 
 def _in_weeks(tables: Tables, status: str) -> pl.Series:
