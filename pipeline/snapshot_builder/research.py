@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from datasets.figures.luck import LUCK, SEALED_BOOKS, measure
 from datasets.figures.luck_evidence import EVERYTHING, Evidence, LuckQuery
 from datasets.figures.luck_trials import searched_combinations
 from datasets.figures.risk import risk
-from datasets.figures.series import observed
+from datasets.figures.series import Floats, observed
 from datasets.figures.signal import DeliveredSignal, signal_quality
 from datasets.figures.unavailable import MISSING_KIND, Unavailable
 from datasets.figures.withheld import settle, withheld_payload
@@ -54,11 +54,11 @@ def book_figures(
         Family -> its document.
     """
     return {
-        "costs": {book: _costs(book, rows) for book, rows in portfolio.items()},
-        "concentration": {
-            book: _concentration(book, rows, sides[book], kinds) for book, rows in portfolio.items()
-        },
-        "risk": {book: _risk(book, rows) for book, rows in portfolio.items()},
+        "costs": _by_book("costs", portfolio, lambda _, rows: _costs(rows)),
+        "concentration": _by_book(
+            "concentration", portfolio, lambda book, rows: _concentration(rows, sides[book], kinds)
+        ),
+        "risk": _by_book("risk", portfolio, lambda _, rows: risk(dates_of(rows), *_equity(rows))),
     }
 
 
@@ -118,41 +118,33 @@ def measure_signal(
     return delivered_signal(weeks, decisions, raw_deciles)
 
 
-def _costs(book: str, rows: pl.DataFrame) -> dict[str, Any]:
-    return _object(
-        "costs",
-        {
-            "book": book,
-            **observed(dates_of(rows)),
-            **costs(Flows(*(floats_of(rows, name) for name in _FLOWS))),
-        },
-    )
+def _by_book(
+    family: str, portfolio: Books, figures: Callable[[str, pl.DataFrame], Mapping[str, Any]]
+) -> Document:
+    """Compute the object of each book from its ledger."""
+    return {
+        book: _object(family, {"book": book, **observed(dates_of(rows)), **figures(book, rows)})
+        for book, rows in portfolio.items()
+    }
 
 
-def _concentration(book: str, rows: pl.DataFrame, sides: BySide, kinds: Collection[str]) -> dict[str, Any]:
+def _costs(rows: pl.DataFrame) -> Mapping[str, Any]:
+    return costs(Flows(*(floats_of(rows, name) for name in _FLOWS)))
+
+
+def _equity(rows: pl.DataFrame) -> tuple[Floats, Floats]:
+    return floats_of(rows, "starting_equity"), floats_of(rows, "ending_equity")
+
+
+def _concentration(rows: pl.DataFrame, sides: BySide, kinds: Collection[str]) -> Mapping[str, Any]:
     unavailable = {
         kind: Unavailable(MISSING_KIND, f"the run holds no {kind}", kind)
         for kind in ("positions", "pnl")
         if kind not in kinds
     }
-    date = dates_of(rows)
-    figures = concentration(
-        date,
-        floats_of(rows, "starting_equity"),
-        floats_of(rows, "ending_equity"),
-        unavailable.get("positions") or sides.holdings(),
-        unavailable.get("pnl") or sides.profit(),
-    )
-    return _object("concentration", {"book": book, **observed(date), **figures})
-
-
-def _risk(book: str, rows: pl.DataFrame) -> dict[str, Any]:
-    date, starting, ending = (
-        dates_of(rows),
-        floats_of(rows, "starting_equity"),
-        floats_of(rows, "ending_equity"),
-    )
-    return _object("risk", {"book": book, **observed(date), **risk(date, starting, ending)})
+    holdings = unavailable.get("positions") or sides.holdings()
+    profit = unavailable.get("pnl") or sides.profit()
+    return concentration(dates_of(rows), *_equity(rows), holdings, profit)
 
 
 def _object(family: str, figures: Mapping[str, Any]) -> dict[str, Any]:

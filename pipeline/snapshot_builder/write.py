@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 from polars.io.plugins import register_io_source
@@ -32,8 +32,14 @@ _DISK_ERROR: Final = re.compile(r"\(os error (\d+)\)")
 """Number of a disk error in a message of Polars."""
 
 
-def _row_group_rows(n_rows: int) -> int:
-    return max(ROW_GROUP_ROWS, math.ceil(n_rows / _ROW_GROUPS))
+def _options(dataset: str, columns: list[str], n_rows: int) -> dict[str, Any]:
+    """Return the Parquet options of a file."""
+    return {
+        "compression": COMPRESSION,
+        "row_group_size": max(ROW_GROUP_ROWS, math.ceil(n_rows / _ROW_GROUPS)),
+        "statistics": True,
+        "arrow_schema": stored_schema(PUBLISHED_TABLES[dataset], columns),
+    }
 
 
 def find_span(rows: pl.DataFrame) -> tuple[str | None, str | None]:
@@ -73,13 +79,7 @@ class SnapshotWriter:
         """
         self._declare(dataset, rows.columns, book)
         buffer = io.BytesIO()
-        rows.write_parquet(
-            buffer,
-            compression=COMPRESSION,
-            row_group_size=_row_group_rows(rows.height),
-            statistics=True,
-            arrow_schema=stored_schema(PUBLISHED_TABLES[dataset], rows.columns),
-        )
+        rows.write_parquet(buffer, **_options(dataset, rows.columns, rows.height))
         entry = self._written(table_path(dataset, book), dataset, buffer.getbuffer())
         first, last = find_span(rows)
         self.files.append(replace(entry, book=book, rows=rows.height, first=first, last=last))
@@ -114,13 +114,8 @@ class SnapshotWriter:
         with writing(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             try:
-                register_io_source(source, schema=first.schema).sink_parquet(
-                    target,
-                    compression=COMPRESSION,
-                    row_group_size=_row_group_rows(n_rows),
-                    statistics=True,
-                    arrow_schema=stored_schema(PUBLISHED_TABLES[dataset], first.columns),
-                )
+                lazy = register_io_source(source, schema=first.schema)
+                lazy.sink_parquet(target, **_options(dataset, first.columns, n_rows))
             except pl.exceptions.ComputeError as error:
                 if (disk_error := _DISK_ERROR.search(str(error))) is None:
                     raise
