@@ -13,7 +13,8 @@ import polars as pl
 
 from pipeline.reconciliation.grid import Codes, Flags, Floats
 from pipeline.reconciliation.row_ranges import day_numbers
-from pipeline.reconciliation.tables import CELL
+from pipeline.reconciliation.tables import CELL, SESSION
+from schemas.tables.pnl import ADJUSTMENTS
 
 _DAYS = np.int64(1) << 32
 """Larger than any day of a table, so that symbol and day form one key."""
@@ -73,23 +74,14 @@ class CorporateActions:
         CorporateActions
             Events of all books.
         """
-        before = (
-            sessions.unique().sort("book", "date").with_columns(before=pl.col("date").shift(1).over("book"))
-        )
-        sealed = [name for name in ("quantity_adjustment", "cash_adjustment") if name in pnl.columns]
+        before = sessions.unique().sort(SESSION).with_columns(before=pl.col("date").shift(1).over("book"))
+        holdings = positions.select("book", "symbol", "quantity", "mark_price", before="date")
         events = (
-            pnl.filter(pl.any_horizontal(pl.col(sealed) != 0))
-            .with_columns(
-                pl.lit(0.0).alias(name)
-                for name in ("quantity_adjustment", "cash_adjustment")
-                if name not in sealed
-            )
-            .join(before, on=("book", "date"), how="left")
+            pnl.with_columns(pl.lit(0.0).alias(name) for name in ADJUSTMENTS if name not in pnl.columns)
+            .filter(pl.any_horizontal(pl.col(ADJUSTMENTS) != 0))
+            .join(before, on=SESSION, how="left")
+            .join(holdings, on=("book", "symbol", "before"), how="left")
         )
-        holding = positions.select(
-            "book", "symbol", before="date", quantity="quantity", mark_price="mark_price"
-        )
-        events = events.join(holding, on=("book", "symbol", "before"), how="left")
         quantity, after = pl.col("quantity"), pl.col("quantity") + pl.col("quantity_adjustment")
         share = after / quantity
         paid = pl.col("cash_adjustment") / after
@@ -101,7 +93,7 @@ class CorporateActions:
             paid=pl.when(known).then(paid),
             reinvested=pl.when(known & (reinvested > 0) & reinvested.is_finite()).then(reinvested),
         )  # fmt: skip
-        spin_offs = _spin_offs(events.filter(quantity.is_null()), positions, before)
+        spin_offs = _spin_offs(events.filter(quantity.is_null()), positions, before, holdings)
         by_name = (
             pl.concat([own, spin_offs])
             .group_by("symbol", "date")
@@ -194,15 +186,16 @@ class CorporateActions:
         )
 
 
-def _spin_offs(arrived: pl.DataFrame, positions: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
+def _spin_offs(
+    events: pl.DataFrame, positions: pl.DataFrame, before: pl.DataFrame, holdings: pl.DataFrame
+) -> pl.DataFrame:
     """Count new shares of a name that was not held before as cash, at their close, paid by any holding of the book."""
     value = (
-        arrived.join(positions.select(*CELL, mark="mark_price"), on=CELL, how="inner")
+        events.join(positions.select(*CELL, mark="mark_price"), on=CELL, how="inner")
         .group_by("book", "date")
         .agg(value=(pl.col("quantity_adjustment") * pl.col("mark")).sum())
-        .join(before, on=("book", "date"))
+        .join(before, on=SESSION)
     )
-    holdings = positions.select("book", "symbol", "quantity", "mark_price", before="date")
     paid = pl.col("value") / pl.col("quantity")
     return (
         value.join(holdings, on=("book", "before"))

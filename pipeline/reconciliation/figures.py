@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
-from functools import cache
-from typing import Any, Final, NamedTuple
+from functools import cache, partial
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
-from datasets.figure_data import dates_of
+from datasets.figure_data import dates_of, floats_of
 from datasets.figures.periods import PERIOD_UNITS
 from datasets.figures.series import Dates, cut
 from pipeline.reconciliation.conventions import CONVENTIONS, FROM_DECISIONS, RAW, Convention, Daily, Weekly
@@ -88,7 +88,7 @@ def daily_series(portfolio: pl.DataFrame, equity_basis: float) -> Daily | None:
     if not rows.height:
         return None
     columns = ("starting_equity", "ending_equity", "risk_free_return", "turnover")
-    starting, ending, risk_free, turnover = (rows[name].to_numpy() for name in columns)
+    starting, ending, risk_free, turnover = (floats_of(rows, name) for name in columns)
     return Daily(dates_of(rows), starting, ending, risk_free, turnover, equity_basis)
 
 
@@ -106,20 +106,10 @@ def weekly_series(weeks: pl.DataFrame) -> Weekly:
         Ascending by date; NaN stands for null.
     """
     rows = weeks.sort("date")
-    floats = {
-        name: rows[name].cast(pl.Float64).to_numpy()
-        for name in ("n_symbols", "n_return_obs", "ic", "raw_ic")
-        if name in rows.columns
-    }
     traded = (rows["week_status"] == TRADED).to_numpy()
-    return Weekly(
-        dates_of(rows),
-        traded,
-        floats["n_symbols"],
-        floats["n_return_obs"],
-        floats["ic"],
-        floats.get("raw_ic"),
-    )
+    n_symbols, n_return_obs, ic = (floats_of(rows, name) for name in ("n_symbols", "n_return_obs", "ic"))
+    raw_ic = floats_of(rows, "raw_ic") if "raw_ic" in rows.columns else None
+    return Weekly(dates_of(rows), traded, n_symbols, n_return_obs, ic, raw_ic)
 
 
 def reconcile(records: pl.DataFrame, weekly: Weekly | None, daily: Daily | None) -> tuple[Figure, ...]:
@@ -151,13 +141,12 @@ def reconcile(records: pl.DataFrame, weekly: Weekly | None, daily: Daily | None)
         series = decisions if from_decisions else ledger
         return series if period is None or isinstance(series, str) else _part(series, scope, period)
 
-    columns = ("name", "scope", "period", "value", "unit", "annualised")
     # Vanishing equity makes returns unbounded, so that no figure can be computed from them.
     with np.errstate(all="ignore"):
         return tuple(
-            Figure(record.name, record.scope, record.period, record.sealed, *_outcome(record, span, basis))
-            for record in map(_Record._make, records.select(columns).iter_rows())
-            if record.name in CONVENTIONS
+            _reconciled(record, span, basis)
+            for record in records.iter_rows(named=True)
+            if record["name"] in CONVENTIONS
         )
 
 
@@ -177,38 +166,30 @@ def not_reproduced(figures: Iterable[Figure]) -> list[Figure]:
     return [figure for figure in figures if figure.status == NOT_REPRODUCED]
 
 
-class _Record(NamedTuple):
-    name: str
-    scope: str
-    period: str | None
-    sealed: float | None
-    unit: str
-    annualised: bool
-
-
-def _outcome(
-    record: _Record, span_of: Callable[[bool, str, str | None], Weekly | Daily | str], basis: float
-) -> tuple[float | None, str, str | None, str | None]:
-    """Return the last four fields of the :class:`Figure` of a record."""
-    name, scope, period, sealed, unit, annualised = record
+def _reconciled(
+    record: Mapping[str, Any], span_of: Callable[[bool, str, str | None], Weekly | Daily | str], basis: float
+) -> Figure:
+    """Recompute the figure of one record."""
+    name, unit, sealed = record["name"], record["unit"], record["value"]
+    figure = partial(Figure, name, record["scope"], record["period"], sealed)
     if sealed is None:
-        return None, NOT_CHECKED, None, "it was sealed without a value"
-    span = span_of(name in FROM_DECISIONS, scope, period)
+        return figure(None, NOT_CHECKED, reason="it was sealed without a value")
+    span = span_of(name in FROM_DECISIONS, record["scope"], record["period"])
     if name in RAW and isinstance(span, Weekly) and span.raw_ic is None:
         span = NO_RAW_SIGNAL
     if isinstance(span, str):
-        return None, NOT_CHECKED, None, span
+        return figure(None, NOT_CHECKED, reason=span)
     scale = basis if name in _MONEY and unit != "ratio" else 1.0
     fitting = [
         candidate
         for candidate in CONVENTIONS[name]
-        if candidate.annualised == annualised and (not candidate.units or unit in candidate.units)
+        if candidate.annualised == record["annualised"] and (not candidate.units or unit in candidate.units)
     ]
     for candidate in fitting:
         recomputed = _computed(candidate, span)
         if recomputed is not None and _agree(sealed, recomputed, scale):
-            return recomputed, REPRODUCED, candidate.name, None
-    return _computed((fitting or CONVENTIONS[name])[0], span), NOT_REPRODUCED, None, None
+            return figure(recomputed, REPRODUCED, candidate.name)
+    return figure(_computed((fitting or CONVENTIONS[name])[0], span), NOT_REPRODUCED)
 
 
 def _computed(candidate: Convention, span: Weekly | Daily) -> float | None:

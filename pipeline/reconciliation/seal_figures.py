@@ -136,11 +136,9 @@ def with_reconciliation(records: pl.DataFrame, figures: Iterable[Figure]) -> pl.
         ``convention``.
     """
     key = ("name", "scope", "period")
-    texts = (*key, "reconciliation", "convention")
-    schema: dict[str, Any] = {**dict.fromkeys(texts, pl.String), "recomputed_value": pl.Float64}
-    rows = [(x.name, x.scope, x.period, x.status, x.convention, x.recomputed) for x in figures]
-    outcomes = pl.DataFrame(rows, schema=schema, orient="row").select(
-        *texts[:4], "recomputed_value", "convention"
-    )
+    columns = (*key, "reconciliation", "recomputed_value", "convention")
+    schema: dict[str, Any] = dict.fromkeys(columns, pl.String) | {"recomputed_value": pl.Float64}
+    rows = [(x.name, x.scope, x.period, x.status, x.recomputed, x.convention) for x in figures]
+    outcomes = pl.DataFrame(rows, schema=schema, orient="row")
     joined = records.join(outcomes, on=key, how="left", nulls_equal=True, maintain_order="left")
     return joined.with_columns(pl.col("reconciliation").fill_null("not_checked"))
