@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any, TypeAlias
 
 from pipeline.batch.batch import Batch
 from pipeline.batch.cancellation import Cancellation, stoppable
@@ -12,8 +13,11 @@ from pipeline.batch.result import NOT_STARTED
 from pipeline.batch.run import UNPUBLISHABLE, Run
 from pipeline.seal.store import without_secrets
 from schemas.console.terminal import echo
-from schemas.errors import AlphaResultsError, SettingsError, StorageUnavailable
+from schemas.errors import SettingsError, StorageUnavailable
 from schemas.exit_codes import ExitCode
+
+_SealKey: TypeAlias = tuple[str, str]
+"""Address and digest of a seal."""
 
 
 def build_once(batch: Batch, output: Output) -> int:
@@ -39,8 +43,10 @@ def follow(batch: Batch, output: Output, interval: float) -> int:
     `interval` is the seconds between scans.
     """
     cancellation, unavailable = Cancellation(), False
-    retry_at: dict[tuple[str, str], datetime] = {}  # address and digest -> earliest next build
-    failed = _Failed(batch)
+    # Earliest next build of a seal; until then an earlier seal of the alpha may take its place.
+    retry_at: dict[_SealKey, datetime] = {}
+    # Seals that failed for another reason, so that none may: the files of keys and prices if these were at fault, else None.
+    failed: dict[_SealKey, Any] = {}
     with Run(batch, cancellation, output.display.stage) as run, output.display, stoppable(cancellation):
         while not cancellation.stopping:
             try:
@@ -50,22 +56,22 @@ def follow(batch: Batch, output: Output, interval: float) -> int:
                     echo("the store answers again", err=True)
                     unavailable = False
                     retry_at.clear()  # a seal may have failed because its store was going away
-                failed.refresh()
+                files = batch.operator_files()  # before the builds, so that a correction during one counts
                 now = datetime.now(UTC)
-                left_out = [s.address for s in seen if retry_at.get((s.address, s.digest), now) > now]
-                held = [seal.address for seal in seen if seal in failed]
+                left_out = [seal.address for seal in seen if retry_at.get(_key(seal), now) > now]
+                held = [s.address for s in seen if _key(s) in failed and failed[_key(s)] in (None, files)]
                 for step in run.steps(left_out, held):
-                    seal, result = step.seal, step.result
+                    seal, result = _key(step.seal), step.result
                     if not step.attempted or result.outcome == NOT_STARTED:
                         continue  # reported once; otherwise every scan would report it
                     output.add(step)
                     if result.outcome == "refused":
                         # Refusals are stored, except those of seals dated in the future.
-                        retry_at[seal.address, seal.digest] = seal.sealed_at or now
+                        retry_at[seal] = step.seal.sealed_at or now
                     elif isinstance(result.error, UNPUBLISHABLE) and not result.retryable:
-                        retry_at[seal.address, seal.digest] = datetime.max.replace(tzinfo=UTC)
+                        retry_at[seal] = datetime.max.replace(tzinfo=UTC)
                     elif result.error is not None and not result.retryable:
-                        failed.add(seal, result.error)
+                        failed[seal] = files if isinstance(result.error, SettingsError) else None
             except StorageUnavailable as error:
                 if not unavailable:
                     echo(f"{error}; looking again every {interval:g} s", err=True)
@@ -76,28 +82,5 @@ def follow(batch: Batch, output: Output, interval: float) -> int:
     return output.end(lost.exit_code if lost else ExitCode.DONE)
 
 
-class _Failed:
-    """Seals whose builds failed for reasons outside them, so that no earlier seal may take their place."""
-
-    def __init__(self, batch: Batch) -> None:
-        self._batch = batch
-        self._operator_files = batch.operator_files()
-        self._by_seal: dict[tuple[str, str], AlphaResultsError] = {}
-
-    def __contains__(self, seal: DiscoveredSeal) -> bool:
-        return (seal.address, seal.digest) in self._by_seal
-
-    def refresh(self) -> None:
-        """Forget the seals that failed by a file of keys or prices, if one has changed.
-
-        Called before the builds, so that a correction during a build counts as a change.
-        """
-        before, self._operator_files = self._operator_files, self._batch.operator_files()
-        if self._operator_files != before:
-            self._by_seal = {
-                seal: error for seal, error in self._by_seal.items() if not isinstance(error, SettingsError)
-            }
-
-    def add(self, seal: DiscoveredSeal, error: AlphaResultsError) -> None:
-        """Remember a failed seal."""
-        self._by_seal[seal.address, seal.digest] = error
+def _key(seal: DiscoveredSeal) -> _SealKey:
+    return seal.address, seal.digest
