@@ -31,10 +31,8 @@ def compare_description(description: Mapping[str, Any]) -> Shape:
     level=Level.FILE,
     needs={"description": ()},
 )
-def description_object(problem: NotJson | None) -> Finding | None:
+def description_object(problem: NotJson) -> Finding:
     """Report a description that is not a JSON object."""
-    if problem is None:
-        return None
     return Finding("description", 1, ({"found": str(problem)},), f"it cannot be read: {problem}")
 
 

@@ -113,9 +113,9 @@ def seal_unknown(keys: Sequence[str], kinds: Sequence[str]) -> Finding | None:
     "team's public key added to the deployment's file.",
     level=Level.FILE,
 )
-def seal_signature(fault: str | None) -> Finding | None:
+def seal_signature(fault: str) -> Finding:
     """Report a seal that no known team signed."""
-    return None if fault is None else Finding("seal", 1, ({"fault": fault},), fault)
+    return Finding("seal", 1, ({"fault": fault},), fault)
 
 
 @rule(
