@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
@@ -22,6 +22,7 @@ import msgspec
 from datasets.manifest import encode
 from datasets.storage import Storage
 from schemas.errors import SnapshotCorrupt
+from schemas.instants import utc_text
 
 LEASES: Final = "leases"
 VALID_SECONDS: Final = 900
@@ -77,7 +78,8 @@ def write_lease(
     StorageUnavailable
         When the root cannot be written.
     """
-    lease = Lease(_file_name(reader), _instant(now), _instant(followed_at - CLOCK_ALLOWANCE), seconds)
+    since = utc_text(followed_at - CLOCK_ALLOWANCE, "seconds")
+    lease = Lease(_file_name(reader), utc_text(now, "seconds"), since, seconds)
     storage.put(f"{LEASES}/{lease.reader}.json", encode(asdict(lease)))
     return lease
 
@@ -132,7 +134,3 @@ def _decoded(data: bytes, path: str) -> Lease:
 def _file_name(reader: str) -> str:
     name = re.sub(r"[^A-Za-z0-9_.-]", "-", reader)[:128]
     return name if _NAME.match(name) else f"r{name}"[:128]
-
-
-def _instant(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

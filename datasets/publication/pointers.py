@@ -26,6 +26,7 @@ from schemas.errors import (
     PublicationRefused,
     SnapshotCorrupt,
 )
+from schemas.instants import utc_text
 from schemas.version import schema_version
 
 _MAX_ATTEMPTS: Final = 50
@@ -248,7 +249,7 @@ def refuse(current: Pointer, seal_digest: str, declared: str, sealed_at: datetim
     if datetime.fromisoformat(current.sealed_at) > sealed_at:
         raise PublicationRefused(
             f"{current.alpha_id}: the snapshot served was sealed at {current.sealed_at}, later than this seal "
-            f"({sealed_at.isoformat().replace('+00:00', 'Z')}); give --force to serve the older one"
+            f"({utc_text(sealed_at)}); give --force to serve the older one"
         )
 
 
@@ -331,4 +332,4 @@ def moment(after: datetime | None = None) -> str:
     now = datetime.now(UTC)
     if after is not None:
         now = max(now, after + timedelta(microseconds=1))
-    return now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return utc_text(now, "microseconds")

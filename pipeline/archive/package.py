@@ -24,6 +24,7 @@ from datasets.storage import Storage, open_storage
 from pipeline.archive.exclusions import DEFAULT_EXCLUDE, is_excluded
 from pipeline.seal import Seal
 from schemas.errors import AlphaResultsError, SettingsError, StorageUnavailable
+from schemas.instants import utc_text
 
 _ZIP_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 """The earliest time of the ZIP format."""
@@ -175,7 +176,7 @@ def _state(seal: Seal, status: str, exclude: Sequence[str]) -> ArchiveState:
         alpha_id=seal.alpha_id,
         seal_digest=seal.digest,
         status=status,
-        updated_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        updated_at=utc_text(datetime.now(UTC), "seconds"),
         filename=f"{seal.alpha_id}.zip",
         exclude=tuple(exclude),
     )

@@ -15,13 +15,14 @@ from rich.text import Text
 
 from datasets.provenance.archives import FAILED
 from pipeline.batch.batch import Batch
-from pipeline.batch.result import NOT_STARTED, STILL_REFUSED, SUCCESSES, SealResult, stamp
+from pipeline.batch.result import NOT_STARTED, STILL_REFUSED, SUCCESSES, SealResult
 from pipeline.batch.run import Step
 from pipeline.progress import Display
 from pipeline.rules.layout import notice_lines, print_lines, violation_lines
 from schemas.console.screen import Screen, make_table
 from schemas.console.terminal import echo
 from schemas.exit_codes import ExitCode
+from schemas.instants import utc_text
 from schemas.plurals import counted
 
 if TYPE_CHECKING:
@@ -80,7 +81,8 @@ class Output:
         """
         code = self._exit_code(interrupted=interrupted) if exit_code is None else exit_code
         if self._as_json:
-            _print_line({"at": stamp(datetime.now(UTC)), "summary": self._summary(), "exit_code": int(code)})
+            at = utc_text(datetime.now(UTC), "milliseconds")
+            _print_line({"at": at, "summary": self._summary(), "exit_code": int(code)})
         elif not self._endless and len(self._batch.seals) != 1:
             self._print_table()
         if self._metrics is not None:

@@ -27,6 +27,7 @@ from pipeline.release import release
 from pipeline.seal.store import without_secrets
 from schemas.console.terminal import echo
 from schemas.errors import AlphaResultsError, SealRefused
+from schemas.instants import utc_text
 
 _SIGNATURE: Final = "seal.signature"
 _FILE_RULES: Final = frozenset({"seal.digest", "seal.path", "seal.size", _SIGNATURE})
@@ -136,7 +137,7 @@ class Refusals:
             "searched": self._searched,
             "alpha_id": seal.alpha_id,
             "rules": self._version(rules),
-            "refused_at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+            "refused_at": utc_text(datetime.now(UTC), "seconds"),
             "files": files if rules & _FILE_RULES else None,
             "violations": violations,
         }

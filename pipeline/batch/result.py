@@ -20,6 +20,7 @@ from schemas.errors import (
     SealRefused,
 )
 from schemas.exit_codes import ExitCode
+from schemas.instants import utc_text
 
 SUCCESSES: Final = ("built", "unchanged", "superseded", "rolled back", "withdrawn")
 """Outcomes that are not failures; all others are."""
@@ -94,13 +95,8 @@ class SealResult:
 
     def to_line(self) -> dict[str, Any]:
         """Return the line of ``--json``: time, report and, for a failure, `retryable`."""
-        line = {"at": stamp(self.at), **self.entry}
+        line = {"at": utc_text(self.at, "milliseconds"), **self.entry}
         return line if self.error is None else {**line, "retryable": self.retryable}
-
-
-def stamp(moment: datetime) -> str:
-    """Format an instant for JSON lines: UTC, to the millisecond."""
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def built(seal: str, result: Any) -> SealResult:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from datasets.pointer import Pointer
 from datasets.publication.history import recorded_changes
+from schemas.instants import utc_text
 
 if TYPE_CHECKING:
     from pipeline.batch.refusals import Refusal
@@ -83,7 +84,7 @@ def derive(pointers: Iterable[Pointer], refusals: Mapping[str, Refusal]) -> list
     """
     events = [
         Event(
-            at=change.at.isoformat().replace("+00:00", "Z"),
+            at=utc_text(change.at),
             change=change.change,
             alpha_id=change.alpha_id,
             snapshot=change.snapshot,

@@ -21,6 +21,7 @@ from pipeline.housekeeping.command_line import (
 )
 from schemas.console.screen import Screen, make_table
 from schemas.console.terminal import echo
+from schemas.instants import utc_text
 
 if TYPE_CHECKING:
     from datasets.pointer import Pointer
@@ -123,7 +124,7 @@ def _row(stored: StoredSnapshot, pointer: Pointer | None, manifest: Manifest | N
         "state": _state(stored, pointer, manifest),
         "sealed_at": sealed.sealed_at if sealed else None,
         "seal_digest": sealed.seal_digest if sealed else None,
-        "written": stored.written.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "written": utc_text(stored.written, "seconds"),
         "until": replaced.replaced_at if replaced else None,
         "files": stored.files,
         "bytes": stored.bytes,

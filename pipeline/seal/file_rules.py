@@ -11,6 +11,7 @@ from pipeline.rule import MAX_EXAMPLES, Finding, Level, limited, rule
 from pipeline.seal.casting import CastProblem
 from pipeline.seal.dtype_messages import nearest
 from pipeline.seal.shape import ShapeProblem, short_value
+from schemas.instants import utc_text
 from schemas.kinds import (
     CLOCK_SKEW,
     EARLIEST,
@@ -131,12 +132,14 @@ def seal_clock(times: Mapping[str, datetime], now: datetime) -> Finding | None:
     broken = {name: moment for name, moment in times.items() if not EARLIEST <= moment <= now + CLOCK_SKEW}
     if not broken:
         return None
+    checked_at = utc_text(now, "seconds")
     examples = tuple(
-        {"key": name, "found": _instant(moment), "now": _instant(now)} for name, moment in broken.items()
+        {"key": name, "found": utc_text(moment, "seconds"), "now": checked_at}
+        for name, moment in broken.items()
     )
     name, moment = next(iter(broken.items()))
     when = "in the future" if moment > now else "too early to be true"
-    return Finding("seal", len(broken), examples, f"{name} is {_instant(moment)}, which is {when}")
+    return Finding("seal", len(broken), examples, f"{name} is {utc_text(moment, 'seconds')}, which is {when}")
 
 
 @rule(
@@ -280,7 +283,3 @@ def _differences(fact: FileFact) -> Iterator[tuple[str, Any]]:
         yield "sha256", {"expected": fact.sha256, "actual": fact.actual_sha256}
     if fact.actual_rows is not None and fact.rows is not None and fact.actual_rows != fact.rows:
         yield "rows", {"expected": fact.rows, "actual": fact.actual_rows}
-
-
-def _instant(moment: datetime) -> str:
-    return moment.isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
 
 import polars as pl
 
@@ -34,6 +33,7 @@ from pipeline.snapshot_builder.build_result import BuildResult, Stages
 from pipeline.snapshot_builder.contents import Written, write_datasets
 from pipeline.snapshot_builder.write import SnapshotWriter
 from schemas.errors import OtherFormat, SealRefused
+from schemas.instants import utc_text
 from schemas.kinds import KINDS, REQUIRED_KINDS
 from schemas.notices import NOTICE, NOTICES
 from schemas.plurals import counted
@@ -199,8 +199,8 @@ def _manifest(
         source_alpha_id=seal.source_alpha_id,
         snapshot="",  # computed from these fields at publication
         seal_digest=seal.digest,
-        started_at=_instant(seal.started_at),
-        sealed_at=_instant(seal.sealed_at),
+        started_at=utc_text(seal.started_at),
+        sealed_at=utc_text(seal.sealed_at),
         equity_basis=seal.equity_basis,
         smoothing=dict(seal.smoothing) if seal.smoothing is not None else None,
         engine=dict(seal.engine),
@@ -216,7 +216,3 @@ def _manifest(
         checks=rule_outcomes(report, seal.kinds),
         notices=tuple(notice.to_dict() for notice in notices),
     )
-
-
-def _instant(moment: datetime) -> str:
-    return moment.isoformat().replace("+00:00", "Z")

@@ -19,6 +19,7 @@ from click.exceptions import Exit, NoSuchCommand
 from schemas.console.terminal import echo
 from schemas.errors import AlphaResultsError, SealRefused, SettingsError
 from schemas.exit_codes import ExitCode, exit_code_lines
+from schemas.instants import utc_text
 from schemas.settings import misspelt_variables
 
 
@@ -148,7 +149,7 @@ class CommandGroup(click.Group):
 
 def _payload(error: AlphaResultsError) -> dict[str, Any]:
     payload: dict[str, Any] = {
-        "at": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "at": utc_text(datetime.now(UTC), "milliseconds"),
         "error": type(error).__name__,
         "message": str(error),
         "retryable": error.retryable,
