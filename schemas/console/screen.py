@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from rich.console import Console  # noqa: TID251 - the one place that makes it safe
+from rich.cells import cell_len, set_cell_size
+from rich.console import (
+    Console,  # noqa: TID251 - the one place that makes it safe
+    ConsoleOptions,
+    RenderResult,
+)
 from rich.segment import Segment
 from rich.table import Column, Table
 from rich.text import Text
@@ -14,6 +19,9 @@ from schemas.console.terminal import visible
 
 _UNBOUNDED: Final = 10_000
 """Columns off a terminal."""
+
+_DRAWN_ROWS: Final = 500
+"""Rows of the longest table that is drawn; Rich takes half a millisecond for each."""
 
 
 class Screen(Console):
@@ -41,8 +49,28 @@ class Screen(Console):
         raise BrokenPipeError
 
 
+class _Table(Table):
+    """A table that is printed as padded lines if it is long."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw the table, or print its lines."""
+        if self.row_count <= _DRAWN_ROWS or self.show_lines:
+            yield from super().__rich_console__(console, options)
+            return
+        if self.title:
+            yield Text(str(self.title))
+        columns = [
+            [" ".join(str(cell).split()) for cell in (column.header, *column.cells)]
+            for column in self.columns
+        ]
+        widths = [max(map(cell_len, cells)) for cells in columns]
+        for row in zip(*columns, strict=True):
+            line = "  ".join(map(set_cell_size, row, widths))
+            yield Text(line.rstrip(), overflow="fold")
+
+
 def make_table(*columns: str | Column, **options: Any) -> Table:
-    """Return a table that folds long cells rather than cut them off.
+    """Return a table that folds long cells rather than cut them off; a long table is printed without borders.
 
     Parameters
     ----------
@@ -51,7 +79,7 @@ def make_table(*columns: str | Column, **options: Any) -> Table:
     options
         Options of the table.
     """
-    table = Table(*columns, **options)
+    table = _Table(*columns, **options)
     for column in table.columns:
         column.overflow = "fold"
     return table
