@@ -44,7 +44,7 @@ from serve.http import api_docs
 from serve.http import request as requests
 from serve.http.access_log import AccessLog, recorder
 from serve.http.connections import Connections, fitted
-from serve.http.errors import failure_response
+from serve.http.errors import failure_response, no_such_path
 from serve.http.handler import EndpointFunction, EndpointHandler
 from serve.http.request import Application
 from serve.observability import logging, make_instruments
@@ -184,7 +184,7 @@ def _unrouted(request: Request[Any, Any, Any], error: HTTPException) -> Any:
         return sharing.failed(request, error)
     if isinstance(error, MethodNotAllowedException):
         return _failure(request, ApiError("method_not_allowed", "This path answers GET only."))
-    return _failure(request, ApiError("not_found", "No such path."))
+    return _failure(request, no_such_path(request.scope["path"]))
 
 
 def _failure(request: Request[Any, Any, Any], error: Exception) -> Any:

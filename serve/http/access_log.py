@@ -18,7 +18,7 @@ import structlog
 from schemas.errors import ApiError
 from serve.compute import CURRENT_REQUEST
 from serve.http.connections import Connections
-from serve.http.errors import failure_response
+from serve.http.errors import failure_response, no_such_path
 from serve.http.params import bad_request
 from serve.http.request import SCOPE, Application, Message, Receive, Request, Scope, Send, by_name
 
@@ -105,7 +105,7 @@ class AccessLog:
         if not _HOST.match(host or b"") or (host is None and scope["http_version"] != "1.0"):
             return bad_request("request", "must have one Host header, which names a host")
         if not _is_canonical(raw_path):
-            return ApiError("not_found", "No such path.")
+            return no_such_path(scope["path"])
         return None
 
     def _line(self, scope: Scope, status: int, size: int, request: Request) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
+from difflib import SequenceMatcher
 from typing import Final
 
 import orjson
@@ -32,6 +33,18 @@ _CALLER_LEFT: Final = "caller_left"
 _CALLER_LEFT_STATUS: Final = 499
 _RETRY_SECONDS: Final = 2
 """``Retry-After`` of a failure of unknown duration."""
+_MAX_SEGMENT: Final = 16
+"""Maximum characters of a path's segment that are compared; every declared one is shorter."""
+
+
+def _segments(path: str) -> list[str]:
+    """Return the segments of a path below ``/v1``, cut so that comparing them costs little before a key is checked."""
+    return [x[:_MAX_SEGMENT] for x in path.split("/") if x not in ("", "v1")]
+
+
+_PATHS: Final = {x.path: _segments(x.path) for x in ENDPOINTS.values() if not x.admin}
+_SIMILAR: Final = 0.6
+"""Least similarity of each segment; :func:`difflib.get_close_matches` has the same."""
 
 
 def _envelope(error: ApiError, request: Request) -> bytes:
@@ -42,6 +55,20 @@ def _envelope(error: ApiError, request: Request) -> bytes:
         "request_id": request.id,
     }
     return orjson.dumps({"error": envelope})
+
+
+def no_such_path(path: str) -> ApiError:
+    """Return the error of a path without a route, which names the most similar declared one."""
+    given = _segments(path)
+
+    def similarity(declared: str) -> float:
+        others = [(x, y) for x, y in zip(given, _PATHS[declared], strict=True) if x != y and y[0] != "{"]
+        return min((SequenceMatcher(None, x, y).ratio() for x, y in others), default=1.0)
+
+    nearest = max((x for x in _PATHS if len(_PATHS[x]) == len(given)), key=similarity, default=None)
+    if nearest is None or similarity(nearest) < _SIMILAR:
+        return ApiError("not_found", "No such path.")
+    return ApiError("not_found", f"No such path; did you mean {nearest}?")
 
 
 def failure_response(

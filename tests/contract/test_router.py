@@ -96,6 +96,24 @@ def test_an_unknown_path_is_not_found_before_a_key_is_read(api: ContractApp, met
             assert error["request_id"] == response.headers["x-request-id"]
 
 
+@pytest.mark.parametrize(
+    ("path", "nearest"),
+    [
+        (f"/v1/alphas/{FULL}/score", "/v1/alphas/{alpha}/scores"),
+        (f"/v1/alpha/{FULL}/equity_curve", "/v1/alphas/{alpha}/equity-curve"),
+        ("/alphas", "/v1/alphas"),
+        ("/v1/alphas/", "/v1/alphas"),
+        (f"/v1/alphas/{FULL}/{'scores' * 500}", None),
+        ("/v1/admin/alpha", None),  # administrators alone know these paths
+        (f"/v1/alphas/{FULL}/nothing", None),
+        ("/favicon.ico", None),
+    ],
+)
+def test_an_unknown_path_names_the_nearest_one(api: ContractApp, path: str, nearest: str | None) -> None:
+    said = strict(api.client.send("GET", path, {}).content)["error"]["message"]
+    assert said == ("No such path." if nearest is None else f"No such path; did you mean {nearest}?")
+
+
 def test_answers_of_the_router_are_not_counted(api: ContractApp) -> None:
     before = calls_made(api, "counted")
     for method, path in (
