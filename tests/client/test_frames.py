@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import io
 import warnings
 from typing import Any
 
@@ -19,7 +20,7 @@ from tests.support.contract_app import BARE, EMPTY, FULL, PLAIN
 
 POLARS = {
     "date": pl.Date, "instant": pl.Datetime("us", "UTC"), "text": pl.String, "float": pl.Float64, "int": pl.Int64,
-    "bool": pl.Boolean, "texts": pl.List(pl.String), "objects": pl.Object,
+    "bool": pl.Boolean, "texts": pl.List(pl.String), "objects": pl.List,
 }  # fmt: skip
 PANDAS = {"date": "datetime64[us]", "instant": "datetime64[us, UTC]", "text": "string", "float": "float64", "int": "Int64",
           "bool": "boolean", "texts": "object", "objects": "object"}  # fmt: skip
@@ -117,6 +118,15 @@ def test_pandas_and_polars_frames_are_equal(service: Service, endpoint: str) -> 
         values = [None if not isinstance(x, list) and pd.isna(x) else x for x in actual[name]]
         values = [x.date() if declared[name] == "date" and x is not None else x for x in values]
         assert values == expected[name].to_list(), name
+
+
+@pytest.mark.parametrize("endpoint", COLLECTIONS)
+def test_every_frame_can_be_written_to_parquet(service: Service, endpoint: str) -> None:
+    with Client(service.address, service.keys["administrator"]) as client:
+        frame = client.table(endpoint, **parameters(service, endpoint)).frame
+    written = io.BytesIO()
+    frame.write_parquet(written)
+    assert pl.read_parquet(written.getvalue()).equals(frame)
 
 
 def test_columns_are_omitted_if_a_run_or_a_key_lacks_them(service: Service) -> None:

@@ -106,5 +106,5 @@ def polars_types(pl: Any) -> Mapping[str, Any]:
     """Return Polars types by declared type."""
     return {
         "float": pl.Float64, "int": pl.Int64, "bool": pl.Boolean, "text": pl.String, "texts": pl.List(pl.String),
-        "objects": pl.Object, "date": pl.Date, "instant": pl.Datetime("us", "UTC"),
+        "objects": pl.List, "date": pl.Date, "instant": pl.Datetime("us", "UTC"),
     }  # fmt: skip
