@@ -9,6 +9,7 @@ import polars as pl
 
 from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
+from schemas.parameters import BOOK
 from schemas.rows import ROWS
 from schemas.tables.books import BOOK_KINDS, book_order, is_raw_book
 from serve.pages.duckdb import frame_rows
@@ -48,7 +49,7 @@ def holds_book(snapshot: Snapshot, kind: str, book: str, *, raw: bool) -> bool:
     if book in visible:
         return book in snapshot.books(kind)
     if visible:
-        raise _unknown_book("The run has no such book among those this key can read.", visible)
+        raise _unknown_book("The run has", book, visible)
     # A run without books holds no data for any of them.
     return False
 
@@ -63,12 +64,15 @@ def require_book(snapshots: Sequence[Snapshot], book: str, *, raw: bool) -> None
     """
     available = {name for snapshot in snapshots for name in visible_books(snapshot, raw=raw)}
     if book not in available and (available or (is_raw_book(book) and not raw)):
-        which = "The run has no such book" if len(snapshots) == 1 else "None of the runs has such a book"
-        message = f"{which} among those this key can read."
-        raise _unknown_book(message, sorted(available, key=book_order))
+        which = "The run has" if len(snapshots) == 1 else "The runs have"
+        raise _unknown_book(which, book, sorted(available, key=book_order))
 
 
-def _unknown_book(message: str, available: Sequence[str]) -> ApiError:
+def _unknown_book(which: str, book: str, available: Sequence[str]) -> ApiError:
+    # Only the default is named, which the caller may have left out; any other name is arbitrary text from the caller.
+    what = f"book {book}, the default," if book == BOOK.default else "such book"
+    names = f": {', '.join(available)}" if available else ""
+    message = f"{which} no {what} among those this key can read{names}."
     return ApiError("unknown_book", message, {"available": list(available)})
 
 

@@ -56,6 +56,22 @@ def test_an_empty_window_has_no_figures(api: ApiClient, plain: str) -> None:
     assert "warnings" not in body["meta"]
 
 
+def test_a_run_without_the_default_book_names_it_and_its_own_books(tmp_path: Path) -> None:
+    ledgers = {book: published.ledger(book) for book in ("long_only", "raw_long_only")}
+    published.publish(tmp_path, {"portfolio": ledgers})
+    with running(tmp_path) as api:
+        for endpoint in ("equity-curve", "costs", "luck", "neighbours"):
+            error = api.json(f"{RUN}/{endpoint}", api.key(), status=400)["error"]
+            assert error["code"] == "unknown_book"
+            assert error["message"] == (
+                "The run has no book long_short, the default, among those this key can read: long_only."
+            )
+        named = api.json(f"{RUN}/portfolio?book=other", api.key(raw=True), status=400)["error"]
+    assert named["message"] == (
+        "The run has no such book among those this key can read: long_only, raw_long_only."
+    )
+
+
 def test_a_missing_dataset_is_named(tmp_path: Path) -> None:
     kinds = {k: v for k, v in published.full().items() if k in ("portfolio", "positions")}
     published.publish(tmp_path, kinds)
