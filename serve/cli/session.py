@@ -16,6 +16,7 @@ import click
 
 from schemas.console.screen import Screen, make_table
 from schemas.console.terminal import echo
+from schemas.errors import SettingsError
 from schemas.settings import SETTINGS, given
 from schemas.settings.options import flag, options
 
@@ -46,11 +47,28 @@ class Session:
 
     @property
     def settings(self) -> AccessSettings:
-        """The deployment's settings, from options and environment."""
+        """The deployment's settings, from options and environment.
+
+        Raises
+        ------
+        SettingsError
+            When a value is not valid, or the store would be made beside a root that does not exist, which is more likely a
+            typing error than a root to come.
+        """
+        from datasets.storage import open_storage  # noqa: PLC0415 - as in `administer`
         from serve.auth.settings import AccessSettings  # noqa: PLC0415 - as in `administer`
 
         root = self.datasets or os.environ.get(SETTINGS["datasets"].variable)
-        return AccessSettings.from_environment(os.environ, root, {"access": self.access_url})
+        settings = AccessSettings.from_environment(os.environ, root, {"access": self.access_url})
+        file = settings.location.path
+        is_default = not (self.access_url or os.environ.get(SETTINGS["access"].variable))
+        is_new = is_default and file is not None and not os.path.exists(file)  # noqa: PTH110 - False without permission
+        if is_new and root and open_storage(root).missing:
+            raise SettingsError(
+                f"--datasets or ALPHA_RESULTS_DATASETS: there is no folder {root!r} to keep accounts and keys beside;"
+                " correct it, or name their store with --access"
+            )
+        return settings
 
     def administer(
         self,

@@ -223,7 +223,9 @@ def test_a_file_of_counts_that_cannot_be_read_is_null_with_a_warning(
 
 
 def test_an_unreadable_last_use_is_null_with_a_warning(tmp_path: Path) -> None:
-    with operators(tmp_path / "published", ALPHA_RESULTS_REDIS="redis://127.0.0.1:1/0") as run:
+    root = tmp_path / "published"
+    root.mkdir()
+    with operators(root, ALPHA_RESULTS_REDIS="redis://127.0.0.1:1/0") as run:
         run("accounts", "create", "--email", "a@example.org")
         run("keys", "issue", "--account", "a@example.org", "--name", "k")
         output = run("keys", "list", "--json")

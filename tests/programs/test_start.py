@@ -128,6 +128,19 @@ def test_a_store_of_keys_below_a_file_is_one_line_and_exit_code_2(
     assert f"{tmp_path}/file/keys.sqlite3" in line
 
 
+@pytest.mark.parametrize("words", [("accounts", "create", "--email", "a@example.org"), ("keys", "list")])
+def test_no_store_of_keys_is_made_beside_a_root_that_does_not_exist(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    missing = tmp_path / "publishd"
+    done = command(*words, "--datasets", str(missing))
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"error: --datasets or ALPHA_RESULTS_DATASETS: there is no folder '{missing}'")
+    assert line.endswith("correct it, or name their store with --access")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_foreign_host_is_one_line_and_exit_code_2(root: Path) -> None:
     done = command("run", "--datasets", str(root), "--host", "203.0.113.1", "--port", str(free_port()))
     assert done.returncode == 2
