@@ -14,7 +14,7 @@ import structlog
 from datasets.figures.exposures import Factors
 from datasets.figures.price import Benchmark
 from datasets.market_data.factors import read_factors
-from datasets.market_data.operator_files import find_files, read_files
+from datasets.market_data.operator_files import find_files, given_by, read_files
 from datasets.market_data.prices import read_benchmarks
 from datasets.storage import Signature, open_storage
 from datasets.storage.failures import is_refusal, names_missing_bucket
@@ -41,7 +41,7 @@ class OperatorFiles(Generic[T]):
     Parameters
     ----------
     name
-        Name of the files in the log.
+        Name of the setting, and of the files in the log.
     address
         A path or URL; None if the deployment has no such files.
     read
@@ -113,14 +113,15 @@ class OperatorFiles(Generic[T]):
             If the store does not answer.
         """
         assert self._storage is not None
-        signatures = find_files(self._storage)
-        if signatures == self._signatures:
-            return
-        try:
-            content = dict(read_files(self._storage, signatures))
-        except FileNotFoundError as error:
-            raise StorageUnavailable(f"{self._storage.address} changed while it was read") from error
-        self.result = self._decode(content)
+        with given_by(self._name):
+            signatures = find_files(self._storage)
+            if signatures == self._signatures:
+                return
+            try:
+                content = dict(read_files(self._storage, signatures))
+            except FileNotFoundError as error:
+                raise StorageUnavailable(f"{self._storage.address} changed while it was read") from error
+            self.result = self._decode(content)
         self._signatures = signatures
         _log.info(f"{self._name}_read", files=len(signatures))
 

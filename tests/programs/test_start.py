@@ -132,7 +132,7 @@ def test_a_store_of_keys_below_a_file_is_one_line_and_exit_code_2(
 def test_no_store_of_keys_is_made_beside_a_root_that_does_not_exist(
     tmp_path: Path, words: tuple[str, ...]
 ) -> None:
-    missing = tmp_path / "publishd"
+    missing = tmp_path / "misspelt"
     done = command(*words, "--datasets", str(missing))
     assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()

@@ -371,7 +371,11 @@ def test_the_same_snapshots_give_the_same_bytes(root: Path, market: Path, tmp_pa
             "the first day, 2022-01-02, is after the last, 2022-01-01",
         ),
         ([FULL, "--benchmark", "SPY"], 2, "no market data to take SPY from"),
-        ([FULL, "--market-data", "nowhere.parquet"], 2, "neither a file nor a folder with a .parquet file"),
+        (
+            [FULL, "--market-data", "nowhere.parquet"],
+            2,
+            "--market-data or ALPHA_RESULTS_MARKET_DATA: nowhere.parquet is neither a file",
+        ),
         ([FULL, "--datasets", "nowhere"], 2, "there is no such folder"),
         ([FULL, "--out", "no/such/folder/sheet.html"], 2, "cannot be written: No such file or directory"),
         ([FULL, "--out", "sheet.pdf", "--pdf"], 2, "give a name that ends in .html"),

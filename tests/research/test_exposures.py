@@ -221,7 +221,7 @@ def test_an_invalid_file_is_refused_with_name_rule_and_fix(tmp_path: Path, name:
 
 def test_the_server_does_not_start_with_an_invalid_file(market: Published, tmp_path: Path) -> None:
     access = AccessSettings.from_environment({}, market.root)
-    with pytest.raises(SettingsError, match="is neither a file"):
+    with pytest.raises(SettingsError, match=r"^--factors or ALPHA_RESULTS_FACTORS: .* is neither a file"):
         check(Settings(datasets=str(market.root), factors=str(tmp_path / "absent.parquet")), access)
 
 
