@@ -13,11 +13,11 @@ from click.testing import CliRunner
 
 from datasets.publication.pointers import served
 from datasets.storage import open_storage
-from pipeline.__main__ import cli
 from pipeline.batch import process
 from pipeline.batch.batch import Batch
 from pipeline.batch.discover import Seals
 from pipeline.batch.search import Search, WorkPlan
+from pipeline.group import cli
 from pipeline.snapshot_builder import build_seal
 from tests.support.pipeline_command import build
 from tests.support.seals import rewrite

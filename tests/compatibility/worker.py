@@ -11,7 +11,7 @@ import pyarrow as pa
 from click.testing import CliRunner
 
 import datasets
-from pipeline.__main__ import cli
+from pipeline.group import cli
 
 
 def _run(arguments: list[str]) -> dict[str, Any]:

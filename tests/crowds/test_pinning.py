@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from datasets.publication.decisions import author, withdraw
 from datasets.storage import open_storage
-from pipeline.__main__ import cli
+from pipeline.group import cli
 from tests.support import published
 from tests.support.application import running
 from tests.support.client import ApiClient

@@ -20,11 +20,11 @@ import pytest
 from click.testing import CliRunner
 
 from datasets.disk import NotRegular, TooLarge, read_regular
-from pipeline.__main__ import cli
 from pipeline.batch import worker
 from pipeline.batch.discover import Seals
 from pipeline.batch.process import WorkerProcess
 from pipeline.check_command import check_seal
+from pipeline.group import cli
 from pipeline.rules import RULES
 from schemas.errors import InternalFailure
 from schemas.kinds import MAX_BYTES, MAX_KEYS, MAX_ROWS

@@ -16,7 +16,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from pipeline.__main__ import cli as pipeline
+from pipeline.group import cli as pipeline
 from schemas.settings import GROUPS, PREFIX, SETTINGS
 from serve.cli.group import serve
 from tests.support.processes import REPOSITORY

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from pipeline.__main__ import cli as pipeline
+from pipeline.group import cli as pipeline
 from schemas.settings import SETTINGS
 from serve.cli.group import serve
 from serve.server import CLOSING_SECONDS

@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from pipeline.__main__ import cli
 from pipeline.events import delivery
+from pipeline.group import cli
 from pipeline.snapshot_builder import build_seal
 from tests.support.history import ALPHA, History
 from tests.support.seals import make_seal

@@ -19,7 +19,7 @@ from pyiceberg.table import Table
 
 import datasets
 from datasets.catalogue.live import Catalogue
-from pipeline.__main__ import cli
+from pipeline.group import cli
 from pipeline.snapshot_builder import build_seal
 from tests.support.contract_app import FULL, HIDDEN, PLAIN
 from tests.support.contract_root import ContractRoot
@@ -215,9 +215,9 @@ def test_an_export_ended_by_a_signal_leaves_no_partial_catalogue_and_no_lease(
     before = set((root / "leases").glob("*.json"))
     folder = tmp_path / "new"
     program = (
-        "import os, pipeline.__main__, pipeline.export.iceberg\n"
+        "import os, pipeline.group, pipeline.export.iceberg\n"
         f"pipeline.export.iceberg._data_file = lambda *_: os.kill(os.getpid(), {int(number)})\n"
-        f"pipeline.__main__.cli(['export', '--datasets', {str(root)!r}, '--to', {str(folder)!r}])"
+        f"pipeline.group.cli(['export', '--datasets', {str(root)!r}, '--to', {str(folder)!r}])"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=REPOSITORY, env=environment(), capture_output=True, check=False

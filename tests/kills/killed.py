@@ -26,7 +26,7 @@ from datasets.snapshot import Snapshot
 from datasets.storage import cache as caching
 from datasets.storage import lock, open_storage
 from datasets.storage.cache import Cache
-from pipeline.__main__ import cli
+from pipeline.group import cli
 from pipeline.snapshot_builder import build_seal
 
 

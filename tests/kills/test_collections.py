@@ -20,7 +20,7 @@ KILLS = int(os.environ.get("ALPHA_RESULTS_TEST_KILLS", "8"))
 ALL = ("--keep", "1", "--grace", "0s")
 _GC = """
 import sys
-from pipeline.__main__ import cli
+from pipeline.group import cli
 import datasets.publication.publish, pipeline.housekeeping.gc_command  # what the command loads when it runs
 print("ready", flush=True)
 cli(["gc", "--keep", "1", "--grace", "0s", "--datasets", sys.argv[1]])

@@ -24,8 +24,8 @@ from examples.reference_engine import (
     simulate_market,
     write_seal,
 )
-from pipeline.__main__ import cli
 from pipeline.batch.many import build_many
+from pipeline.group import cli
 from pipeline.notices import NoticeOutcome
 from pipeline.notices.market.left_out import judge_left_out
 from pipeline.notices.market.price_file import read_prices

@@ -28,7 +28,7 @@ from examples.reference_engine import (
 from examples.reference_engine.fills import execution_price
 from examples.reference_engine.signal import raw_signal
 from examples.reference_engine.weekly_tables import forward_returns
-from pipeline.__main__ import cli
+from pipeline.group import cli
 from pipeline.notices import NoticeOutcome
 from pipeline.rules import RULES, Report, check
 from pipeline.seal import Seal

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from pyiceberg.catalog.sql import SqlCatalog
 
 import datasets
-from pipeline.__main__ import cli
+from pipeline.group import cli
 from tests.readers.test_readers import program
 from tests.support import contract_app
 from tests.support.contract_app import FULL

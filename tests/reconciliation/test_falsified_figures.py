@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import datasets
-from pipeline.__main__ import cli
+from pipeline.group import cli
 from pipeline.reconciliation.conventions import CONVENTIONS, FROM_DECISIONS
 from pipeline.reconciliation.figures import Figure, daily_series, reconcile, weekly_series
 from pipeline.reconciliation.seal_figures import measure_weeks, recompute_figures

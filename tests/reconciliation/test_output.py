@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from pipeline.__main__ import cli
+from pipeline.group import cli
 from tests.reconciliation.ledgers import having, put
 from tests.support.seals import make_seal, rewrite
 

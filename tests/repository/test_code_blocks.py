@@ -6,7 +6,7 @@ import click
 import pytest
 
 from datasets.__main__ import cli as datasets
-from pipeline.__main__ import cli as pipeline
+from pipeline.group import cli as pipeline
 from serve.cli.group import serve
 from tests.documents.left_out import LEFT_OUT, LeftOut, reason
 from tests.documents.pages import Block, all_pages, blocks, own_commands, steps

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from pipeline import __main__ as program
+from pipeline import group as program
 from pipeline.rules import RULES
 from schemas.console.command_group import LazyCommand
 from schemas.errors import SealRefused, StorageUnavailable

@@ -20,7 +20,7 @@ from datasets.publication.decisions import Author, withdraw
 from datasets.publication.pointers import compare_and_swap, moment
 from datasets.storage import Storage, open_storage
 from datasets.storage.backends.s3 import S3Storage
-from pipeline.__main__ import cli
+from pipeline.group import cli
 from tests.support.bucket import Bucket
 from tests.support.s3_requests import counted_requests
 

@@ -13,7 +13,7 @@ from s3fs import S3FileSystem
 import datasets
 from datasets.publication.pointers import served
 from datasets.storage import open_storage
-from pipeline.__main__ import cli
+from pipeline.group import cli
 from schemas.errors import SettingsError, StorageUnavailable
 from tests.s3.proxy import Fault, Proxy, careless
 from tests.support.bucket import Bucket

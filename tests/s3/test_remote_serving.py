@@ -16,7 +16,7 @@ from datasets.catalogue.live import Catalogue
 from datasets.layout import alpha_path
 from datasets.storage import object_store, open_storage
 from datasets.storage.cache import Cache
-from pipeline.__main__ import cli
+from pipeline.group import cli
 from pipeline.snapshot_builder import build_seal
 from schemas.errors import AlphaNotPublished, StorageUnavailable
 from tests.s3.node import node

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from datasets.storage import open_storage
-from pipeline.__main__ import cli
+from pipeline.group import cli
 from pipeline.snapshot_builder import build_seal
 from schemas.errors import SealRefused
 from schemas.kinds import MAX_BYTES

@@ -16,7 +16,7 @@ import pytest
 from alpha_results.group import cli as installed
 from click.testing import CliRunner
 
-from pipeline.__main__ import cli as pipeline
+from pipeline.group import cli as pipeline
 from schemas.errors import AlphaResultsError
 from schemas.exit_codes import ExitCode, exit_code_lines
 from serve.cli.group import serve

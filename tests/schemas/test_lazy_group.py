@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from pipeline.__main__ import COMMANDS
+from pipeline.group import COMMANDS
+from schemas.exit_codes import ExitCode
 from tests.support.processes import REPOSITORY
 
 ENGINES = ("numpy", "polars", "duckdb", "sqlalchemy", "pyarrow", "scipy")
@@ -44,3 +45,20 @@ def test_help_loads_no_engine(words: str) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Usage: ")
+
+
+@pytest.mark.parametrize("program", ["pipeline", "serve"])
+def test_ctrl_c_while_a_program_loads_prints_no_traceback(program: str) -> None:
+    script = (
+        "import runpy, sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'schemas.console.command_group':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        f"runpy.run_module({program!r}, run_name='__main__')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (ExitCode.INTERRUPTED, "", "")

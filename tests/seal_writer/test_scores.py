@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import datasets
-from pipeline.__main__ import cli
+from pipeline.group import cli
 from pipeline.rules.checking import check
 from pipeline.seal import Seal
 from schemas.kinds import REQUIRED_KINDS

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from pipeline.__main__ import cli
+from pipeline.group import cli
 from pipeline.rules.checking import check
 from pipeline.seal import Seal
 from pipeline.seal.signature import MAX_ENVELOPE_BYTES, read_keys

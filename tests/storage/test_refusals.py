@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from datasets.storage import backends
-from pipeline.__main__ import cli
+from pipeline.group import cli
 from tests.support.processes import REPOSITORY
 from tests.support.seals import make_seal
 

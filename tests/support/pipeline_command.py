@@ -12,7 +12,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from pipeline.__main__ import cli
+from pipeline.group import cli
 from tests.support.processes import REPOSITORY
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from pipeline.__main__ import COMMANDS
+from pipeline.group import COMMANDS
 from schemas.console.command_group import CommandGroup
 from schemas.project import version_option
 
