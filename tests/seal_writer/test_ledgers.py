@@ -407,6 +407,17 @@ def test_a_delisted_name_is_closed_at_the_bar_of_the_price_received() -> None:
     assert any("state a recovery, the share of its last close received" in note for note in held.notes)
 
 
+def test_many_held_names_without_a_last_price_are_one_note_for_each_book() -> None:
+    names = [f"N{number:02}" for number in range(20)]
+    days = pl.date_range(date(2024, 1, 5), date(2024, 1, 12), eager=True).alias("date")
+    close = pl.DataFrame({"date": days, **{name: [10.0] * 4 + [None] * 4 for name in names}})
+    close = close.with_columns(LAST=pl.lit(5.0))
+    weights = pl.DataFrame({"date": [date(2024, 1, 5)], **dict.fromkeys(names, 0.05), "LAST": [-1.0]})
+    notes = [x for x in Ledger.from_weights(weights, close, Costs(), NYSE).notes if "still holds" in x]
+    assert [note.partition(",")[0] for note in notes] == ["long_short still holds N00"]
+    assert "N00, N01, N02 and 17 more, without a price on the last day, at the last price" in notes[0]
+
+
 def test_a_stated_recovery_settles_a_position_on_the_session_after_its_last_close() -> None:
     days = pl.date_range(date(2024, 1, 5), date(2024, 1, 12), eager=True).alias("date")
     paused = [5.0, 5.0, None, 5.0, 5.0, None, None, 5.0]

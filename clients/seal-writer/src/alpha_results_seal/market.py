@@ -16,6 +16,9 @@ from alpha_results_seal.costs import Costs
 from alpha_results_seal.errors import SealError
 from alpha_results_seal.frames import Days, Floats, prices, to_local_day
 
+_MAX_NAMED = 3
+"""Number of held names that a note lists; the rest are counted."""
+
 
 @dataclass(frozen=True)
 class Market:
@@ -113,13 +116,15 @@ class Market:
             )
         notes += self._note_on_weekends()
         ended = ~np.isfinite(self.closes[-1])
-        notes += [
-            f"{book.name} still holds {self.symbols[at]}, which has no price on the last day, at its last price; to close the "
-            "position, state a recovery, the share of its last close received, or add a bar at the price received to a session on "
-            "which a decision is filled"
-            for book in books.values()
-            for at in np.flatnonzero(ended & (book.shares != 0))
-        ]
+        for book in books.values():
+            held = [self.symbols[at] for at in np.flatnonzero(ended & (book.shares != 0))]
+            if held:
+                more = f" and {len(held) - _MAX_NAMED} more" if len(held) > _MAX_NAMED else ""
+                notes.append(
+                    f"{book.name} still holds {', '.join(held[:_MAX_NAMED])}{more}, without a price on the last day, at the last price; to "
+                    "close a position, state a recovery, the share of its last close received, or add a bar at the price received to a "
+                    "session on which a decision is filled"
+                )
         return notes
 
     def _note_on_weekends(self) -> list[str]:
