@@ -1,4 +1,4 @@
-"""Health of the components, checked every few seconds."""
+"""Health of the components, checked every second."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from serve.observability.damage import Damage
 
 _log = structlog.get_logger("serve.observability.health")
 
-CHECK_SECONDS: Final = 5.0
-"""Seconds between two checks. Anyone may call health at any rate, so calls must not reach the stores."""
+CHECK_SECONDS: Final = 1.0
+"""Seconds between two checks of the components. Anyone may call health at any rate, so calls must not reach the stores."""
+FILES_SECONDS: Final = 5.0
+"""Seconds between two checks of damaged files."""
 ANSWER_SECONDS: Final = 3.0
 """Seconds that a component may take to answer a check before it counts as unavailable."""
 
@@ -52,7 +54,7 @@ class OptionalComponent(Protocol):
 
 
 class Components:
-    """The states of the components, refreshed every few seconds.
+    """The states of the components, refreshed every second.
 
     Parameters
     ----------
@@ -85,7 +87,8 @@ class Components:
         await self.check()
         # Separate, so that a slow disk does not delay the checks of the stores.
         self._tasks = [
-            asyncio.create_task(self._repeat(check)) for check in (self.check, self._recheck_files)
+            asyncio.create_task(self._repeat(self.check, CHECK_SECONDS)),
+            asyncio.create_task(self._repeat(self._recheck_files, FILES_SECONDS)),
         ]
 
     async def stop(self) -> None:
@@ -148,7 +151,7 @@ class Components:
             _log.warning("files_not_checked", kind=type(error).__name__, reason=str(error))
 
     @staticmethod
-    async def _repeat(check: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def _repeat(check: Callable[[], Coroutine[Any, Any, None]], seconds: float) -> None:
         while True:
-            await asyncio.sleep(CHECK_SECONDS)
+            await asyncio.sleep(seconds)
             await check()

@@ -233,6 +233,7 @@ def _trace(
         # Timers sometimes fire during a request, but are not part of it.
         patch.setattr("serve.auth.limits.in_memory.WRITE_INTERVAL_SECONDS", 3600.0)
         patch.setattr("serve.observability.health.CHECK_SECONDS", 3600.0)
+        patch.setattr("serve.observability.health.FILES_SECONDS", 3600.0)
         patch.setattr(GuardedConnection, "_schedule", lambda _: None)
         app = create(Settings(datasets=str(root), threads=2, refresh_seconds=60.0, **settings), access)
         with started(app, access) as client:
