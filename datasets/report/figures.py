@@ -51,6 +51,8 @@ _UNITS: Final = {
 }
 """Unit -> suffix of a value; ratios have none."""
 _ISO_DAY: Final = re.compile(r"\b\d{4}-\d\d-\d\d(?:T(\d\d:\d\d)[\d:.]*(?:Z|\+00:00))?\b")
+_NULL_BLOCK: Final = re.compile(r"^[\w.]+ is null: ")
+"""Start of a warning about a null block, which a sheet says by its heading."""
 _TWO_DECIMALS: Final = frozenset({"percentage_points", "per_year", "period_sum"})
 
 
@@ -221,7 +223,12 @@ def significant(value: float, digits: int = 4) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def reason(metrics: Mapping[str, Any], *blocks: str) -> str:
-    """Return the reason why a block of the metrics is null, from the warnings and notices of the answer."""
-    reasons = [x["message"] for member in CODES for x in metrics[member] if x.get("block") in blocks]
-    return " ".join(reasons) or "the data of the run do not determine it"
+def reason(metrics: Mapping[str, Any], block: str) -> str:
+    """Return why a block of the metrics is null, from the warnings and notices of the answer, without a final full stop."""
+    reasons = [
+        _NULL_BLOCK.sub("", entry["message"]).removesuffix(".")
+        for member in CODES
+        for entry in metrics[member]
+        if entry.get("block") == block
+    ]
+    return "; ".join(reasons) or "the data of the run do not determine it"

@@ -134,6 +134,16 @@ def test_no_table_of_correlations_is_split_between_two_printed_pages(
         assert table.evaluate("table => getComputedStyle(table).breakInside") == "avoid"
 
 
+def test_printed_notices_are_no_larger_than_their_heading(context: BrowserContext, folder: Path) -> None:
+    page, _, _ = opened(context, folder / "all.html")
+    page.emulate_media(media="print")
+    size = "element => parseFloat(getComputedStyle(element).fontSize)"
+    notices = page.locator(".verdict ul")
+    assert notices.count() >= 1
+    for notice in notices.all():
+        assert notice.evaluate(size) <= page.locator(".verdict p").first.evaluate(size)
+
+
 def test_the_command_prints_a_sheet_to_pdf(folder: Path) -> None:
     printed = (folder / f"{FULL}.pdf").read_bytes()
     assert printed.startswith(b"%PDF-")

@@ -314,6 +314,13 @@ def test_missing_parts_are_withheld_with_the_reason(root: Path, alpha: str, tmp_
     assert "nan" not in page.text.lower().split()
 
 
+def test_the_reason_of_a_withheld_part_ends_with_one_full_stop(root: Path, tmp_path: Path) -> None:
+    page = written_page(root, tmp_path, PLAIN)
+    assert "Withheld: the run recorded no signal before smoothing." in page.text
+    assert ".." not in page.text
+    assert "Withheld: panel" not in page.text
+
+
 def test_without_a_ledger_no_chart_is_in_parts_of_the_equity(tmp_path: Path) -> None:
     build_seal(str(make_seal(tmp_path, alpha_id=FULL, without_kinds={"portfolio"})), tmp_path / "published")
     page = written_page(tmp_path / "published", tmp_path, FULL)
