@@ -20,32 +20,31 @@ from datasets.figures.bootstrap import (
     sample_moments,
 )
 from datasets.figures.equity import solvent_returns
+from datasets.figures.run_figures import Ledger
 from datasets.figures.series import SESSIONS_PER_YEAR, WEEKS_PER_YEAR, Flags, Floats, Matrix, measured
+from datasets.figures.statistics import FROM_LEDGER
 from datasets.figures.unavailable import Figure, Unavailable
 
 Sampled: TypeAlias = Mapping[str, Floats]
 """Figure -> its value in each sample; NaN where a sample does not determine it."""
 
 
-def _of_returns(measure: Callable[[Floats], Figure]) -> Callable[..., Figure]:
-    def figure(starting: Floats, ending: Floats, *_: Floats) -> Figure:
-        returns = solvent_returns(starting, ending)
+def _of_returns(measure: Callable[[Floats], Figure]) -> Callable[[Ledger], Figure]:
+    def figure(ledger: Ledger) -> Figure:
+        returns = solvent_returns(ledger.starting, ledger.ending)
         return returns if isinstance(returns, Unavailable) else measure(measured(returns))
 
     return figure
 
 
-LEDGER_FIGURES: Final[Mapping[str, Callable[[Floats, Floats, Floats, Floats], Figure]]] = {
-    "sharpe": lambda starting, ending, _, __: ratios.information_ratio(starting, ending),
-    "excess_sharpe": lambda starting, ending, risk_free, _: ratios.excess_sharpe(starting, ending, risk_free),
+LEDGER_FIGURES: Final[Mapping[str, Callable[[Ledger], Figure]]] = {
+    "sharpe": FROM_LEDGER["information_ratio"],
+    "excess_sharpe": FROM_LEDGER["excess_sharpe"],
     "annualised_return": _of_returns(ratios.annualised_return),
     "volatility": _of_returns(ratios.annualised_volatility),
-    "pnl": lambda starting, ending, _, __: ratios.pnl(starting, ending),
-    "max_drawdown": lambda starting, ending, _, __: ratios.max_drawdown(starting, ending),
-    "max_drawdown_pct": lambda starting, ending, _, __: ratios.max_drawdown_pct(starting, ending),
-    "turnover": lambda _, __, ___, daily: ratios.turnover(daily),
+    **{name: FROM_LEDGER[name] for name in ("pnl", "max_drawdown", "max_drawdown_pct", "turnover")},
 }
-"""Figure -> function of starting and ending equity, risk-free return and turnover by session."""
+"""Figure -> function of the ledger."""
 
 WEEKLY_FIGURES: Final[Mapping[str, Callable[[Floats], Figure]]] = {
     "ic": rank_ic.mean_ic,
@@ -56,23 +55,16 @@ WEEKLY_FIGURES: Final[Mapping[str, Callable[[Floats], Figure]]] = {
 """Figure -> function of the weekly information coefficients."""
 
 
-def ledger_bands(
-    starting: Floats, ending: Floats, risk_free: Floats, turnover: Floats, draw: np.random.Generator
-) -> Bands:
+def ledger_bands(ledger: Ledger, draw: np.random.Generator) -> Bands:
     """Return the bands of the figures of a daily ledger.
 
     Return, risk-free return and turnover of a session are resampled together.
 
     Parameters
     ----------
-    starting, ending : Floats, shape (n_sessions,)
-        Opening and closing equity in order of date, in equity units; NaN stands for null.
-    risk_free : Floats, shape (n_sessions,)
-        Risk-free return of each session, a fraction; NaN stands for null. If no session has one, ``excess_sharpe`` is
-        withheld.
-    turnover : Floats, shape (n_sessions,)
-        One-sided turnover, a fraction of equity; NaN stands for null. Sessions without a return or turnover are not
-        resampled, and those without a risk-free return not for ``excess_sharpe``.
+    ledger : Ledger
+        Sessions in order of date. Those without a return or turnover are not resampled, and those without a risk-free return
+        not for ``excess_sharpe``, which is withheld if no session has one.
     draw : numpy.random.Generator
         Source of random numbers.
 
@@ -87,19 +79,17 @@ def ledger_bands(
     ----------
     Politis and Romano (1994), "The Stationary Bootstrap", Journal of the American Statistical Association 89.
     """
-    returns = solvent_returns(starting, ending)
+    returns = solvent_returns(ledger.starting, ledger.ending)
     if isinstance(returns, Unavailable):
         return Bands(dict.fromkeys(LEDGER_FIGURES, returns))
-    estimates = {
-        name: measure(starting, ending, risk_free, turnover) for name, measure in LEDGER_FIGURES.items()
-    }
-    opening = float(starting[0]) if starting.size else 0.0
-    rates = np.nan_to_num(risk_free)
-    known = ~np.isnan(returns + turnover)
-    rated = known & ~np.isnan(risk_free)
+    estimates = {name: measure(ledger) for name, measure in LEDGER_FIGURES.items()}
+    opening = float(ledger.starting[0]) if ledger.starting.size else 0.0
+    rates = np.nan_to_num(ledger.risk_free)
+    known = ~np.isnan(returns + ledger.turnover)
+    rated = known & ~np.isnan(ledger.risk_free)
 
     def resampled(sessions: Flags) -> Bands:
-        series = np.stack([returns, returns - rates, turnover])[:, sessions]
+        series = np.stack([returns, returns - rates, ledger.turnover])[:, sessions]
         mean_block = block_length(series[0], "sessions", "daily returns")
         return _bands(
             estimates,

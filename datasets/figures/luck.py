@@ -329,8 +329,7 @@ def _closed(source: Source, query: LuckQuery) -> Unavailable | None:
 def _daily_bands(ledger: Ledger | Unavailable, seed: int) -> Bands:
     if isinstance(ledger, Unavailable):
         return Bands(dict.fromkeys(LEDGER_FIGURES, ledger))
-    draw = np.random.Generator(np.random.PCG64([seed, 0]))
-    return ledger_bands(ledger.starting, ledger.ending, ledger.risk_free, ledger.turnover, draw)
+    return ledger_bands(ledger, np.random.Generator(np.random.PCG64([seed, 0])))
 
 
 def _weekly_bands(ic: Floats | Unavailable, seed: int) -> Bands:

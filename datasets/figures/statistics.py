@@ -45,19 +45,14 @@ FROM_LEDGER: Final[Mapping[str, Callable[[Ledger], Figure]]] = {
     "turnover": lambda rows: ratios.turnover(rows.turnover),
 }
 """Statistics of the ledger by name."""
-FROM_CROSS_SECTIONS: Final[Mapping[str, Callable[[CrossSections], Figure]]] = {
+FROM_CROSS_SECTIONS: Final[Mapping[str, Callable[[Any], Figure]]] = {
     "ic": lambda rows: rank_ic.mean_ic(rows.ic),
     "icir": lambda rows: rank_ic.icir(rows.ic),
     "hit_rate": lambda rows: rank_ic.hit_rate(rows.ic),
     "dispersion": lambda rows: rank_ic.dispersion(rows.ic),
     "coverage": lambda rows: rank_ic.coverage(rows.n_return_obs, rows.n_symbols, rows.traded),
 }
-"""Statistics of the conditioned signal by name."""
-FROM_RAW: Final[Mapping[str, Callable[[RawSignal], Figure]]] = {
-    "ic": lambda rows: rank_ic.mean_ic(rows.ic),
-    "icir": lambda rows: rank_ic.icir(rows.ic),
-}
-"""Statistics of the signal before smoothing by name."""
+"""Statistics of a signal by name: of CrossSections, and those that only need the ic also of a RawSignal."""
 
 
 def derive(statistic: Statistic, sources: Sources) -> float | Unavailable:
@@ -80,18 +75,13 @@ def derive(statistic: Statistic, sources: Sources) -> float | Unavailable:
     KeyError
         When no function computes the statistic.
     """
-    measures: Mapping[str, Callable[[Any], Figure]]
-    part: Ledger | CrossSections | RawSignal | Unavailable
     if statistic.source is LEDGER:
-        part, measures = sources.ledger, FROM_LEDGER
-    elif statistic in RANK_IC_RAW:
-        part, measures = sources.raw, FROM_RAW
-    else:
-        part, measures = sources.cross_sections, FROM_CROSS_SECTIONS
-    if isinstance(part, Unavailable):
-        return part
-    absent = None if isinstance(part, Ledger) else without_returns(part)
-    return absent or measures[statistic.name](part)
+        ledger = sources.ledger
+        return ledger if isinstance(ledger, Unavailable) else FROM_LEDGER[statistic.name](ledger)
+    weeks = sources.raw if statistic in RANK_IC_RAW else sources.cross_sections
+    if isinstance(weeks, Unavailable):
+        return weeks
+    return without_returns(weeks) or FROM_CROSS_SECTIONS[statistic.name](weeks)
 
 
 def without_returns(weeks: CrossSections | RawSignal) -> Unavailable | None:

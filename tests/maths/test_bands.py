@@ -19,6 +19,7 @@ from datasets.figures.bands import (
     weekly_bands,
 )
 from datasets.figures.bootstrap import SAMPLES, Band, Bands, Places, mean_block_length, resample
+from datasets.figures.run_figures import Ledger
 from datasets.figures.series import Floats
 from datasets.figures.unavailable import Unavailable
 from tests.maths.panels import check
@@ -37,9 +38,12 @@ def ledger(seed: int, n: int, persistence: float = 0.3, opening: float = 1.0) ->
     return dict(zip(LEDGER, columns, strict=True))
 
 
+def of_days(*columns: Floats) -> Ledger:
+    return Ledger(np.arange(columns[0].size).astype("datetime64[D]"), *columns)
+
+
 def banded(columns: dict[str, Floats], draw: np.random.Generator) -> Bands:
-    starting, ending, risk_free, turnover = (columns[name] for name in LEDGER)
-    return ledger_bands(starting, ending, risk_free, turnover, draw)
+    return ledger_bands(of_days(*(columns[name] for name in LEDGER)), draw)
 
 
 def generator(seed: int = 1) -> np.random.Generator:
@@ -90,7 +94,7 @@ def test_a_samples_figures_match_those_of_its_ledger(seed: int, n: int, opening:
         equity: Any = opening * np.cumprod([1.0, *(1 + returns[sample])])
         own = (equity[:-1], equity[1:], columns["risk_free"][sample], columns["turnover"][sample])
         for name, figure in LEDGER_FIGURES.items():
-            expected = figure(*own)
+            expected = figure(of_days(*own))
             assert fast[name][number] == pytest.approx(expected, rel=1e-8, abs=1e-11), name
 
 
@@ -128,7 +132,7 @@ def test_bands_match_arch_within_sampling_error() -> None:
     def figures(sampled: Floats, risk_free: Floats, turnover: Floats) -> Floats:
         equity: Any = np.cumprod([1.0, *(1 + sampled)])
         own = (equity[:-1], equity[1:], risk_free, turnover)
-        return np.array([figure(*own) for figure in LEDGER_FIGURES.values()], dtype=np.float64)
+        return np.array([figure(of_days(*own)) for figure in LEDGER_FIGURES.values()], dtype=np.float64)
 
     slow = sampler.apply(figures, rounds)
     # Share of their samples beyond each end of our band: 2.5 %, up to the errors of both.
@@ -197,14 +201,14 @@ def test_undetermined_bands_are_withheld() -> None:
     short = ledger(1, 19)
     assert reasons(banded(short, generator())) == {"insufficient_data"}
     none = np.empty(0)
-    assert reasons(ledger_bands(none, none, none, none, generator())) == {"insufficient_data"}
+    assert reasons(ledger_bands(of_days(none, none, none, none), generator())) == {"insufficient_data"}
     grown: Any = np.cumprod(np.full(301, 1.001))
-    assert reasons(ledger_bands(grown[:-1], grown[1:], np.zeros(300), np.zeros(300), generator())) == {
-        "nonpositive_variance"
-    }
+    assert reasons(
+        ledger_bands(of_days(grown[:-1], grown[1:], np.zeros(300), np.zeros(300)), generator())
+    ) == {"nonpositive_variance"}
     starting, ending = grown[:-1].copy(), grown[1:].copy()
     starting[200:] = -1.0
-    assert reasons(ledger_bands(starting, ending, np.zeros(300), np.zeros(300), generator())) == {
+    assert reasons(ledger_bands(of_days(starting, ending, np.zeros(300), np.zeros(300)), generator())) == {
         "nonpositive_equity"
     }
     assert reasons(weekly_bands(np.full(30, math.nan), generator())) == {"insufficient_data"}
@@ -215,14 +219,14 @@ def test_a_figure_undefined_in_some_samples_has_no_band() -> None:
     returns = np.zeros(40)
     returns[3] = 0.01  # many samples lack the only day that moved
     equity: Any = np.cumprod([1.0, *(1 + returns)])
-    result = ledger_bands(equity[:-1], equity[1:], np.zeros(40), np.zeros(40), generator())
+    result = ledger_bands(of_days(equity[:-1], equity[1:], np.zeros(40), np.zeros(40)), generator())
     for name in ("sharpe", "excess_sharpe"):
         band = result.figures[name]
         assert isinstance(band, Unavailable)
         assert "samples" in band.text
     assert _band(result, "volatility")["lower"] == 0.0
     ruined: Any = np.array([1.0, *np.linspace(1.0, 0.5, 30), -0.2, *np.linspace(-0.2, 0.3, 10)])
-    result = ledger_bands(ruined[:-1], ruined[1:], np.zeros(41), np.zeros(41), generator())
+    result = ledger_bands(of_days(ruined[:-1], ruined[1:], np.zeros(41), np.zeros(41)), generator())
     band = result.figures["annualised_return"]
     assert isinstance(band, Unavailable)
     assert "equity" in band.text
@@ -231,7 +235,7 @@ def test_a_figure_undefined_in_some_samples_has_no_band() -> None:
 def test_a_book_that_ends_in_debt_has_no_bands_of_its_equity() -> None:
     equity: Any = np.array([1.0, *np.linspace(1.01, 0.5, 40) + 0.01 * np.sin(np.arange(40)), -0.2])
     n = equity.size - 1
-    result = ledger_bands(equity[:-1], equity[1:], np.zeros(n), np.full(n, 0.1), generator())
+    result = ledger_bands(of_days(equity[:-1], equity[1:], np.zeros(n), np.full(n, 0.1)), generator())
     for name in ("pnl", "max_drawdown", "max_drawdown_pct", "annualised_return"):
         assert isinstance(result.figures[name], Unavailable), name
     for name in ("sharpe", "volatility", "turnover"):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from datasets.figures import bands, rank_ic, ratios
 from datasets.figures.price import price_curve, price_summary
+from datasets.figures.run_figures import Ledger
 from datasets.figures.series import Floats
 from datasets.figures.unavailable import Unavailable
 from schemas.warning_codes import NOTICE_CODES, WARNING_CODES
@@ -94,14 +95,10 @@ def test_a_session_opening_with_negative_equity_withholds_the_ratio(
     starting[at % starting.size] = debt
     assert reason(ratios.information_ratio(starting, ending)) == "nonpositive_equity"
     assert reason(ratios.excess_sharpe(starting, ending, np.zeros(starting.size))) == "nonpositive_equity"
-    assert (
-        reason(bands.LEDGER_FIGURES["annualised_return"](starting, ending, starting, starting))
-        == "nonpositive_equity"
-    )
-    assert (
-        reason(bands.LEDGER_FIGURES["volatility"](starting, ending, starting, starting))
-        == "nonpositive_equity"
-    )
+    days = np.arange(starting.size).astype("datetime64[D]")
+    rows = Ledger(days, starting, ending, starting, starting)
+    for name in ("annualised_return", "volatility"):
+        assert reason(bands.LEDGER_FIGURES[name](rows)) == "nonpositive_equity"
 
 
 @pytest.mark.parametrize("returns", [[], [0.01]])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from datasets.figures import series
-from datasets.figures.statistics import FROM_CROSS_SECTIONS, FROM_LEDGER, FROM_RAW
+from datasets.figures.statistics import FROM_CROSS_SECTIONS, FROM_LEDGER
 from schemas.documents.metrics_documentation import SCHEMA_VERSION, documentation
 from schemas.endpoints import ENDPOINTS
 from schemas.kinds import KINDS
@@ -116,14 +116,13 @@ def test_every_statistic_can_be_computed_and_says_how(statistic: Statistic) -> N
         assert statistic.signal is None
     else:
         assert statistic.source is CROSS_SECTIONS
-        assert statistic.name in (FROM_RAW if statistic.signal == "raw" else FROM_CROSS_SECTIONS)
+        assert statistic.name in FROM_CROSS_SECTIONS
 
 
 def test_only_declared_figures_are_computed() -> None:
     assert FROM_LEDGER.keys() == {x.name for x in CORE if x.source is LEDGER}
     conditioned = {x.name for x in (*CORE, *RANK_IC_CONDITIONED) if x.source is CROSS_SECTIONS}
     assert FROM_CROSS_SECTIONS.keys() == conditioned
-    assert FROM_RAW.keys() == {x.name for x in RANK_IC_RAW}
     assert set(ALIASES.values()) <= {x.name for x in CORE}
     assert [x for family in RANK_IC.values() for x in family] == [*RANK_IC_CONDITIONED, *RANK_IC_RAW]
 
