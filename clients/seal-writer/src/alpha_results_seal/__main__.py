@@ -124,14 +124,14 @@ def import_scores(options: argparse.Namespace) -> dict[str, Any]:
     """Write a seal from two files, and print the assumptions."""
     stem = re.sub(r"[^A-Za-z0-9_-]+", "_", Path(options.scores).stem)
     alpha_id = options.alpha_id or f"Test_{stem}"
-    given = {name: getattr(options, name) for name in ("fee", "impact", "borrow", "interest", "recovery")}
-    given = {name: rate for name, rate in given.items() if rate is not None}
+    rates = {name: getattr(options, name) for name in ("fee", "impact", "borrow", "interest", "recovery")}
+    rates = {name: rate for name, rate in rates.items() if rate is not None}
     writer = SealWriter(options.out or Path("seals", alpha_id), alpha_id=alpha_id)
     ledger = Ledger.from_scores(
         options.scores,
         options.prices,
         tails=options.tails,
-        costs=Costs(**given) if given else None,
+        costs=Costs(**rates) if rates else None,
         calendar=Calendar(*options.hours) if options.hours else None,
     )
     folder = writer.add_ledger(ledger).write()

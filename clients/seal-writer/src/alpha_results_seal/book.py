@@ -160,7 +160,6 @@ class Book:
                 f"{self.name} has lost all its equity on {day} ({equity:.6g} is left): weights are undefined from here. "
                 "End the run on the session before, or take smaller weights."
             )
-        gross = float(np.abs(after).sum())
         self._sessions.append(
             {
                 "book": self.name, "date": day, "timestamp": instant,
@@ -168,11 +167,8 @@ class Book:
                 "cash_start": self.cash, "cash_end": cash, "position_value_end": value,
                 "market_pnl": float(market.sum()), "execution_cost": float(cost.sum()),
                 "borrow_cashflow": float(charged.sum()), "cash_carry": carry, "risk_free_return": interest,
-                "rounding_adjustment": 0.0,
-                "gross_notional": gross, "net_notional": value,
-                "gross_exposure": gross / equity, "net_exposure": value / equity,
-                "largest_abs_weight": float(np.abs(after).max(initial=0.0)) / equity,
-                "turnover_notional": self._traded, "turnover": 0.5 * self._traded / self.equity,
+                "gross_notional": float(np.abs(after).sum()), "net_notional": value,
+                "turnover_notional": self._traded,
             }
         )  # fmt: skip
         names = np.array(self.symbols, dtype=object)
@@ -181,8 +177,6 @@ class Book:
             self._rows(day, names[place]).with_columns(
                 quantity=pl.Series(self.shares[place]),
                 mark_price=pl.Series(marks[place]),
-                signed_notional=pl.Series(after[place]),
-                weight=pl.Series(after[place] / equity),
             )
         )
         self._earned.append(
@@ -200,7 +194,7 @@ class Book:
         return self._filled_on.get(decision, {})
 
     def tables(self) -> dict[str, pl.DataFrame]:
-        """Return the four tables of the book, sorted by their keys."""
+        """Return the four tables of the book, sorted by their keys, without columns that follow from others."""
         fills = pl.DataFrame(self._fills, list(COLUMNS["trades"]), orient="row", infer_schema_length=None)
         tables = {
             "portfolio": pl.DataFrame(self._sessions, infer_schema_length=None),

@@ -46,6 +46,10 @@ class Matrix:
     symbols: tuple[str, ...]
     values: Floats
 
+    def rows(self, which: Any) -> Matrix:
+        """Return the matrix of some days, selected by index or by flag."""
+        return Matrix(self.days[which], self.symbols, self.values[which])
+
     def on(self, days: Days, symbols: tuple[str, ...]) -> Floats:
         """Return the values on the given days and names, which must include the matrix's own; NaN for missing ones."""
         values = np.full((len(days), len(symbols)), np.nan)
@@ -113,7 +117,7 @@ def matrix(frame: Any, value: str, label: str) -> Matrix:
     return Matrix(frame["date"].to_numpy().astype("datetime64[D]"), tuple(names), values)
 
 
-def prices(given: Any) -> tuple[Matrix, Matrix | None]:
+def prices(frames: Any) -> tuple[Matrix, Matrix | None]:
     """Read closes, and opens if given: a long frame with ``close`` and optionally ``open``, a wide one of closes, or a mapping of both.
 
     Raises
@@ -121,18 +125,18 @@ def prices(given: Any) -> tuple[Matrix, Matrix | None]:
     SealError
         If a price is not above 0, or opens and closes have different days or names.
     """
-    if isinstance(given, Mapping):
-        frames = {name: given[name] for name in ("close", "open") if name in given}
-    elif isinstance(given, (str, os.PathLike, pl.DataFrame)) or _is_pandas(given):
-        frame = _columns(given, "prices", "close", "open")
-        frames = {name: frame for name in ("close", "open") if name == "close" or name in frame.columns}
+    if isinstance(frames, Mapping):
+        by_name = {name: frames[name] for name in ("close", "open") if name in frames}
+    elif isinstance(frames, (str, os.PathLike, pl.DataFrame)) or _is_pandas(frames):
+        frame = _columns(frames, "prices", "close", "open")
+        by_name = {name: frame for name in ("close", "open") if name == "close" or name in frame.columns}
     else:
         raise SealError(
             "prices are a frame of Polars or pandas, a file of one, or {'open': frame, 'close': frame}."
         )
-    if "close" not in frames:
+    if "close" not in by_name:
         raise SealError("prices have no close, at which positions are marked.")
-    parts = {name: matrix(frame, name, f"prices ({name})") for name, frame in frames.items()}
+    parts = {name: matrix(frame, name, f"prices ({name})") for name, frame in by_name.items()}
     for name, part in parts.items():
         at = np.argwhere(part.values <= 0)
         if len(at):

@@ -11,7 +11,9 @@ import polars as pl
 
 from alpha_results_seal.book import DUST, Book
 from alpha_results_seal.calendar import NEW_YORK, Calendar
+from alpha_results_seal.checks import typed
 from alpha_results_seal.costs import Costs
+from alpha_results_seal.derive import completed
 from alpha_results_seal.errors import SealError
 from alpha_results_seal.fills import ASSUMED, read_fills
 from alpha_results_seal.frames import Floats, Matrix, matrix, table
@@ -155,23 +157,23 @@ class Ledger:
         """
         costs = Costs() if costs is None else costs
         _require_costs_and_calendar(costs, calendar or NEW_YORK)
-        given = matrix(scores, "score", "scores")
-        market = Market.of(prices, calendar or NEW_YORK, given.symbols)
-        decided = select_tails(given, market, tails)
+        scored = matrix(scores, "score", "scores")
+        market = Market.of(prices, calendar or NEW_YORK, scored.symbols)
+        decided = select_tails(scored, market, tails)
         ledger = cls._from_targets(decided.weights, decided.scores, market, costs, equity_basis)
         steps = [
             "the last day with scores in each week is the decision day",
             f"of the names with a score and a close, the best {tails:.6g} are bought and the worst sold short, equally weighted",
             f"decisions are filled at the {'close' if market.opens is None else 'open'} of the next session",
         ]
-        assumed = []
+        notes = ["; ".join(steps), *decided.notes, *ledger.notes]
         if calendar is None:
-            assumed.append(
+            notes.append(
                 f"no calendar was given: days with prices are sessions, {NEW_YORK.open} to {NEW_YORK.close} {NEW_YORK.zone}"
             )
         return replace(
             ledger,
-            notes=("; ".join(steps), *decided.notes, *ledger.notes, *assumed),
+            notes=tuple(notes),
             smoothing={"applied": False, "detail": "the scores as given"},
             description={"signal": {"decision_timing": steps[0], "pseudocode": steps}},
         )
@@ -198,7 +200,7 @@ class Ledger:
                 for name, book in state.items():
                     _rebalance(book, week, week.targets[name], market, session, costs)
             market.close_books(state, session, costs, market.last_priced)
-        tables = {**_joined(state), **_decided(weeks, state, market)}
+        tables = {**_joined(state, equity_basis), **_decided(weeks, state, market)}
         notes = market.notes(state, scored=scored is not None, decided=True) + note_moved_decisions(weeks)
         notes += note_unpriced_names(weeks, market)
         notes += costs.notes(tables["portfolio"]["date"].unique(maintain_order=True), traded=True)
@@ -254,11 +256,11 @@ class Ledger:
         """
         costs = Costs() if costs is None else costs
         _require_costs_and_calendar(costs, calendar)
-        given = table(fills, "fills")
+        recorded = table(fills, "fills")
         targets = {} if weights is None else {book: matrix(weights, "weight", "weights")}
         scored = None if scores is None else matrix(scores, "score", "scores")
         market = Market.of(closes, calendar, _names(targets, scored))
-        rows = read_fills(given, market)
+        rows = read_fills(recorded, market)
         if not rows.height:
             raise SealError("there are no fills: give at least one.")
         if weights is None and scores is not None:
@@ -273,7 +275,8 @@ class Ledger:
         state = Book(book, market.symbols, _basis(equity_basis))
         place = {name: at for at, name in enumerate(market.symbols)}
         fills_by_session = {
-            int(key[0]): part for key, part in rows.group_by(["session"], maintain_order=True)
+            int(key[0]): part.rows(named=True)
+            for key, part in rows.group_by(["session"], maintain_order=True)
         }
         # A position is not settled before its last fill, which may be later than its last close.
         last = market.last_priced.copy()
@@ -282,9 +285,7 @@ class Ledger:
         for session in range(min([*fills_by_session, *by_session]), market.observed):
             if session in by_session:
                 by_session[session].settle(market.tradeable(session), {book: state})
-            for fill in (
-                fills_by_session[session].iter_rows(named=True) if session in fills_by_session else ()
-            ):
+            for fill in fills_by_session.get(session, ()):
                 at = place[fill["symbol"]]
                 after = float(state.shares[at]) + fill["quantity"]
                 size = max(abs(float(state.shares[at])), abs(fill["quantity"]))
@@ -295,7 +296,7 @@ class Ledger:
                     decision=fill["decision_at"],
                 )  # fmt: skip
             market.close_books({book: state}, session, costs, last)
-        tables = _joined({book: state})
+        tables = _joined({book: state}, equity_basis)
         notes = market.notes({book: state}, scored=not targets or scored is not None, decided=False)
         if targets:
             tables |= _decided(weeks, {book: state}, market)
@@ -309,9 +310,7 @@ class Ledger:
                 "target weights and scores are unknown: no decisions are sealed, and the run is incomplete"
             )
         notes += costs.notes(tables["portfolio"]["date"], traded=False)
-        for column, note in ASSUMED.items():
-            if column not in given.columns:
-                notes.append(note)
+        notes += [note for column, note in ASSUMED.items() if column not in recorded.columns]
         return cls(tables, equity_basis, tuple(notes))
 
 
@@ -388,9 +387,8 @@ def _basis(equity_basis: float) -> float:
     return float(equity_basis)
 
 
-def _joined(books: Mapping[str, Book]) -> dict[str, pl.DataFrame]:
+def _joined(books: Mapping[str, Book], equity_basis: float) -> dict[str, pl.DataFrame]:
+    """Return the tables of all books, with the columns that follow from others."""
     parts = [books[name].tables() for name in sorted(books)]
-    return {
-        kind: pl.concat([part[kind] for part in parts])
-        for kind in ("portfolio", "positions", "pnl", "trades")
-    }
+    tables = {kind: pl.concat([part[kind] for part in parts]) for kind in parts[0]}
+    return {kind: typed(kind, frame) for kind, frame in completed(tables, equity_basis).items()}

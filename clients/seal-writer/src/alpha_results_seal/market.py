@@ -47,12 +47,12 @@ class Market:
     close_at: list[dt.datetime]
 
     @classmethod
-    def of(cls, given: Any, calendar: Calendar, named: Iterable[str] = ()) -> Market:
+    def of(cls, price_frames: Any, calendar: Calendar, named: Iterable[str] = ()) -> Market:
         """Align prices with the sessions of a calendar; raises SealError if they do not fit.
 
         `named` are further names of the market, which may have no prices.
         """
-        closes, opens = prices(given)
+        closes, opens = prices(price_frames)
         days = closes.days
         if not len(days):
             raise SealError("there are no prices.")

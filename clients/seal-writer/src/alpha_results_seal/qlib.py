@@ -58,9 +58,8 @@ def ledger_from_qlib(
     account = dict(zip(to_days(rows[days_column], "report"), rows["account"]))
     held = matrix(table(positions, "positions"), "amount", "positions")
     days = np.array(sorted(account), "datetime64[D]")
-    amounts = np.nan_to_num(held.on(np.union1d(days, held.days), held.symbols))[
-        np.isin(np.union1d(days, held.days), days)
-    ]
+    every_day = np.union1d(days, held.days)
+    amounts = np.nan_to_num(held.on(every_day, held.symbols))[np.isin(every_day, days)]
     change = np.diff(amounts, axis=0, prepend=np.zeros((1, len(held.symbols))))
     price = matrix(closes, "close", "closes")
     marks = dict(zip(price.days.tolist(), price.values))

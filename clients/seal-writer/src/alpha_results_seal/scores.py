@@ -73,7 +73,7 @@ def select_tails(scores: Matrix, market: Market, tails: float) -> Tails:
         notes.append(
             f"{omitted} left out, as fewer than two names have a score and a close, the first: {first}"
         )
-    weekly = Matrix(weekly.days[has_tails], weekly.symbols, weekly.values[has_tails])
+    weekly = weekly.rows(has_tails)
     book = np.array([tail_weights(row, tails) for row in selectable[has_tails]])
     weights = {
         name: Matrix(weekly.days, weekly.symbols, values)
@@ -134,8 +134,7 @@ def _weekly(scores: Matrix, market: Market) -> tuple[Matrix, list[str]]:
         notes.append(
             f"{days.size} days have scores, but decisions are weekly: only the last day of each of {weeks} is used"
         )
-    kept = days[last]
-    return Matrix(scores.days[kept], scores.symbols, scores.values[kept]), notes
+    return scores.rows(days[last]), notes
 
 
 def _fully_invested(book: Floats) -> Floats:

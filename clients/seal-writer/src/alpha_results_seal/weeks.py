@@ -30,45 +30,45 @@ class Week:
     ----------
     date
         Session that dates the decision.
-    given_on
-        The day as given; differs from `date` if that day is not a session.
+    original_date
+        Decision day of the weights; differs from `date` if that day is not a session.
     fill
         Index of the session that fills the decision; beyond the observed ones while it is pending.
     pending
         Whether that session is still to come.
-    given
-        Book -> weights as given, shape (N,); NaN for names without a weight.
+    weights
+        Book -> weights before :meth:`settle`, shape (N,); NaN for names without a weight.
     scores
         Shape (N,); NaN for names without a score.
     targets
         Book -> target weights of all names, shape (N,); 0 for names that cannot be traded.
     tradeable
         Shape (N,): whether each name can be traded.
-    named
+    members
         Indices of the names in the cross-section.
     """
 
     date: dt.date
-    given_on: dt.date
+    original_date: dt.date
     fill: int
     pending: bool
-    given: dict[str, Floats]
+    weights: dict[str, Floats]
     scores: Floats
     targets: dict[str, Floats] = field(default_factory=dict)
     tradeable: Any = None
-    named: Any = None
+    members: Any = None
 
     def settle(self, tradeable: Any, books: Mapping[str, Book]) -> None:
         """Zero the weights of untradeable names, and record the names of the decision: those weighted, scored or held."""
         self.tradeable = tradeable
-        named = np.isfinite(self.scores)
-        for name, weights in self.given.items():
+        members = np.isfinite(self.scores)
+        for name, weights in self.weights.items():
             target = np.where(tradeable & (np.abs(weights) >= MIN_WEIGHT), weights, 0.0)
             if name.endswith("long_only") and target.any():
                 target /= target.sum()
             self.targets[name] = target
-            named |= np.isfinite(weights) | (books[name].shares != 0)
-        self.named = np.flatnonzero(named)
+            members |= np.isfinite(weights) | (books[name].shares != 0)
+        self.members = np.flatnonzero(members)
 
 
 def read_weeks(targets: Mapping[str, Matrix], scores: Matrix | None, market: Market) -> list[Week]:
@@ -90,15 +90,14 @@ def read_weeks(targets: Mapping[str, Matrix], scores: Matrix | None, market: Mar
     weights = {name: part.on(days, market.symbols) for name, part in targets.items()}
     scored = np.full((len(days), len(market.symbols)), np.nan)
     if scores is not None:
-        kept = np.isin(scores.days, days)
-        scored = Matrix(scores.days[kept], scores.symbols, scores.values[kept]).on(days, market.symbols)
+        scored = scores.rows(np.isin(scores.days, days)).on(days, market.symbols)
     weeks = []
     for row, (day, date) in enumerate(zip(days, dates)):
         fill = int(np.searchsorted(sessions, date, side="right"))
-        given = {name: values[row] for name, values in weights.items()}
-        for name, values in given.items():
+        decided = {name: values[row] for name, values in weights.items()}
+        for name, values in decided.items():
             _require_weights_of_book(name, values, day, market.symbols)
-        weeks.append(Week(date.item(), day.item(), fill, fill >= market.observed, given, scored[row]))
+        weeks.append(Week(date.item(), day.item(), fill, fill >= market.observed, decided, scored[row]))
     for one, other in zip(weeks, weeks[1:]):
         if one.fill == other.fill and not other.pending:
             raise SealError(
@@ -137,12 +136,12 @@ def last_sessions(days: Days, sessions: Days) -> Days:
 
 def note_moved_decisions(weeks: Sequence[Week]) -> list[str]:
     """Return a note on decision days that were moved to the session before, if any."""
-    moved = [week for week in weeks if week.given_on != week.date]
+    moved = [week for week in weeks if week.original_date != week.date]
     if not moved:
         return []
     note = (
         f"{len(moved)} of {len(weeks)} decisions are on days without a session and dated by the session before, the first: "
-        f"{moved[0].given_on} as {moved[0].date}"
+        f"{moved[0].original_date} as {moved[0].date}"
     )
     return [note]
 
@@ -150,7 +149,7 @@ def note_moved_decisions(weeks: Sequence[Week]) -> list[str]:
 def note_unpriced_names(weeks: Sequence[Week], market: Market) -> list[str]:
     """Return a note on names with weights that have no prices, if any; raises SealError if none of them has prices."""
     weighted = np.any(
-        [np.abs(weights) >= MIN_WEIGHT for week in weeks for weights in week.given.values()], axis=0
+        [np.abs(weights) >= MIN_WEIGHT for week in weeks for weights in week.weights.values()], axis=0
     )
     unpriced = np.flatnonzero(weighted & ~np.isfinite(market.closes).any(axis=0))
     if not unpriced.size:
@@ -188,7 +187,7 @@ def decisions_table(weeks: Sequence[Week], books: Mapping[str, Book], market: Ma
         filled: dict[bool, dict[str, dt.datetime]] = {True: {}, False: {}}
         for name, book in books.items():
             filled[name in raw].update(book.filled_on(week.date))
-        for at in week.named:
+        for at in week.members:
             symbol, free = market.symbols[at], bool(week.tradeable[at])
             row: dict[str, Any] = {"date": week.date, "symbol": symbol}
             row["score"] = float(week.scores[at]) if np.isfinite(week.scores[at]) else None

@@ -163,16 +163,16 @@ class SealWriter:
         SealError
             If a path does not exist, or two different files have one name.
         """
-        for given in map(Path, paths):
-            if not given.exists():
-                raise SealError(f"add_source: there is no file or folder {given}: correct the path.")
-            for path in sorted(given.rglob("*")) if given.is_dir() else [given]:
-                if path.is_file() and not path.is_symlink():
-                    name = path.relative_to(given).as_posix() if given.is_dir() else path.name
-                    content = path.read_bytes()
+        for path in map(Path, paths):
+            if not path.exists():
+                raise SealError(f"add_source: there is no file or folder {path}: correct the path.")
+            for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+                if file.is_file() and not file.is_symlink():
+                    name = file.relative_to(path).as_posix() if path.is_dir() else file.name
+                    content = file.read_bytes()
                     if self._source.setdefault(name, content) != content:
                         raise SealError(
-                            f"add_source: {path} would replace another file named {name}: add the folder that holds both."
+                            f"add_source: {file} would replace another file named {name}: add the folder that holds both."
                         )
         return self
 
@@ -288,5 +288,5 @@ def _instant(name: str, moment: dt.datetime) -> str:
     return moment.astimezone(dt.timezone.utc).isoformat().replace("+00:00", "Z")
 
 
-def _smoothing(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    return None if given is None else {"half_life_weeks": None, "detail": None, **given}
+def _smoothing(stated: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if stated is None else {"half_life_weeks": None, "detail": None, **stated}
