@@ -67,8 +67,8 @@ class BaseRun:
         """
         endpoint = "performance.metrics"
         names = {x.name: x.parameter for x in ENDPOINTS[endpoint].arguments}  # `from` is `start` in Python
-        given = {names.get(name, name): format_value(name, value) for name, value in parameters.items()}
-        path, query = self._located(endpoint, {}, {"granularity": granularity, **given})
+        options = {names.get(name, name): format_value(name, value) for name, value in parameters.items()}
+        path, query = self._located(endpoint, {}, {"granularity": granularity, **options})
 
         def plan() -> Plan[Any]:
             metrics = yield from self._client._answer_plan(endpoint, path, query)  # noqa: SLF001 - as above

@@ -58,7 +58,7 @@ def collect(
         If the library of the frames is not installed.
     """
     pinned = query.get("snapshot")
-    request = CollectionRequest(endpoint, path, query, row_model(endpoint, query))
+    request = CollectionRequest(endpoint, path, query)
     for attempt in range(_ATTEMPTS):
         if not with_meta and request.is_unfiltered and may_link(settings, request):
             frame = yield from fetch_by_link(settings, request, None)
@@ -111,12 +111,6 @@ def alpha_ids(settings: Settings) -> Plan[list[str]]:
     """Fetch the ids of the alphas that the key may read, latest started first."""
     table = yield from collect(settings.with_frames("rows"), "catalog.alphas.list", {}, {}, with_meta=False)
     return [str(row["alpha_id"]) for row in table.frame]
-
-
-def row_model(endpoint: str, query: Query) -> str:
-    """Return the row model of an answer."""
-    entry = ENDPOINTS[endpoint]
-    return entry.full_row if entry.full_row and query.get("fields") == "all" else entry.row
 
 
 def fetch(settings: Settings, endpoint: str, path: Mapping[str, str], query: Query) -> Plan[Any]:

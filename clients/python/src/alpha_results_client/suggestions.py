@@ -44,8 +44,8 @@ def suggesting(settings: Settings, path: Mapping[str, str], query: Query, plan: 
                 known = []
             error.suggestions = near(path["alpha"], known)
         elif error.details and isinstance(listed := error.details.get("available"), list):
-            given = [value for value in (*path.values(), *query.values()) if value]
-            alike = [name for text in given if text not in listed for name in near(text, map(str, listed))]
+            values = [value for value in (*path.values(), *query.values()) if value]
+            alike = [name for text in values if text not in listed for name in near(text, map(str, listed))]
             error.suggestions = tuple(dict.fromkeys(alike))
         elif error.status == httpx.codes.REQUEST_URI_TOO_LONG:
             count, name = max(

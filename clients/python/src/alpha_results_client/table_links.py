@@ -37,18 +37,17 @@ class LinkFailed(AlphaResultsClientError):
 
 
 class CollectionRequest(NamedTuple):
-    """A query of a collection.
-
-    Attributes
-    ----------
-    model
-        Row model of the answer.
-    """
+    """A query of a collection."""
 
     endpoint: str
     path: Mapping[str, str]
     query: Query
-    model: str
+
+    @property
+    def model(self) -> str:
+        """Row model of the answer."""
+        entry = ENDPOINTS[self.endpoint]
+        return entry.full_row if entry.full_row and self.query.get("fields") == "all" else entry.row
 
     @property
     def is_unfiltered(self) -> bool:
@@ -90,7 +89,7 @@ def fetch_by_link(settings: Settings, request: CollectionRequest, total: int | N
         As for pages; the last one only for a snapshot that the query names.
     """
     try:
-        frame = yield from _fetch_by_link(settings, request, total)
+        return (yield from _fetch_by_link(settings, request, total))
     except (NoAnswer, NotAuthenticated, RateLimited):
         raise
     except AlphaResultsClientError as error:
@@ -101,7 +100,6 @@ def fetch_by_link(settings: Settings, request: CollectionRequest, total: int | N
         settings.disable_links(str(error))
         _log_paging(request, str(error))
         return None
-    return frame
 
 
 def _fetch_by_link(settings: Settings, request: CollectionRequest, total: int | None) -> Plan[Any]:
