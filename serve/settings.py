@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
-from schemas.settings import SETTINGS, Setting, given
+from schemas.settings import SETTINGS, Setting, setting_value
 
 
 def _declared(name: str) -> Any:
@@ -84,7 +84,10 @@ def resolve(environment: Mapping[str, str], flags: Mapping[str, Any] | None = No
         When a required setting is missing or a value is invalid; the message names where it was given.
     """
     return Settings(
-        **{entry.name: given(entry, environment, (flags or {}).get(entry.name)) for entry in declared()}
+        **{
+            entry.name: setting_value(entry, environment, (flags or {}).get(entry.name))
+            for entry in declared()
+        }
     )
 
 

@@ -20,7 +20,7 @@ from datasets.snapshot import Snapshot
 from schemas.errors import KindNotPublished, SettingsError
 from schemas.metrics.statistic import SOURCES
 from schemas.parameters import MIN_ROLLING
-from schemas.settings import SETTINGS, given
+from schemas.settings import SETTINGS, setting_value
 from schemas.tables.sealed_metrics import SCOPES
 from schemas.warning_codes import CODES, by_member
 
@@ -278,7 +278,7 @@ class Alpha(Snapshot):
             series = read_symbols(market_data, (benchmarks,) if isinstance(benchmarks, str) else benchmarks)
         else:
             withheld["benchmarks"] = "no market data were given"
-        address = given(SETTINGS["factors"], os.environ, factors)
+        address = setting_value(SETTINGS["factors"], os.environ, factors)
         if address is None:
             table, withheld["factors"] = None, "no file of factors was given"
         else:

@@ -14,7 +14,7 @@ from datasets.market_data.operator_files import given_by, read_all, read_columns
 from schemas.errors import SettingsError
 from schemas.market_data import DEFAULT_NAMES, MARKET_DATA, SIMULATED_KEY, SIMULATED_SYMBOLS, USUAL_BENCHMARK
 from schemas.plurals import counted
-from schemas.settings import SETTINGS, given
+from schemas.settings import SETTINGS, setting_value
 
 _YES: Final = frozenset({"1", "true", "yes"})
 _FILE: Final = "_file"
@@ -61,7 +61,7 @@ def read_benchmarks(files: Mapping[str, bytes]) -> dict[str, Benchmark]:
 
 def is_configured(market_data: str | os.PathLike[str] | None) -> bool:
     """Whether an address of market data is given, or the setting."""
-    return given(_SETTING, os.environ, market_data) is not None
+    return setting_value(_SETTING, os.environ, market_data) is not None
 
 
 def read_symbols(
@@ -88,7 +88,7 @@ def read_symbols(
     StorageUnavailable
         When the store does not answer.
     """
-    place = given(_SETTING, os.environ, market_data)
+    place = setting_value(_SETTING, os.environ, market_data)
     if place is None:
         raise SettingsError(
             f"no market data: give a Parquet file or a folder of them, or set {_SETTING.variable}"

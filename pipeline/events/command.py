@@ -13,7 +13,7 @@ import click
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option
 from schemas.console.terminal import echo
 from schemas.errors import SettingsError, SnapshotCorrupt
-from schemas.settings import SETTINGS, given
+from schemas.settings import SETTINGS, setting_value
 from schemas.settings.options import option
 
 if TYPE_CHECKING:
@@ -67,7 +67,9 @@ def notify(
         for option, url in (("--webhook", webhook), ("--lineage", lineage))
         if url is not None
     }
-    secret, token = (given(SETTINGS[name], os.environ) for name in ("webhook_secret", "lineage_token"))
+    secret, token = (
+        setting_value(SETTINGS[name], os.environ) for name in ("webhook_secret", "lineage_token")
+    )
     require_token(SETTINGS["lineage_token"].variable, token)
     storage = opened(root)
     catalogue = Catalogue(storage)

@@ -7,6 +7,6 @@ declarations. Importing the package reads no setting.
 from __future__ import annotations
 
 from schemas.settings.declared import GROUPS, SETTINGS, misspelt_variables
-from schemas.settings.setting import PREFIX, Group, Setting, given
+from schemas.settings.setting import PREFIX, Group, Setting, setting_value
 
-__all__ = ["GROUPS", "PREFIX", "SETTINGS", "Group", "Setting", "given", "misspelt_variables"]
+__all__ = ["GROUPS", "PREFIX", "SETTINGS", "Group", "Setting", "misspelt_variables", "setting_value"]

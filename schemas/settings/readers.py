@@ -33,10 +33,10 @@ class Kind(NamedTuple):
 def _fitting(kind: str, pattern: str, rule: str) -> Kind:
     """Return the kind of a text that matches a pattern completely."""
 
-    def read(given: str) -> str:
-        if not re.fullmatch(pattern, given, re.DOTALL):
+    def read(entry: str) -> str:
+        if not re.fullmatch(pattern, entry, re.DOTALL):
             raise ValueError(rule)
-        return given
+        return entry
 
     return Kind(kind, read)
 
@@ -52,9 +52,9 @@ def make_choice(*words: str) -> Kind:
 
 
 def _between(kind: str, number: Callable[[str], float], least: float, most: float, what: str) -> Kind:
-    def read(given: str) -> float:
+    def read(entry: str) -> float:
         try:
-            value = number(given)
+            value = number(entry)
         except ValueError:
             value = math.nan
         if not least <= value <= most:
@@ -74,9 +74,9 @@ def seconds(least: float, most: float) -> Kind:
     return _between("seconds", float, least, most, "a number of seconds")
 
 
-def duration(given: str) -> timedelta:
+def duration(entry: str) -> timedelta:
     """Read a duration with its unit: ``90s``, ``30m``, ``12h`` or ``7d``."""
-    match = re.fullmatch(r"([0-9]{1,6})([smhd])", given.strip())
+    match = re.fullmatch(r"([0-9]{1,6})([smhd])", entry.strip())
     if match is None:
         raise ValueError("write 90s, 30m, 12h or 7d")
     return timedelta(seconds=int(match[1]) * _UNITS[match[2]])
@@ -89,29 +89,29 @@ def duration_text(length: timedelta) -> str:
     return f"{seconds // _UNITS[unit]}{unit}"
 
 
-def _switch(given: str) -> bool:
-    word = given.lower()
+def _switch(entry: str) -> bool:
+    word = entry.lower()
     if word not in (*_ON, *_OFF):
         raise ValueError(f"it must be one of {', '.join((*_ON, *_OFF))}")
     return word in _ON
 
 
-def _redis_url(given: str) -> str:
-    if given.partition("://")[0] not in {"redis", "rediss", "unix"}:
+def _redis_url(entry: str) -> str:
+    if entry.partition("://")[0] not in {"redis", "rediss", "unix"}:
         raise ValueError("it must start with redis://, rediss:// or unix://")
-    if not given.startswith("unix://"):
-        behind = re.sub(r"^rediss?://[^/?#]*", "", given)
+    if not entry.startswith("unix://"):
+        behind = re.sub(r"^rediss?://[^/?#]*", "", entry)
         if "@" in behind:  # a part of the password would be taken for the host, and shown
             raise ValueError(
                 "it has an `@` behind the host: percent-encode `/`, `#`, `?` and `@` in the password"
             )
         if not re.fullmatch(r"(/[0-9]*)?(\?.*)?", behind):
             raise ValueError("its database must be a number: write redis://HOST:PORT/DATABASE")
-    return given
+    return entry
 
 
-def _peppers(given: str) -> tuple[bytes, ...]:
-    secrets = tuple(part.strip().encode() for part in given.split(",") if part.strip())
+def _peppers(entry: str) -> tuple[bytes, ...]:
+    secrets = tuple(part.strip().encode() for part in entry.split(",") if part.strip())
     if any(len(pepper) < MIN_PEPPER_CHARACTERS for pepper in secrets):
         raise ValueError(
             f"one is shorter than {MIN_PEPPER_CHARACTERS} characters; use 32 random bytes, written in hex"

@@ -121,7 +121,7 @@ def switch(name: str, meaning: str) -> Setting:
     return Setting(name, readers.SWITCH, meaning, default=False)
 
 
-def given(setting: Setting, environment: Mapping[str, str], flag: Any = None) -> Any:
+def setting_value(setting: Setting, environment: Mapping[str, str], flag: Any = None) -> Any:
     """Return the value of a setting from the flag, otherwise the variable, otherwise the default.
 
     Parameters

@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from schemas.errors import SettingsError
-from schemas.settings import SETTINGS, given
+from schemas.settings import SETTINGS, setting_value
 
 _POSTGRES: Final = ("postgresql", "postgres", "postgresql+asyncpg")
 _PORT: Final = 5432
@@ -138,7 +138,7 @@ class AccessSettings:
             When a value is not valid, or no store is named and the root is not a local folder.
         """
         names = (entry.name for entry in fields(cls) if entry.init)
-        values = {name: given(SETTINGS[name], env, (overrides or {}).get(name)) for name in names}
+        values = {name: setting_value(SETTINGS[name], env, (overrides or {}).get(name)) for name in names}
         text = str(datasets_root or "").removeprefix("file://")
         root = None if not text or "://" in text else _local(text)
         store = values["access"] or (root and f"{root}.access.sqlite3")

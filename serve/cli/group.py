@@ -9,7 +9,7 @@ import click
 
 from schemas.console.command_group import CommandGroup, LazyCommand
 from schemas.project import project_version, version_option
-from schemas.settings import SETTINGS, given
+from schemas.settings import SETTINGS, setting_value
 
 _COMMANDS: Final = {
     "run": LazyCommand("serve.cli.run", "run", "Serve the published results over HTTP."),
@@ -25,7 +25,7 @@ _COMMANDS: Final = {
 
 def _build() -> str:
     """Return the version that `/v1/health` states in this environment."""
-    return given(SETTINGS["build"], os.environ) or project_version()
+    return setting_value(SETTINGS["build"], os.environ) or project_version()
 
 
 @click.group(cls=CommandGroup, lazy=_COMMANDS)

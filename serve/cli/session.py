@@ -17,7 +17,7 @@ import click
 from schemas.console.screen import Screen, make_table
 from schemas.console.terminal import echo
 from schemas.errors import SettingsError
-from schemas.settings import SETTINGS, given
+from schemas.settings import SETTINGS, setting_value
 from schemas.settings.options import flag, options
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def on_store(command: Callable[Concatenate[Session, P], None]) -> Callable[..., 
 def _actor() -> str:
     """Return the actor for the audit log: ``ALPHA_RESULTS_ACTOR``, else the login name."""
     try:
-        actor: str | None = given(SETTINGS["actor"], os.environ)
+        actor: str | None = setting_value(SETTINGS["actor"], os.environ)
         return actor or getpass.getuser()
     except (OSError, KeyError):  # a container user without a name; the error depends on the Python version
         return f"uid {os.getuid()}"
