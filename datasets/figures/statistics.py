@@ -21,7 +21,7 @@ from datasets.figures.unavailable import (
     Warnings,
     failed,
 )
-from schemas.metrics.core import ALIASES, CORE, OWN_CONVENTIONS, RANK_IC, RANK_IC_RAW, RATE_OF, RISK_FREE_RATE
+from schemas.metrics.core import CORE, OWN_CONVENTIONS, RANK_IC, RANK_IC_RAW, RATE_OF, RISK_FREE_RATE
 from schemas.metrics.statistic import (
     DERIVED,
     LEDGER,
@@ -323,9 +323,8 @@ def core_statistics(span: Span, warnings: Warnings, block: str) -> dict[str, Ent
     entries: dict[str, Entry] = {}
     for statistic in CORE:
         computed = entries[statistic.name] = entry(statistic, span, warnings, block)
-        for alias, name in ALIASES.items():
-            if name == statistic.name:
-                entries[alias] = {**computed, "deprecated": True, "superseded_by": name}
+        for alias in statistic.aliases:
+            entries[alias] = {**computed, "deprecated": True, "superseded_by": statistic.name}
     return entries
 
 

@@ -51,9 +51,10 @@ def _daily(
     sealed: tuple[SealedName, ...] = (),
     *,
     unit: str = "ratio",
+    aliases: tuple[str, ...] = (),
 ) -> Statistic:
     """Declare an annualised statistic of the sessions of the ledger."""
-    return Statistic(name, meaning, formula, sealed, LEDGER, unit, ANNUALISED, _SESSION)
+    return Statistic(name, meaning, formula, sealed, LEDGER, unit, ANNUALISED, _SESSION, aliases=aliases)
 
 
 def _equity_statistic(name: str, meaning: str, formula: str, own: tuple[str, ...], unit: str) -> Statistic:
@@ -82,6 +83,7 @@ CORE: Final = (
         "Return of the long_short book per unit of its own risk, before the risk-free rate.",
         "mean / sample standard deviation (ddof 1) of the daily period_return x sqrt(252)",
         (SealedName("information_ratio", ANNUALISED, _OWN_RATIO, annualised_only=True),),
+        aliases=("sharpe",),
     ),
     _daily(
         "excess_sharpe",
@@ -123,10 +125,8 @@ CORE: Final = (
         unit="per_year",
     ),
 )
-"""The core statistics in the order they are served; their deprecated names are in :data:`ALIASES`."""
+"""The core statistics in the order they are served."""
 
-ALIASES: Final = {"sharpe": "information_ratio"}
-"""Deprecated name -> the statistic that supersedes it and whose entry it repeats."""
 RATE_OF: Final = "excess_sharpe"
 """The statistic whose entry also states the risk-free rate."""
 RISK_FREE_RATE: Final = "risk_free_rate"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from schemas.metrics.core import ALIASES, CORE, RANK_IC_CONDITIONED
+from schemas.metrics.core import CORE, RANK_IC_CONDITIONED
 from schemas.metrics.screened import JUDGED, SCREENED
 from schemas.metrics.statistic import MONEY_UNIT, Statistic
 
@@ -64,24 +64,13 @@ class HeadlineFigure:
         return f"{self.statistic.meaning.removesuffix('.')} ({words})."
 
 
-def _declared() -> tuple[HeadlineFigure, ...]:
-    figures = []
-    for statistic in CORE:
-        figures.append(HeadlineFigure(statistic.name, statistic, ("core", statistic.name), statistic.name))
-        figures += [
-            HeadlineFigure(alias, statistic, ("core", alias), statistic.name)
-            for alias, name in ALIASES.items()
-            if name == statistic.name
-        ]
-    for statistic in RANK_IC_CONDITIONED:
-        path = ("rank_ic", "conditioned", statistic.name)
-        figures.append(HeadlineFigure(statistic.name, statistic, path, statistic.name))
-    figures += [HeadlineFigure(x.name, x, (), x.name) for x in SCREENED]
-    figures += [HeadlineFigure(x.name, x, (), "") for x in JUDGED]
-    return tuple(figures)
-
-
-HEADLINE: Final[dict[str, HeadlineFigure]] = {figure.name: figure for figure in _declared()}
+_DECLARED: Final = (
+    *(HeadlineFigure(name, x, ("core", name), x.name) for x in CORE for name in (x.name, *x.aliases)),
+    *(HeadlineFigure(x.name, x, ("rank_ic", "conditioned", x.name), x.name) for x in RANK_IC_CONDITIONED),
+    *(HeadlineFigure(x.name, x, (), x.name) for x in SCREENED),
+    *(HeadlineFigure(x.name, x, (), "") for x in JUDGED),
+)
+HEADLINE: Final[dict[str, HeadlineFigure]] = {figure.name: figure for figure in _DECLARED}
 """Every figure by name, in the order of the documents."""
 RECORDED: Final = tuple(figure for figure in HEADLINE.values() if figure.name == figure.recorded)
 """The figures recorded in a pointer: without deprecated names and figures that depend on other alphas."""

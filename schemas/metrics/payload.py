@@ -8,7 +8,7 @@ from typing import Final
 
 from schemas.field import Field, count, day, figure, flag, integer, mapping, number, record, series, text
 from schemas.metrics.checked import CHECKED
-from schemas.metrics.core import ALIASES, CORE, RANK_IC
+from schemas.metrics.core import CORE, RANK_IC
 from schemas.metrics.deciles import DECILES
 from schemas.metrics.entry import statistic_field
 from schemas.metrics.newey_west import NWT, NWT_WITHIN
@@ -67,11 +67,11 @@ def _entries(statistics: Iterable[Statistic], *, computed: bool = False) -> tupl
     computed
         Whether to ignore sealed figures.
     """
-    entries: list[Field] = []
-    for statistic in statistics:
-        names = [None, *(old for old, new in ALIASES.items() if statistic in CORE and new == statistic.name)]
-        entries += (statistic_field(statistic, alias=alias, computed=computed) for alias in names)
-    return tuple(entries)
+    return tuple(
+        statistic_field(statistic, alias=alias, computed=computed)
+        for statistic in statistics
+        for alias in (None, *statistic.aliases)
+    )
 
 
 _TENURE: Final = record(

@@ -144,6 +144,8 @@ class Statistic:
         Span of time that one observation covers.
     signal
         Signal it measures; None outside the IC family.
+    aliases
+        Deprecated names, under which its entry is repeated.
     """
 
     name: str
@@ -155,6 +157,7 @@ class Statistic:
     annualisation: Annualisation
     horizon: str
     signal: Signal | None = None
+    aliases: tuple[str, ...] = ()
 
 
 SCORE_FIELD: Final = "raw_score"

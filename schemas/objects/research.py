@@ -22,6 +22,7 @@ from schemas.field import (
 from schemas.metrics.families.family import ANNUALISED_RETURN, SHARPE, VOLATILITY
 from schemas.objects.bootstrap import SAMPLES, SEED, band, mean_block
 from schemas.objects.exposures import regression
+from schemas.objects.summaries import MAX_DRAWDOWN_PCT
 from schemas.parameters import BY
 from schemas.units import Unit
 
@@ -124,12 +125,7 @@ def _figures(name: str, meaning: str, *, change: bool = False) -> Field:
         SHARPE,
         ANNUALISED_RETURN,
         replace(VOLATILITY, minimum=minimum),
-        figure(
-            "max_drawdown_pct",
-            "Deepest fall from the running peak, as a percentage of the peak.",
-            unit=Unit.PERCENTAGE_POINTS,
-            minimum=minimum,
-        ),
+        replace(MAX_DRAWDOWN_PCT, minimum=minimum),
         model="BookChange" if change else "BookFigures",
     )
 

@@ -15,13 +15,14 @@ WINDOW_DAYS: Final = (
 )
 _SPAN: Final = (*WINDOW_DAYS, count("sessions", "Sessions of the window."))
 _CUMULATIVE: Final = figure("cumulative_return_pct", "Last cumulative return.", unit=Unit.PERCENTAGE_POINTS)
+MAX_DRAWDOWN_PCT: Final = figure(
+    "max_drawdown_pct",
+    "Deepest fall from the running peak, as a percentage of the peak.",
+    unit=Unit.PERCENTAGE_POINTS,
+    minimum=0,
+)
 _DRAWDOWN: Final = (
-    figure(
-        "max_drawdown_pct",
-        "Deepest fall from the running peak, as a percentage of the peak.",
-        unit=Unit.PERCENTAGE_POINTS,
-        minimum=0,
-    ),
+    MAX_DRAWDOWN_PCT,
     day("max_drawdown_date", "First session with the deepest percentage fall.", nullable=True),
 )
 
