@@ -11,7 +11,7 @@ import numpy as np
 from datasets.figures.equity import solvent_returns
 from datasets.figures.newey_west import MAX_CONDITION, Regression, regress, regression_payload
 from datasets.figures.price import Benchmark
-from datasets.figures.run_figures import Ledger
+from datasets.figures.run_figures import Ledger, sessions_of
 from datasets.figures.series import (
     ROUNDING,
     SESSIONS_PER_YEAR,
@@ -234,9 +234,8 @@ def explain(
         The members of the payload from ``observations`` onwards; JSON-ready.
     """
     if isinstance(ledger, Unavailable):
-        no_days = np.empty(0, "datetime64[D]")
         return {
-            **observed(no_days),
+            **observed(sessions_of(ledger)),
             "rolling_sessions": rolling,
             "models": [],
             "withheld": {"models": ledger.text},

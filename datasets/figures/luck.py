@@ -22,8 +22,16 @@ from datasets.figures.overfitting import (
     overfitting,
 )
 from datasets.figures.ratios import NO_RATE
-from datasets.figures.run_figures import Ledger
-from datasets.figures.series import SESSIONS_PER_YEAR, Floats, Matrix, cut, measured, sessions_per_year
+from datasets.figures.run_figures import Ledger, sessions_of
+from datasets.figures.series import (
+    SESSIONS_PER_YEAR,
+    Floats,
+    Matrix,
+    cut,
+    measured,
+    observed,
+    sessions_per_year,
+)
 from datasets.figures.sharpe import (
     SharpeMoments,
     minimum_track_record,
@@ -160,9 +168,8 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
     snooping = or_null(_data_snooping(ledger, search, daily, seed), "data_snooping", withheld)
     data = {
         "book": query.book,
+        **observed(sessions_of(ledger)),
         "observations": plain.observations,
-        "first_date": _end(ledger, 0),
-        "last_date": _end(ledger, -1),
         "sessions_per_year": frequency,
         **_ratios(plain.moments, "", withheld),
         "excess": {
@@ -359,7 +366,3 @@ def or_null(figure: T | Unavailable, path: str, withheld: dict[str, str]) -> T |
         withheld[path] = figure.text
         return None
     return figure
-
-
-def _end(ledger: Ledger | Unavailable, place: int) -> str | None:
-    return None if isinstance(ledger, Unavailable) or not ledger.date.size else str(ledger.date[place])

@@ -12,7 +12,7 @@ import numpy as np
 from datasets.figures.bootstrap import SAMPLES, interval, mean_block_length, sample_sums
 from datasets.figures.equity import solvent_returns
 from datasets.figures.price import Benchmark
-from datasets.figures.run_figures import Ledger
+from datasets.figures.run_figures import Ledger, sessions_of
 from datasets.figures.series import (
     ROUNDING,
     SESSIONS_PER_YEAR,
@@ -315,7 +315,7 @@ def measure(
     """
     withheld = {} if isinstance(benchmark, Benchmark) else dict.fromkeys(("market", "volatility"), benchmark)
     sessions = ledger if isinstance(ledger, Unavailable) else cut(ledger, window.rows(ledger.date))
-    days = np.empty(0, "datetime64[D]") if isinstance(sessions, Unavailable) else sessions.date
+    days = sessions_of(sessions)
     market = market_at(benchmark, days) if isinstance(benchmark, Benchmark) else None
     parts = regimes(sessions, market, seed)
     tests = {"returns": _return_break(days, _returns(sessions)), "ic": _ic_break(weekly, window)}

@@ -157,28 +157,30 @@ def equity(run: Snapshot, book: str, window: Window) -> Content:
 
 def risk(run: Alpha, book: str, window: Window) -> Content:
     """Return the risk of a book, as the API returns it."""
-    if window != FULL_HISTORY:
-        return withheld("figures of risk describe the complete run")
-    if not run.has_rows("portfolio", book):
-        return withheld(NO_LEDGER)
-    answer = _with_reasons(run.risk(book))
-    return answer if answer["drawdowns"] is not None else withheld(answer["reasons"]["drawdowns"])
+    figures = _of_run(run, "risk", "figures of risk", book, window)
+    if "withheld" in figures or figures["drawdowns"] is not None:
+        return figures
+    return withheld(figures["reasons"]["drawdowns"])
 
 
 def costs(run: Alpha, book: str, window: Window) -> Content | None:
     """Return the costs of a book, as the API returns them; None for a window or without a ledger."""
-    if window != FULL_HISTORY or not run.has_rows("portfolio", book):
-        return None
-    return _with_reasons(run.costs(book))
+    figures = _of_run(run, "costs", "costs", book, window)
+    return None if "withheld" in figures else figures
 
 
 def legs(run: Alpha, book: str, window: Window) -> Content:
     """Return the legs of a book and the concentration of its P&L, as the API returns them."""
+    return _of_run(run, "concentration", "legs and concentration", book, window)
+
+
+def _of_run(run: Alpha, family: str, what: str, book: str, window: Window) -> Content:
+    """Return a family of research figures of a book; withheld for a window, because they describe the complete run."""
     if window != FULL_HISTORY:
-        return withheld("legs and concentration describe the complete run")
+        return withheld(f"{what} describe the complete run")
     if not run.has_rows("portfolio", book):
         return withheld(NO_LEDGER)
-    return _with_reasons(run.concentration(book))
+    return _with_reasons(run.research(family, book))
 
 
 def exposures(run: Alpha, book: str, market_data: str | None, symbol: str | None, window: Window) -> Content:
