@@ -14,10 +14,10 @@ from datasets.analysis.alpha import Alpha
 from datasets.analysis.comparison import ComparisonQuery, Matrix, correlate, read_returns
 from datasets.figures.daily_returns import between_common_closes
 from datasets.figures.ratios import book_figures, equal_weight
-from datasets.figures.series import FULL_HISTORY, Floats, Window
+from datasets.figures.series import FULL_HISTORY, Window
 from datasets.figures.unavailable import Unavailable
+from datasets.figures.withheld import settle
 from datasets.report.content import Content, withheld
-from datasets.snapshot import in_window
 
 COMBINED: Final = "Equal-weight book"
 """Name of the equal-weight book."""
@@ -62,11 +62,11 @@ def together(runs: Sequence[Alpha], book: str, window: Window = FULL_HISTORY) ->
     no_ledger = [run.alpha_id for run in runs if not run.has_rows("equity_curve", book)]
     if no_ledger:
         return withheld(f"{', '.join(no_ledger)} sealed no daily ledger of {book}")
-    frames = [run.returns(book).filter(in_window(window)) for run in runs]
-    indebted = [run.alpha_id for run, x in zip(runs, frames, strict=True) if x["period_return"].null_count()]
+    by_run = [read_returns(run, book).within(window) for run in runs]
+    indebted = [run.alpha_id for run, x in zip(runs, by_run, strict=True) if x.missing.size]
     if indebted:
         return withheld(f"{', '.join(indebted)}: sessions that open with equity not above 0 have no return")
-    common = between_common_closes([(x["date"].to_numpy(), x["period_return"].to_numpy()) for x in frames])
+    common = between_common_closes([(x.days, x.values) for x in by_run])
     if not common.days.size:
         return withheld("the alphas have no session of the window in common")
     returns = common.returns
@@ -88,15 +88,7 @@ def together(runs: Sequence[Alpha], book: str, window: Window = FULL_HISTORY) ->
             {"name": name, "columns": {"date": dates, "growth": np.cumprod(1.0 + x).tolist()}}
             for name, x in series.items()
         ],
-        "figures": [{"name": name, **_book(x)} for name, x in series.items()],
-    }
-
-
-def _book(returns: Floats) -> Content:
-    figures = book_figures(returns)
-    return {
-        **{name: x if isinstance(x, float) else None for name, x in figures.items()},
-        "withheld": {name: x.text for name, x in figures.items() if isinstance(x, Unavailable)},
+        "figures": [{"name": name, **settle(book_figures(x))} for name, x in series.items()],
     }
 
 
