@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from alpha_results_client.declared import PERMANENT_ERRORS
@@ -23,6 +24,7 @@ class UnexpectedAnswer(AlphaResultsClientError):
     """The response does not come from this interface; another service or a proxy may have sent it."""
 
 
+@dataclass(eq=False, repr=False)
 class ApiError(AlphaResultsClientError):
     """The service refused or failed.
 
@@ -44,24 +46,19 @@ class ApiError(AlphaResultsClientError):
         Names similar to an unknown one: alphas, or values that the service lists.
     """
 
+    code: str
+    message: str
+    details: Mapping[str, Any] | None = None
+    request_id: str | None = None
+    status: int = 0
+    retry_after: float | None = None
     suggestions: tuple[str, ...] = ()
 
-    def __init__(
-        self,
-        code: str,
-        message: str,
-        details: Mapping[str, Any] | None = None,
-        request_id: str | None = None,
-        status: int = 0,
-        retry_after: float | None = None,
-    ) -> None:
-        self.code = code
-        self.message = message
-        self.details = details
-        self.request_id = request_id
-        self.status = status
-        self.retry_after = retry_after
-        super().__init__(code, message, details, request_id, status, retry_after)
+    def __post_init__(self) -> None:
+        """Pass the facts on, so that the exception can be pickled however it was made."""
+        super().__init__(
+            self.code, self.message, self.details, self.request_id, self.status, self.retry_after
+        )
 
     def __str__(self) -> str:
         text = f"{self.code}: {self.message}"

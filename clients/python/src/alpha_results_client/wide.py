@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from alpha_results_client.collect import alpha_ids, collect, levels_to_caller
-from alpha_results_client.errors import ApiError, InvalidRequest, NotAllowed, ResultsWarning
+from alpha_results_client.errors import InvalidRequest, NotAllowed, ResultsWarning
 from alpha_results_client.exchange import Plan
 from alpha_results_client.settings import Settings
 from alpha_results_client.suggestions import suggesting
@@ -34,7 +34,8 @@ def wide_returns(settings: Settings, alphas: Sequence[str] | None, query: Query)
         try:
             table = yield from suggesting(settings, path, query, plan)
         except (InvalidRequest, NotAllowed) as error:
-            if alphas is not None or not _concerns_one_alpha(error):
+            # Neither code concerns the other alphas.
+            if alphas is not None or error.code not in ("unknown_book", "run_not_allowed"):
                 raise
             warnings.warn(
                 f"{name} is left out: {error.message}", ResultsWarning, stacklevel=levels_to_caller()
@@ -42,8 +43,3 @@ def wide_returns(settings: Settings, alphas: Sequence[str] | None, query: Query)
             continue
         returns[name] = {row["date"]: row["period_return"] for row in table.frame}
     return make_wide_frame(returns, settings.frames)
-
-
-def _concerns_one_alpha(error: ApiError) -> bool:
-    """Whether a failure concerns only this alpha: the book does not exist, or the key has no grant."""
-    return error.code in ("unknown_book", "run_not_allowed")
