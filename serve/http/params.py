@@ -157,7 +157,7 @@ def refusal(broken: Sequence[Mapping[str, str]], **details: Any) -> ApiError:
 
 def _one(parameter: Parameter, texts: Sequence[str]) -> Any:
     if len(texts) > 1:
-        raise Broken("given once at most")
+        raise Broken(f"given once at most: {parameter.constraint}")
     if not texts:
         if parameter.required:
             raise Broken(f"required: {parameter.constraint}")

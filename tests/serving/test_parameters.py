@@ -47,6 +47,12 @@ def test_symbols_are_a_set() -> None:
     assert read("symbol=B,%20A")["symbol"] == read("symbol=+B+,A%0A")["symbol"] == ("A", "B")
 
 
+def test_a_repeated_parameter_is_refused_with_the_way_to_give_several_values() -> None:
+    constraint = broken("symbol=A&symbol=B")["symbol"]
+    assert constraint.startswith("given once at most: one or more tickers, separated by commas")
+    assert broken("limit=1&limit=1")["limit"] == "given once at most: a plain decimal integer from 1 to 5000"
+
+
 @pytest.mark.parametrize(
     ("text", "side"),
     [("1", 1), ("LONG", 1), ("Short", -1), ("-1", -1), ("0", 0), ("flat", 0), ("Neutral", 0)],
