@@ -76,24 +76,6 @@ class PublishedFile(NamedTuple):
     rows: int
 
 
-@dataclass(frozen=True, slots=True)
-class PageStatements:
-    """The query for one page, and the query for the total number of rows.
-
-    Attributes
-    ----------
-    total
-        Statement that counts the rows; their number if it is known without a query.
-    limit, offset
-        Limit and offset of `rows`.
-    """
-
-    rows: Statement
-    total: Statement | int
-    limit: int
-    offset: int
-
-
 def quoted(name: str) -> str:
     """Quote a declared name."""
     return '"' + name.replace('"', '""') + '"'
@@ -168,8 +150,10 @@ DAY_COLUMNS: Final = {
 """Table -> the column that a window of days filters: the date if there is one, else the timestamp."""
 
 
-def compile_page(query: PageQuery, file: PublishedFile, week_rows: int | None = None) -> PageStatements:
-    """Return the SQL of a page of a stored table.
+def compile_page(
+    query: PageQuery, file: PublishedFile, week_rows: int | None
+) -> tuple[Statement, Statement | int]:
+    """Return the query for a page of a stored table, and the query that counts its rows, or their number if it is known.
 
     Parameters
     ----------
@@ -202,7 +186,7 @@ def compile_page(query: PageQuery, file: PublishedFile, week_rows: int | None = 
         (*columns.binds, *bound, *part.binds),
     )
     counted = Statement(f"SELECT count(*) FROM {stored.sql}{where}", bound)  # noqa: S608 - see module
-    return PageStatements(rows, counted if total is None else total, limit, offset)
+    return rows, counted if total is None else total
 
 
 def _filters(query: PageQuery) -> list[Statement]:
@@ -283,22 +267,20 @@ class Engine:
         assert isinstance(frame, pl.DataFrame)
         return frame
 
-    def page(self, query: PageStatements) -> Rows:
-        """Run the queries of a page; its rows are encoded without creating Python objects.
+    def page(self, query: PageQuery, file: PublishedFile, week_rows: int | None) -> Rows:
+        """Read the page of a query from its file, as :func:`compile_page` describes it.
 
         Raises
         ------
         SnapshotUnreadable, StorageUnavailable
             As :meth:`frame`.
         """
-        frame = self.frame(query.rows)
-        returned = frame.height
-        if isinstance(query.total, int):
-            total = query.total
-        elif returned < query.limit and (returned or not query.offset):
-            total = query.offset + returned  # the end of the last page is the total
-        else:
-            total = int(self.frame(query.total).item())
+        rows, total = compile_page(query, file, week_rows)
+        frame = self.frame(rows)
+        if isinstance(total, Statement):
+            # The end of the last page is the total.
+            is_last = frame.height < query.limit and (frame.height > 0 or query.offset == 0)
+            total = query.offset + frame.height if is_last else int(self.frame(total).item())
         return frame_rows(frame, total)
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:

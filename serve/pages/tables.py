@@ -25,7 +25,7 @@ from schemas.rows import ROWS
 from schemas.tables import TABLES
 from serve.cache import SizedLRUCache, SnapshotKey
 from serve.pages.books import holds_book
-from serve.pages.duckdb import Engine, PublishedFile, compile_page
+from serve.pages.duckdb import Engine, PublishedFile
 from serve.pages.query import (
     DECISION,
     NO_ROWS,
@@ -178,7 +178,7 @@ class TablePages:
             return PageResult(NO_ROWS, missing=(query.table,), week=week)
         unknown = self._unknown(query, snapshot, at_once=False) or ()
         started = time.perf_counter()
-        rows = self._engine.page(compile_page(query, file, None if week is None else week.symbols))
+        rows = self._engine.page(query, file, None if week is None else week.symbols)
         self._tables.record_miss(snapshot, view, file.rows, time.perf_counter() - started)
         return PageResult(rows, unknown=unknown, week=week)
 
