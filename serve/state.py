@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from datasets.storage import Storage, open_storage
 from datasets.storage.cache import Cache
@@ -25,10 +25,11 @@ from serve.market_data import MarketData
 from serve.market_data.operator_files import factor_files
 from serve.observability.damage import Damage
 from serve.observability.health import Components
-from serve.pages.books import BookPages
+from serve.pages.books import list_books
 from serve.pages.duckdb import Engine
 from serve.pages.equity import CurvePages
-from serve.pages.listing import AlphaPages
+from serve.pages.listing import list_alphas
+from serve.pages.query import PageResult, PageWork
 from serve.pages.row_folder import open_folder
 from serve.pages.symbols import RunSymbols
 from serve.pages.tables import RowTables, TablePages
@@ -74,10 +75,13 @@ class ServerState:
         folder = open_folder(rows, settings.rows_bytes, storage.identity) if settings.rows_bytes else None
         self.row_tables = RowTables(self.engine, caches[ROWS], self._is_read, folder)
         symbols = RunSymbols(self.engine, caches["symbols"])
-        self.tables = TablePages(self.engine, self.row_tables, caches["rebalances"], symbols)
-        self.curves = CurvePages(caches["ledgers"])
-        self.books = BookPages()
-        self.alphas = AlphaPages()
+        self.pages: Mapping[str, Callable[[Any, Any], PageResult | PageWork]] = {
+            "tables": TablePages(self.engine, self.row_tables, caches["rebalances"], symbols).page,
+            "curves": CurvePages(caches["ledgers"]).page,
+            "books": list_books,
+            "alphas": list_alphas,
+        }
+        """Source of pages -> its function, which takes a query, and the snapshot or the list that it is about."""
         returns = _folder(settings, settings.neighbours, "returns")
         self.neighbours = ReturnsStores(self.snapshots, returns, storage.identity, self.damage.note)
         self.market_data = MarketData(settings.market_data)

@@ -69,7 +69,7 @@ class PageEndpoint(NamedTuple):
     meta
         Returns members of the page's meta, which extend or replace those of every page of a run.
     source
-        Attribute of the service that answers the query.
+        Name of the function in :attr:`ServerState.pages` that answers the query.
     tag_by_body
         Whether the entity tag is a digest of the page's bytes, because its query depends on more than the caller may see.
     """
@@ -277,11 +277,10 @@ class EndpointHandler:
         if body is not None:
             return page_response(body, headers, if_none_match)
 
-        source = getattr(service, function.source)
         snapshot = request.snapshot if self._takes_snapshot else None
         owner = request.listing if snapshot is None else snapshot
         # A page cut from rows in memory costs little, so it is cached once it is requested again.
-        page, put = source.page(query, owner), service.bodies.put_if_repeated
+        page, put = service.pages[function.source](query, owner), service.bodies.put_if_repeated
         if not isinstance(page, PageResult):
             page, put = await service.compute(page), service.bodies.put
         meta = {} if function.meta is None else function.meta(request, query, page)

@@ -76,19 +76,17 @@ def _unknown_book(which: str, book: str, available: Sequence[str]) -> ApiError:
     return ApiError("unknown_book", message, {"available": list(available)})
 
 
-class BookPages:
-    """Pages of the list of books, read each time: it is short, and finished pages are cached."""
+def list_books(query: PageQuery, snapshot: Snapshot) -> PageWork:
+    """Return the work that reads a page of the list of books: it is short, and finished pages are cached."""
+    return partial(_read, query, snapshot)
 
-    def page(self, query: PageQuery, snapshot: Snapshot) -> PageWork:
-        """Return the work that reads the list."""
-        return partial(self._read, query, snapshot)
 
-    def _read(self, query: PageQuery, snapshot: Snapshot) -> PageResult:
-        books = visible_books(snapshot, raw=query.raw) if snapshot.has("books") else ()
-        if not books:
-            return PageResult(NO_ROWS, missing=BOOK_KINDS)
-        present = snapshot.columns(query.table)
-        names = [x.name for x in ROWS[query.row].columns if x.name in present]
-        rows = snapshot.read(query.table, names).filter(pl.col("book").is_in(books))
-        rows = rows.sort(pl.col("book").cast(pl.Enum(books)), pl.col("kind").cast(pl.Enum(BOOK_KINDS)))
-        return PageResult(frame_rows(rows[query.offset : query.offset + query.limit], rows.height))
+def _read(query: PageQuery, snapshot: Snapshot) -> PageResult:
+    books = visible_books(snapshot, raw=query.raw) if snapshot.has("books") else ()
+    if not books:
+        return PageResult(NO_ROWS, missing=BOOK_KINDS)
+    present = snapshot.columns(query.table)
+    names = [x.name for x in ROWS[query.row].columns if x.name in present]
+    rows = snapshot.read(query.table, names).filter(pl.col("book").is_in(books))
+    rows = rows.sort(pl.col("book").cast(pl.Enum(books)), pl.col("kind").cast(pl.Enum(BOOK_KINDS)))
+    return PageResult(frame_rows(rows[query.offset : query.offset + query.limit], rows.height))

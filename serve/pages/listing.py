@@ -174,34 +174,32 @@ class AlphasQuery(NamedTuple):
     figures: FiguresQuery | None = None
 
 
-class AlphaPages:
-    """Answers queries of the list of alphas."""
+def list_alphas(query: AlphasQuery, listing: Listing) -> PageResult | PageWork:
+    """Answer a query of the list of alphas, latest started first unless it sorts; return the work if it takes too long."""
+    wanted, work = query.figures, partial(_select, query, listing)
+    unjudged = (
+        wanted is not None and wanted.judges and not listing.columns.is_judged(wanted.runs, wanted.closed)
+    )
+    return work if unjudged or len(listing.pointers) > _MAX_ALPHAS else work()
 
-    def page(self, query: AlphasQuery, listing: Listing) -> PageResult | PageWork:
-        """Answer a query, latest started first unless it sorts; return the work if it takes too long."""
-        wanted, work = query.figures, partial(self._select, query, listing)
-        unjudged = (
-            wanted is not None and wanted.judges and not listing.columns.is_judged(wanted.runs, wanted.closed)
-        )
-        return work if unjudged or len(listing.pointers) > _MAX_ALPHAS else work()
 
-    def _select(self, query: AlphasQuery, listing: Listing) -> PageResult:
-        pointers, wanted = listing.pointers, query.figures
-        chosen = np.ones(len(pointers), dtype=np.bool_)
-        if query.search is not None:
-            chosen[:] = False
-            chosen[[listing.places[x.alpha_id] for x in listing.search(query.search)]] = True
-        if query.complete_only:
-            chosen &= np.array([x.complete for x in pointers], dtype=np.bool_)
-        if not query.allowed.is_all:
-            chosen &= listing.columns.allowed(query.allowed)
-        places = np.flatnonzero(chosen) if wanted is None else select(listing, wanted, chosen)
-        page = places[query.offset : query.offset + query.limit].tolist()
-        rows = [_row(pointers[place]) for place in page]
-        if wanted is not None:
-            screened = zip(rows, page, strict=True)
-            rows = [row | _screened(pointers[at]) | figures(listing, wanted, at) for row, at in screened]
-        return PageResult(Rows.of(rows, places.size))
+def _select(query: AlphasQuery, listing: Listing) -> PageResult:
+    pointers, wanted = listing.pointers, query.figures
+    chosen = np.ones(len(pointers), dtype=np.bool_)
+    if query.search is not None:
+        chosen[:] = False
+        chosen[[listing.places[x.alpha_id] for x in listing.search(query.search)]] = True
+    if query.complete_only:
+        chosen &= np.array([x.complete for x in pointers], dtype=np.bool_)
+    if not query.allowed.is_all:
+        chosen &= listing.columns.allowed(query.allowed)
+    places = np.flatnonzero(chosen) if wanted is None else select(listing, wanted, chosen)
+    page = places[query.offset : query.offset + query.limit].tolist()
+    rows = [_row(pointers[place]) for place in page]
+    if wanted is not None:
+        screened = zip(rows, page, strict=True)
+        rows = [row | _screened(pointers[at]) | figures(listing, wanted, at) for row, at in screened]
+    return PageResult(Rows.of(rows, places.size))
 
 
 def _row(pointer: Pointer) -> dict[str, Any]:

@@ -15,10 +15,10 @@ from serve.cache import SnapshotKey, make_caches
 from serve.http.handler import PageEndpoint
 from serve.http.params import parse
 from serve.http.request import Request
-from serve.pages.books import BookPages
+from serve.pages.books import list_books
 from serve.pages.duckdb import Engine
 from serve.pages.equity import CurvePages
-from serve.pages.query import PageQuery, PageResult, Rows
+from serve.pages.query import PageQuery, PageResult, PageWork, Rows
 from serve.pages.row_folder import RowFolder
 from serve.pages.symbols import RunSymbols
 from serve.pages.tables import RowTables, TablePages
@@ -51,10 +51,7 @@ class Parts:
         self.row_tables = RowTables(self.engine, caches["rows"], self.is_read, folder)
         symbols = RunSymbols(self.engine, caches["symbols"])
         self._tables = TablePages(self.engine, self.row_tables, caches["rebalances"], symbols)
-        self._others: dict[str, CurvePages | BookPages] = {
-            "equity": CurvePages(caches["ledgers"]),
-            "book": BookPages(),
-        }
+        self._curves = CurvePages(caches["ledgers"])
 
     def is_read(self, owner: SnapshotKey) -> bool:
         """Whether a snapshot is the served one."""
@@ -79,16 +76,19 @@ class Parts:
 
     def load(self, query: PageQuery) -> PageResult:
         """Answer a query from any source, with its rows joined."""
-        page = self._source(query).page(query, self.snapshot)
+        page = self._page(query)
         return joined(page if isinstance(page, PageResult) else page())
 
     def cached(self, query: PageQuery) -> PageResult | None:
         """Answer a query from memory alone."""
-        result = self._source(query).page(query, self.snapshot)
+        result = self._page(query)
         return joined(result) if isinstance(result, PageResult) else None
 
-    def _source(self, query: PageQuery) -> TablePages | CurvePages | BookPages:
-        return self._others.get(query.row, self._tables)
+    def _page(self, query: PageQuery) -> PageResult | PageWork:
+        if query.row == "book":
+            return list_books(query, self.snapshot)
+        source = self._curves if query.row == "equity" else self._tables
+        return source.page(query, self.snapshot)
 
     def until_cached(self, query: PageQuery) -> PageResult:
         """Query until answered from memory, soon after the first answer from the file."""
