@@ -14,7 +14,7 @@ from urllib.parse import parse_qs
 from schemas.endpoint import Endpoint
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError
-from schemas.parameters import CURSOR, TICKERS, Parameter, ParameterKind
+from schemas.parameters import Parameter, ParameterKind
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,20}\Z")
 _NUMBER: Final = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?\Z")
@@ -27,9 +27,9 @@ _PATTERNS: Final = {
     parameter: re.compile(parameter.pattern)
     for endpoint in ENDPOINTS.values()
     for parameter in endpoint.query
-    if parameter.kind in (ParameterKind.ALPHAS, ParameterKind.WEIGHTS)
+    if parameter.pattern
 }
-"""Parameter that lists alphas or weights -> its declared pattern."""
+"""Parameter -> the pattern that its text must match."""
 
 ParameterReader = Callable[[Parameter, str], Any]
 """Parses a parameter's text; returns None, or raises Broken with the reason, if the text breaks the rule."""
@@ -162,7 +162,9 @@ def _one(parameter: Parameter, texts: Sequence[str]) -> Any:
         if parameter.required:
             raise Broken(f"required: {parameter.constraint}")
         return parameter.default
-    value = _READERS[parameter.kind](parameter, texts[0])
+    pattern = _PATTERNS.get(parameter)
+    matches = pattern is None or pattern.fullmatch(texts[0])
+    value = _READERS[parameter.kind](parameter, texts[0]) if matches else None
     if value is None:
         raise Broken(parameter.constraint)
     return value
@@ -201,22 +203,17 @@ def _choice(parameter: Parameter, text: str) -> str | None:
     return wanted if wanted in parameter.choices else None
 
 
-def _names(parameter: Parameter, text: str) -> tuple[str, ...] | None:
-    names = tuple(dict.fromkeys(text.split(",")))
-    return names if {*names} <= {*parameter.choices} else None
+def _names(_: Parameter, text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text.split(",")))
 
 
-def _tickers(_: Parameter, text: str) -> tuple[str, ...] | None:
+def _tickers(_: Parameter, text: str) -> tuple[str, ...]:
     # Sorted and unique, so that equivalent requests have the same ETag.
-    return tuple(sorted({name.strip() for name in text.split(",")})) if re.fullmatch(TICKERS, text) else None
+    return tuple(sorted({name.strip() for name in text.split(",")}))
 
 
-def _alphas(parameter: Parameter, text: str) -> tuple[str, ...] | None:
-    return tuple(name.strip() for name in text.split(",")) if _PATTERNS[parameter].fullmatch(text) else None
-
-
-def _cursor(_: Parameter, text: str) -> str | None:
-    return text if re.fullmatch(CURSOR, text) else None
+def _alphas(_: Parameter, text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(","))
 
 
 def _text(parameter: Parameter, text: str) -> str | None:
@@ -227,9 +224,7 @@ def _forbidden(parameter: Parameter, _: str) -> None:
     raise Broken(parameter.constraint)
 
 
-def _weights(parameter: Parameter, text: str) -> str | tuple[float, ...] | None:
-    if not _PATTERNS[parameter].fullmatch(text):
-        return None
+def _weights(_: Parameter, text: str) -> str | tuple[float, ...]:
     return text if text[0].isalpha() else tuple(float(x) for x in text.split(","))
 
 
@@ -240,7 +235,7 @@ _READERS: Final[dict[ParameterKind, ParameterReader]] = {
     ParameterKind.BOOLEAN: _boolean,
     ParameterKind.CHOICE: _choice,
     ParameterKind.NAMES: _names,
-    ParameterKind.CURSOR: _cursor,
+    ParameterKind.CURSOR: _text,
     ParameterKind.TEXT: _text,
     ParameterKind.SYMBOLS: _tickers,
     ParameterKind.ALPHAS: _alphas,
