@@ -43,7 +43,7 @@ from serve.endpoints.files import Files
 from serve.http import api_docs
 from serve.http import request as requests
 from serve.http.access_log import AccessLog, recorder
-from serve.http.connections import Connections, fitted
+from serve.http.connections import Connections, fit_to_descriptors
 from serve.http.errors import failure_response, no_such_path
 from serve.http.handler import EndpointFunction, EndpointHandler
 from serve.http.request import Application
@@ -125,14 +125,14 @@ def create(
 
     inner: Any = Litestar(
         [
-            _mounted(FILES, Files(service)),
-            *(() if agents is None else (_mounted(AGENTS, agents),)),
+            _mount(FILES, Files(service)),
+            *(() if agents is None else (_mount(AGENTS, agents),)),
             *(EndpointHandler(service, ENDPOINTS[name], answer).route() for name, answer in ROUTES.items()),
             sharing.router(service),
             *((api_docs.routes(),) if program.api_docs == "on" else ()),
             *((explorer_pages.routes(),) if program.explorer else ()),
         ],
-        exception_handlers={HTTPException: _unrouted, Exception: _failure},
+        exception_handlers={HTTPException: _refuse_unrouted, Exception: _failure},
         lifespan=[lifespan],
         openapi_config=None,
         logging_config=None,
@@ -144,7 +144,7 @@ def create(
     logged = AccessLog(
         inner,
         records,
-        Connections(fitted(program, behind_proxies=access.trusted_hops > 0)),
+        Connections(fit_to_descriptors(program, behind_proxies=access.trusted_hops > 0)),
     )
     return logged
 
@@ -170,7 +170,7 @@ def _agents(service: ServerState) -> Agents:
     return Agents(service)
 
 
-def _mounted(path: str, inner: Application) -> ASGIRouteHandler:
+def _mount(path: str, inner: Application) -> ASGIRouteHandler:
     """Return a handler for all paths below a path and all methods."""
 
     async def answer(scope: Any, receive: Any, send: Any) -> None:
@@ -179,9 +179,9 @@ def _mounted(path: str, inner: Application) -> ASGIRouteHandler:
     return asgi(path, is_mount=True, copy_scope=False)(answer)
 
 
-def _unrouted(request: Request[Any, Any, Any], error: HTTPException) -> Any:
+def _refuse_unrouted(request: Request[Any, Any, Any], error: HTTPException) -> Any:
     if request.scope["path"].startswith(f"{SHARING}/"):
-        return sharing.failed(request, error)
+        return sharing.error_response(request, error)
     if isinstance(error, MethodNotAllowedException):
         return _failure(request, ApiError("method_not_allowed", "This path answers GET only."))
     return _failure(request, no_such_path(request.scope["path"]))

@@ -53,7 +53,7 @@ def fit(parts: Mapping[str, Mapping[str, Any]], limit: int = MAX_BYTES) -> str:
         Where something is left out, ``cut`` maps its path to what is shown: for a list the entries shown and their total,
         for a text the characters shown and their total, and for an omitted member its bytes.
     """
-    document: Any = _rounded(dict(parts))
+    document: Any = _round(dict(parts))
     cut: dict[str, Any] = {}
     while len(text := orjson.dumps(document | ({"cut": cut} if cut else {}))) > limit:
         size, path, owner, name = max(_members(document), key=lambda member: member[0])
@@ -92,11 +92,11 @@ def _members(value: Any, path: str = "") -> Iterator[tuple[int, str, Any, str]]:
         yield from _members(entry, here)
 
 
-def _rounded(value: Any) -> Any:
+def _round(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _rounded(entry) for name, entry in value.items()}
+        return {name: _round(entry) for name, entry in value.items()}
     if isinstance(value, list):
-        return [_rounded(entry) for entry in value]
+        return [_round(entry) for entry in value]
     return float(f"{value:.{_DIGITS}g}") if isinstance(value, float) else value
 
 

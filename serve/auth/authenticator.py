@@ -134,7 +134,7 @@ class Authenticator:
         if refusal is not None:
             refusal.headers.update(await self._headers_now(record))
             raise refusal
-        status = await _answered(self._limiter.hit(record.id, rate))
+        status = await _await_answer(self._limiter.hit(record.id, rate))
         limit_headers, refused = rate_headers(rate, status), status.refused
         if refused is not None:
             limit = rate.by_option()[refused.option]
@@ -162,7 +162,7 @@ class Authenticator:
         ApiError
             ``upstream_unavailable`` if the store does not answer; ``invalid_api_key`` if the key or its pepper is gone.
         """
-        record = await _answered(self._store.run(Repository.key, key_id))
+        record = await _await_answer(self._store.run(Repository.key, key_id))
         signature = record and self._digests.link_signature(record.digest, record.pepper_id, text)
         if signature is None:
             raise _no_such_key()
@@ -181,7 +181,7 @@ class Authenticator:
             ``link_invalid`` unless this key signed the text; otherwise the refusal that a call with the key would get for
             its status, expiry, account or address.
         """
-        record = await _answered(self._store.run(Repository.key, key_id))
+        record = await _await_answer(self._store.run(Repository.key, key_id))
         digest, pepper_id = self._digests.decoy if record is None else (record.digest, record.pepper_id)
         expected = self._digests.link_signature(digest, pepper_id, text) or ""
         if not hmac.compare_digest(expected.encode(), signature.encode()) or record is None:
@@ -201,15 +201,15 @@ class Authenticator:
 
     async def inventory(self, account_id: str) -> list[KeyUse]:
         """Return the keys of an account that are not revoked, newest first; empty for an unknown account."""
-        return await self._uses(await _answered(self._store.run(Repository.keys, account_id)))
+        return await self._uses(await _await_answer(self._store.run(Repository.keys, account_id)))
 
     async def key(self, key_id: str) -> KeyUse | None:
         """Return a key, even a revoked one; None if it does not exist."""
-        record = await _answered(self._store.run(Repository.key, key_id))
+        record = await _await_answer(self._store.run(Repository.key, key_id))
         return None if record is None else (await self._uses([record]))[0]
 
     async def _uses(self, records: Sequence[KeyRecord]) -> list[KeyUse]:
-        statuses = await _answered(self._limiter.status([(record.id, record.rate) for record in records]))
+        statuses = await _await_answer(self._limiter.status([(record.id, record.rate) for record in records]))
         return [
             KeyUse(rights_of(record), Usage(status.used, record.rate), self._shape.mask(record.id))
             for record, status in zip(records, statuses, strict=True)
@@ -232,7 +232,7 @@ def rate_headers(rate: RateLimit, status: LimitStatus) -> dict[str, str]:
     return headers
 
 
-async def _answered(answer: Awaitable[T]) -> T:
+async def _await_answer(answer: Awaitable[T]) -> T:
     """Await an answer of the store or the limiter; while either is unavailable, calls are refused."""
     try:
         return await answer

@@ -17,7 +17,7 @@ from schemas.settings.options import flag, options
 from serve import settings
 from serve.auth.settings import AccessSettings
 from serve.http.connections import allow_descriptors
-from serve.observability import exported, logging
+from serve.observability import logging, serve_metrics
 from serve.server import (
     Ending,
     bind,
@@ -62,7 +62,7 @@ def run(**flags: Any) -> None:
         variables = {SETTINGS[name].variable: text for name, text in access_flags.items() if text is not None}
         variables[SETTINGS["access"].variable] = access.access
         os.environ.update(settings.variables(program) | variables)
-        with exported(program, workers=True) as (_, draining):
+        with serve_metrics(program, workers=True) as (_, draining):
             ending = Ending(program.drain_delay_seconds, draining)
             ended_by = serve_with_workers(_APP, _server(program), sockets, ending)
         if ended_by == signal.SIGTERM:
@@ -71,7 +71,7 @@ def run(**flags: Any) -> None:
         # A parent of workers does not need it.
         from serve.app import create  # noqa: PLC0415
 
-        with exported(program, workers=False) as (instruments, draining):
+        with serve_metrics(program, workers=False) as (instruments, draining):
             application = create(program, access, instruments, owns_process=True)
             serve_alone(application, _server(program), sockets, Ending(program.drain_delay_seconds, draining))
 

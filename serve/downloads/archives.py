@@ -127,21 +127,21 @@ class SourceArchives:
         """
         if self._folder is None:
             raise _not_configured()
-        state = self._delivered(snapshot)
+        state = self._delivered_state(snapshot)
         try:
             descriptor = os.open(self._folder.url(state.key or ""), os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
             missing = isinstance(error, FileNotFoundError | IsADirectoryError | NotADirectoryError)
             if missing and not _is_unmounted(self._folder):
-                raise _missing(state) from None
+                raise _object_missing(state) from None
             raise self._unavailable("archive_folder_failed", snapshot, kind=type(error).__name__) from None
         self._failed = float("-inf")
         if os.fstat(descriptor).st_size != state.size_bytes:
             os.close(descriptor)
-            raise _missing(state)
+            raise _object_missing(state)
         return state, descriptor
 
-    def _delivered(self, snapshot: Snapshot) -> ArchiveState:
+    def _delivered_state(self, snapshot: Snapshot) -> ArchiveState:
         state = self.state(snapshot)
         if state is None or state.status != DELIVERED:
             raise ApiError(
@@ -164,14 +164,14 @@ class SourceArchives:
         if self._folder is not None:
             state, descriptor = self.open(snapshot)
             os.close(descriptor)
-            return _offered(state)
-        state, signer = self._delivered(snapshot), self._signer
+            return _archive_data(state)
+        state, signer = self._delivered_state(snapshot), self._signer
         assert signer is not None, "archives are in a folder or in a bucket"
         key = state.key or ""
         try:
             size = signer.size(key)
             if size is None or (state.size_bytes is not None and size != state.size_bytes):
-                raise _missing(state)
+                raise _object_missing(state)
             url = signer.sign(key, state.filename, "application/zip", SOURCE_LIFETIME)
         except CredentialsMissing as error:
             _log.error("archive_store_without_credentials", kind=str(error))
@@ -179,10 +179,10 @@ class SourceArchives:
         except SigningFailed as error:
             raise self._unavailable("archive_store_failed", snapshot, kind=str(error)) from None
         self._failed = float("-inf")
-        return {"url": url, **_offered(state)}
+        return {"url": url, **_archive_data(state)}
 
 
-def _offered(state: ArchiveState) -> dict[str, Any]:
+def _archive_data(state: ArchiveState) -> dict[str, Any]:
     return {
         "expires_in": SOURCE_LIFETIME,
         "filename": state.filename,
@@ -199,7 +199,7 @@ def _is_unmounted(folder: Storage) -> bool:
         return True
 
 
-def _missing(state: ArchiveState) -> ApiError:
+def _object_missing(state: ArchiveState) -> ApiError:
     _log.error("archive_object_missing", alpha_id=state.alpha_id, key=state.key)
     return ApiError("source_object_missing", "The source archive was delivered, but is no longer there.")
 

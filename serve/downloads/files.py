@@ -81,7 +81,7 @@ def _write(view: TableFile) -> View:
     """Write the visible columns of a published file, one row group at a time, with their current declarations."""
     table, columns = view.link.table, [column.name for column in view.columns]
     path = view.snapshot.file(table, view.link.book)
-    with view.snapshot.decoding(path), _opened(path) as source:
+    with view.snapshot.decoding(path), _open_parquet(path) as source:
         stored = source.schema_arrow
         if not set(columns) <= set(stored.names):
             raise SnapshotCorrupt(f"{path} lacks columns that its manifest names")
@@ -110,7 +110,7 @@ def _write(view: TableFile) -> View:
                 raise
 
 
-def _opened(path: str) -> pq.ParquetFile:
+def _open_parquet(path: str) -> pq.ParquetFile:
     try:
         return pq.ParquetFile(path)
     except FileNotFoundError as error:  # gc may have removed it since its digest was checked

@@ -19,7 +19,7 @@ from serve.state import ServerState
 
 def alphas(service: ServerState, request: Request) -> Page:
     """List every alpha, regardless of the key's allow-lists."""
-    return Page.of(service.snapshots.listing.pointers, request.values, {}, _published)
+    return Page.of(service.snapshots.listing.pointers, request.values, {}, _alpha_row)
 
 
 def readiness(service: ServerState, request: Request) -> Single:
@@ -28,7 +28,7 @@ def readiness(service: ServerState, request: Request) -> Single:
     manifest, archive = snapshot.manifest, service.source_downloads.state(snapshot)
     return Single(
         {
-            **_published(snapshot.pointer),
+            **_alpha_row(snapshot.pointer),
             "kinds": [_kind(snapshot, kind) for kind in KINDS],
             **visible(
                 {"warnings": list(manifest.warnings), "reconciliation": manifest.reconciliation},
@@ -42,7 +42,7 @@ def readiness(service: ServerState, request: Request) -> Single:
     )
 
 
-def _published(pointer: Pointer) -> dict[str, Any]:
+def _alpha_row(pointer: Pointer) -> dict[str, Any]:
     return {
         "alpha_id": pointer.alpha_id,
         "complete": pointer.complete,

@@ -25,7 +25,7 @@ async def daily(service: ServerState, request: Request) -> Page:
     return Page(frame_rows(page, window.rows.height), meta)
 
 
-async def listed(service: ServerState, request: Request) -> Page:
+async def listing(service: ServerState, request: Request) -> Page:
     """List the benchmarks, by symbol."""
     available = await service.market_data.available()
     return Page.of([available[symbol] for symbol in sorted(available)], request.values, {}, _about)
@@ -42,4 +42,4 @@ def _about(benchmark: Benchmark) -> dict[str, Any]:
     }
 
 
-ROUTES: Final[Mapping[str, EndpointFunction]] = {"benchmarks.daily": daily, "research.benchmarks": listed}
+ROUTES: Final[Mapping[str, EndpointFunction]] = {"benchmarks.daily": daily, "research.benchmarks": listing}

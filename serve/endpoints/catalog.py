@@ -110,19 +110,19 @@ def complete_description(sealed: Mapping[str, Any], alpha_id: str, *, raw: bool)
         Other sealed keys are not served. The name falls back to the address.
     """
     own = {"algo_id": alpha_id, "alpha_id": alpha_id, "name": sealed.get("name") or alpha_id}
-    served: dict[str, Any] = _filled(DESCRIPTION, {**sealed, **own})
+    served: dict[str, Any] = _fill(DESCRIPTION, {**sealed, **own})
     return served if raw else _without_raw(served)
 
 
-def _filled(field: Field, value: Any) -> Any:
+def _fill(field: Field, value: Any) -> Any:
     if field.type is FieldType.OBJECT:
         members = value if isinstance(value, Mapping) else {}
-        return {member.name: _filled(member, members.get(member.name)) for member in field.fields}
+        return {member.name: _fill(member, members.get(member.name)) for member in field.fields}
     if value is None:
         return [] if field.name == "source_papers" else None
     entry = field.items if field.type is FieldType.ARRAY else None
     if entry is not None and entry.type is FieldType.OBJECT and isinstance(value, list):
-        return [_filled(entry, item) for item in value]
+        return [_fill(entry, item) for item in value]
     return value
 
 

@@ -56,7 +56,7 @@ def readable_files(snapshot: Snapshot, request: Request) -> list[TableFile]:
 
 async def download(service: ServerState, request: Request) -> Single:
     """Sign a link to one file; the answer is a credential, so it must not be cached."""
-    file, entry = await service.compute(partial(_requested, service, request))
+    file, entry = await service.compute(partial(_requested_file, service, request))
     expires = int(time.time()) + TABLE_LIFETIME
     return Single(
         {
@@ -76,7 +76,7 @@ async def download(service: ServerState, request: Request) -> Single:
     )
 
 
-def _requested(service: ServerState, request: Request) -> tuple[TableFile, FileEntry]:
+def _requested_file(service: ServerState, request: Request) -> tuple[TableFile, FileEntry]:
     """Return the file that a request names.
 
     Raises

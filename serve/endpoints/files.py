@@ -85,8 +85,8 @@ class Files:
         holder.require_call(endpoint.id)
         holder.require_alpha(endpoint, link.alpha)
         self._require_bytes(holder.key_id)
-        with self._counted(holder.key_id):
-            file = await self._service.compute(partial(self._opened, link, holder))
+        with self._count(holder.key_id):
+            file = await self._service.compute(partial(self._open, link, holder))
             try:
                 await self._send(scope["method"], request, file, send)
             finally:
@@ -106,7 +106,7 @@ class Files:
             )
 
     @contextmanager
-    def _counted(self, key_id: str) -> Iterator[None]:
+    def _count(self, key_id: str) -> Iterator[None]:
         """Count a download while it lasts; refuse it if too many are running."""
         if self._sending.total() >= MAX_DOWNLOADS or self._sending[key_id] >= MAX_DOWNLOADS_PER_KEY:
             raise ApiError("upstream_unavailable", "Too many files are being sent; try again.")
@@ -116,7 +116,7 @@ class Files:
         finally:
             self._sending[key_id] -= 1
 
-    def _opened(self, link: FileLink, holder: Rights) -> OpenFile:
+    def _open(self, link: FileLink, holder: Rights) -> OpenFile:
         snapshots = self._service.snapshots
         snapshot = snapshots.find_pinned(link.alpha, link.snapshot)
         if link.view == SOURCE:

@@ -65,7 +65,7 @@ def answer_metrics(service: ServerState, snapshot: Snapshot, query: MetricsQuery
     return assemble(read(snapshot.read, snapshot.manifest, on_unreadable), query)
 
 
-def audited(_: ServerState, request: Request) -> Single:
+def run_audit(_: ServerState, request: Request) -> Single:
     """Return the checks of a run and their outcomes."""
     snapshot, caller = request.snapshot, request.caller
     closed = next((endpoint for endpoint in _AUDITED if not caller.may_call(endpoint)), None)
@@ -74,13 +74,13 @@ def audited(_: ServerState, request: Request) -> Single:
     return Single.of_run(snapshot, audit(snapshot.manifest, checked, reader))
 
 
-async def described(_: ServerState, __: Request) -> Single:
+async def metrics_doc(_: ServerState, __: Request) -> Single:
     """Return the documentation block, which depends on neither alpha nor key."""
     return Single(documentation(), source="declarations of the build", cache_control=DOC_CACHE_CONTROL)
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
     "performance.metrics": ComputedOnce(metrics),
-    "performance.metrics.doc": described,
-    "performance.audit": ComputedOnce(audited),
+    "performance.metrics.doc": metrics_doc,
+    "performance.audit": ComputedOnce(run_audit),
 }

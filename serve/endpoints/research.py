@@ -104,7 +104,7 @@ async def neighbours(service: ServerState, request: Request) -> Answer:
     if values["among"] is not None:
         names = [name for name in dict.fromkeys(values["among"]) if name != own]
         named = _chosen_runs(service.snapshots, request.caller, names)
-    return await once_ready(service, request, partial(_compared, service, request, named))
+    return await once_ready(service, request, partial(_neighbours, service, request, named))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,9 @@ async def once_ready(service: ServerState, request: Request, make: Callable[[], 
     return answer
 
 
-def _compared(service: ServerState, request: Request, named: tuple[Snapshot, ...] | None) -> Answer | Waiting:
+def _neighbours(
+    service: ServerState, request: Request, named: tuple[Snapshot, ...] | None
+) -> Answer | Waiting:
     values, snapshot, read = request.values, request.snapshot, cached_returns(service)
     query = comparison_query(request, values["by"])
     order = Order(values["order"], values["limit"], values["offset"])

@@ -23,12 +23,12 @@ from serve.state import ServerState
 
 def snapshots(service: ServerState, request: Request) -> Page:
     """List the snapshots of an alpha, newest first."""
-    served = _served(service, request)
+    served = _served_snapshot(service, request)
     row = partial(_row, service, served.pointer)
-    return Page.of(_kept(served.pointer), request.values, _meta(served), row)
+    return Page.of(_kept_ids(served.pointer), request.values, _meta(served), row)
 
 
-def _served(service: ServerState, request: Request) -> Snapshot:
+def _served_snapshot(service: ServerState, request: Request) -> Snapshot:
     request.snapshot = service.snapshots.served(request.path["alpha"])
     return request.snapshot
 
@@ -37,7 +37,7 @@ def _meta(served: Snapshot) -> dict[str, Any]:
     return {"run": served.alpha_id, "alpha_id": served.alpha_id}
 
 
-def _kept(pointer: Pointer) -> list[str]:
+def _kept_ids(pointer: Pointer) -> list[str]:
     """Return the ids that `snapshot=` accepts, newest first."""
     kept = [x for x in {pointer.snapshot, *pointer.earlier} if is_kept(pointer, x)]
     return sorted(kept, key=lambda snapshot: (_published_at(pointer, snapshot), snapshot), reverse=True)
@@ -76,7 +76,7 @@ def _manifest(service: ServerState, alpha: str, snapshot: str) -> Manifest | Non
 
 def comparison(service: ServerState, request: Request) -> Single:
     """Compare two snapshots of an alpha."""
-    served, values = _served(service, request), request.values
+    served, values = _served_snapshot(service, request), request.values
     find = service.snapshots.find_pinned
     later = find(served.alpha_id, values["to_snapshot"] or served.id)
     earlier = find(served.alpha_id, values["from_snapshot"] or _before(served.pointer, later.id))
@@ -101,7 +101,7 @@ def comparison(service: ServerState, request: Request) -> Single:
 
 def _before(pointer: Pointer, snapshot: str) -> str:
     """Return the snapshot published before another; the other itself if no earlier one is kept."""
-    kept = _kept(pointer)
+    kept = _kept_ids(pointer)
     return next(iter(kept[kept.index(snapshot) + 1 :]), snapshot) if snapshot in kept else snapshot
 
 

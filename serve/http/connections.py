@@ -23,7 +23,7 @@ _NETWORK_BITS: Final = 64
 _LOG_SECONDS: Final = 10.0
 
 
-def fitted(settings: Settings, *, behind_proxies: bool) -> Settings:
+def fit_to_descriptors(settings: Settings, *, behind_proxies: bool) -> Settings:
     """Return the settings, with no more connections than this process has file descriptors for.
 
     Parameters
@@ -31,10 +31,10 @@ def fitted(settings: Settings, *, behind_proxies: bool) -> Settings:
     behind_proxies
         Whether connections come from the deployment's own proxies; if so, the limit per address does not apply.
     """
-    fitting = max(1, descriptors() - DESCRIPTORS_FOR_FILES)
-    if fitting < settings.max_connections:
-        _log.warning("connections_bounded", wanted=settings.max_connections, descriptors_allow=fitting)
-        settings = replace(settings, max_connections=fitting)
+    possible = max(1, descriptors() - DESCRIPTORS_FOR_FILES)
+    if possible < settings.max_connections:
+        _log.warning("connections_bounded", wanted=settings.max_connections, descriptors_allow=possible)
+        settings = replace(settings, max_connections=possible)
     if behind_proxies:
         settings = replace(settings, max_connections_per_address=settings.max_connections)
     return settings

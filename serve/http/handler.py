@@ -35,8 +35,8 @@ from serve.http.responses import (
     Single,
     answer_body,
     answer_response,
+    encode_page,
     entity_tag,
-    finish,
     matches,
     negotiate,
     not_modified,
@@ -129,7 +129,7 @@ class EndpointHandler:
             request.endpoint = self.endpoint.id
             request.path, request.query_string = request.scope["path_params"], request.scope["query_string"]
             try:
-                return await self._checked(request)
+                return await self._check(request)
             except (Exception, PanicException) as error:  # noqa: BLE001 - no unforeseen failure may leak
                 snapshot = getattr(request, "snapshot", None)
                 self._service.damage.note(None if snapshot is None else snapshot.pointer, error)
@@ -138,7 +138,7 @@ class EndpointHandler:
         methods = [HttpMethod.GET, HttpMethod.OPTIONS]
         return route(path, http_method=methods, name=self.endpoint.id)(answer)
 
-    async def _checked(self, request: Request) -> Response:
+    async def _check(self, request: Request) -> Response:
         """Check a request and answer it. The order is part of the interface: the first failure is reported."""
         if not self.endpoint.public:
             # Key, account, address, limits, endpoint.
@@ -170,7 +170,7 @@ class EndpointHandler:
             if len(query_string) + sum(map(len, path.values())) > _MAX_REQUEST_BYTES:
                 request.parsed = ParsedQuery(parse(self.endpoint, path, query_string))
             else:
-                request.parsed = _parsed(self.endpoint.id, tuple(path.items()), query_string)
+                request.parsed = _parse(self.endpoint.id, tuple(path.items()), query_string)
             request.values = request.parsed.values
         except ApiError as error:
             refused = self._with_benchmark(request, error)
@@ -286,7 +286,7 @@ class EndpointHandler:
         meta = {} if function.meta is None else function.meta(request, query, page)
         content = page_body(query, page, snapshot, meta)
         large = coding != IDENTITY and len(content) > IMMEDIATE_BYTES
-        encode = partial(finish, tag, coding, content, by_body=function.tag_by_body)
+        encode = partial(encode_page, tag, coding, content, by_body=function.tag_by_body)
         body = await service.compute(encode) if large else encode()
         put(query.snapshot, (tag, coding), body, len(body.content) + OVERHEAD)
         return page_response(body, headers, if_none_match)
@@ -323,5 +323,5 @@ class EndpointHandler:
 
 
 @lru_cache(_MAX_REQUESTS)
-def _parsed(endpoint_id: str, path: tuple[tuple[str, str], ...], query_string: bytes) -> ParsedQuery:
+def _parse(endpoint_id: str, path: tuple[tuple[str, str], ...], query_string: bytes) -> ParsedQuery:
     return ParsedQuery(parse(ENDPOINTS[endpoint_id], dict(path), query_string))

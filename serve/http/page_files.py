@@ -12,7 +12,7 @@ from litestar.exceptions import MethodNotAllowedException
 from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 
 from serve.http import request as requests
-from serve.http.responses import IDENTITY, coded, entity_tag, matches, negotiate, tag_of_body
+from serve.http.responses import IDENTITY, encode_body, entity_tag, matches, negotiate, tag_of_body
 
 _COMMON_HEADERS: Final = {
     "vary": "Accept-Encoding",
@@ -43,9 +43,9 @@ def refuse_options(request: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHand
 
 def _route(file: PageFile, headers: Mapping[str, str]) -> HTTPRouteHandler:
     async def answer(request: Request[Any, Any, Any]) -> Response[bytes]:
-        given = requests.of(cast("Any", request.scope)).headers
-        body, tag, coding = _coded(file, negotiate(given.get(b"accept-encoding")))
-        known, sent = given.get(b"if-none-match"), {**headers, "etag": tag}
+        received = requests.of(cast("Any", request.scope)).headers
+        body, tag, coding = _encoded(file, negotiate(received.get(b"accept-encoding")))
+        known, sent = received.get(b"if-none-match"), {**headers, "etag": tag}
         if matches(known, tag):
             return Response(b"", status_code=304, headers=sent)
         if coding != IDENTITY:
@@ -56,8 +56,8 @@ def _route(file: PageFile, headers: Mapping[str, str]) -> HTTPRouteHandler:
 
 
 @cache
-def _coded(file: PageFile, coding: str) -> tuple[bytes, str, str]:
+def _encoded(file: PageFile, coding: str) -> tuple[bytes, str, str]:
     """Return a file in a content coding, with its entity tag; the cache is small, because files and codings are few."""
     plain = file.read()
-    body = coded(plain, coding)
+    body = encode_body(plain, coding)
     return body.content, entity_tag(tag_of_body(plain), body.coding), body.coding

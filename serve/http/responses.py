@@ -233,9 +233,9 @@ class Body:
     etag: str = ""
 
 
-def finish(tag: str, coding: str, content: bytes, *, by_body: bool) -> Body:
+def encode_page(tag: str, coding: str, content: bytes, *, by_body: bool) -> Body:
     """Encode the body of a page; its entity tag is the query's `tag`, or with `by_body` a digest of the body."""
-    return coded(content, coding, entity_tag(tag_of_body(content) if by_body else tag, coding))
+    return encode_body(content, coding, entity_tag(tag_of_body(content) if by_body else tag, coding))
 
 
 def tag_of_body(body: bytes) -> str:
@@ -251,15 +251,15 @@ def entity_tag(tag: str, coding: str) -> str:
     return f'"{tag}-{coding}"' if coding == IDENTITY else f'W/"{tag}-{coding}"'
 
 
-def coded(content: bytes, coding: str, etag: str = "") -> Body:
+def encode_body(content: bytes, coding: str, etag: str = "") -> Body:
     """Apply a negotiated coding to a body."""
     if coding == IDENTITY or len(content) < MIN_ENCODED_BYTES:
         return Body(content, IDENTITY, etag)
     # A copy: the encoder's result keeps all the memory that the encoder reserved.
-    return Body(bytes(memoryview(encode(content, coding))), coding, etag)
+    return Body(bytes(memoryview(compress(content, coding))), coding, etag)
 
 
-def encode(body: bytes, coding: str) -> bytes:
+def compress(body: bytes, coding: str) -> bytes:
     """Apply a coding other than identity; the result is one gzip member or one zstd frame."""
     if coding == "gzip":
         return isal_zlib.compress(body, _LEVEL, _GZIP)
@@ -351,9 +351,9 @@ def answer_response(answer: Answer, content: bytes, coding: str, request: Reques
     """Encode the body of an answer that is not a cached page; the entity tag of a page is a digest of its bytes."""
     headers = request.limit_headers
     if isinstance(answer, Page):
-        body = coded(content, coding, entity_tag(tag_of_body(content), coding))
+        body = encode_body(content, coding, entity_tag(tag_of_body(content), coding))
         return page_response(body, headers, request.headers.get(b"if-none-match"))
-    body = coded(content, coding)
+    body = encode_body(content, coding)
     sent = {**({} if request.shared else headers), "vary": "Accept-Encoding"}
     sent["cache-control"] = "no-store" if isinstance(answer, Bare) else answer.cache_control
     if body.coding != IDENTITY:

@@ -30,7 +30,9 @@ def make_instruments(settings: Settings) -> Instruments | None:
 
 
 @contextmanager
-def exported(settings: Settings, *, workers: bool) -> Iterator[tuple[Instruments | None, Callable[[], None]]]:
+def serve_metrics(
+    settings: Settings, *, workers: bool
+) -> Iterator[tuple[Instruments | None, Callable[[], None]]]:
     """Serve the metrics port, for this process or for the workers that it starts.
 
     Parameters

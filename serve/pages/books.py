@@ -18,11 +18,11 @@ from serve.pages.query import NO_ROWS, PageQuery, PageResult, PageWork
 
 def visible_books(snapshot: Snapshot, *, raw: bool) -> tuple[str, ...]:
     """Return the books a key can read, over all kinds, in listing order."""
-    return _listed(tuple(map(snapshot.books, BOOK_KINDS)), raw=raw)
+    return _sorted_books(tuple(map(snapshot.books, BOOK_KINDS)), raw=raw)
 
 
 @lru_cache(maxsize=1024)
-def _listed(by_kind: tuple[tuple[str, ...], ...], *, raw: bool) -> tuple[str, ...]:
+def _sorted_books(by_kind: tuple[tuple[str, ...], ...], *, raw: bool) -> tuple[str, ...]:
     """Sort the books of all kinds; cached, because most runs have the same books and every request about a book needs them."""
     distinct = {book for books in by_kind for book in books}
     return tuple(sorted((x for x in distinct if raw or not is_raw_book(x)), key=book_order))

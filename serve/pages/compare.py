@@ -126,12 +126,12 @@ def _sections(engine: Engine, earlier: Snapshot, later: Snapshot, *, raw: bool) 
     columns = [x for x in _common(earlier, later, raw=raw) if x not in _KEY]
     before, after = earlier.file("decisions"), later.file("decisions")
     try:
-        differences = engine.frame(_compared(before, after, columns))
+        differences = engine.frame(_comparison(before, after, columns))
     except SnapshotUnreadable:
         # The engine does not say which file it could not decode, so each is read alone.
         for snapshot, file in ((earlier, before), (later, after)):
             with snapshot.named_in_errors():
-                engine.frame(_compared(file, file, columns))
+                engine.frame(_comparison(file, file, columns))
         raise
     weeks, names = (differences.filter(pl.col(key).is_not_null()) for key in _KEY)
     return _spans(weeks, "date", lambda x: x.isoformat()), _spans(names, "symbol", str)
@@ -159,7 +159,7 @@ def _incomparable(earlier: Snapshot, later: Snapshot, may_call: Collection[str])
     return f"{rows} rows are too many to compare in one request" if rows > _MAX_ROWS else None
 
 
-def _compared(before: str, after: str, columns: Collection[str]) -> Statement:
+def _comparison(before: str, after: str, columns: Collection[str]) -> Statement:
     """Return the query that counts the rows before, after and differing, for each week and for each name."""
     left, right = source(before), source(after)
     differs = " OR ".join(

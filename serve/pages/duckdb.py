@@ -239,7 +239,7 @@ class Engine:
     """
 
     def __init__(self) -> None:
-        self._database = _opened()
+        self._database = _open_database()
         self._opening = threading.Lock()
         self._local = threading.local()
 
@@ -263,7 +263,7 @@ class Engine:
         except (duckdb.Error, PanicException) as error:
             if isinstance(error, _FATAL_ERRORS):
                 self._replace_database()
-            raise _translated(error) from error
+            raise _translate(error) from error
         assert isinstance(frame, pl.DataFrame)
         return frame
 
@@ -297,7 +297,7 @@ class Engine:
         failed, _ = getattr(self._local, "cursor", (self._database, None))
         with self._opening:
             if failed is self._database:
-                self._database = _opened()
+                self._database = _open_database()
 
 
 def engine_version() -> str:
@@ -305,7 +305,7 @@ def engine_version() -> str:
     return duckdb.__version__
 
 
-def _opened() -> duckdb.DuckDBPyConnection:
+def _open_database() -> duckdb.DuckDBPyConnection:
     database = duckdb.connect(":memory:", config=_CONFIG)
     database.execute("SET lock_configuration = true").fetchall()
     # The engine's first query is many times slower than the next, so run it before any request.
@@ -313,7 +313,7 @@ def _opened() -> duckdb.DuckDBPyConnection:
     return database
 
 
-def _translated(error: BaseException) -> BaseException:
+def _translate(error: BaseException) -> BaseException:
     """Translate an error of the engine. A statement contains only declared names, so other errors are the file's fault."""
     if isinstance(error, _STATEMENT_ERRORS):
         return error

@@ -198,7 +198,7 @@ def _select(query: AlphasQuery, listing: Listing) -> PageResult:
     rows = [_row(pointers[place]) for place in page]
     if wanted is not None:
         screened = zip(rows, page, strict=True)
-        rows = [row | _screened(pointers[at]) | figures(listing, wanted, at) for row, at in screened]
+        rows = [row | _screen_members(pointers[at]) | figures(listing, wanted, at) for row, at in screened]
     return PageResult(Rows.of(rows, places.size))
 
 
@@ -206,7 +206,7 @@ def _row(pointer: Pointer) -> dict[str, Any]:
     return {"alpha_id": pointer.alpha_id, "name": pointer.name, "tldr": pointer.tldr}
 
 
-def _screened(pointer: Pointer) -> dict[str, Any]:
+def _screen_members(pointer: Pointer) -> dict[str, Any]:
     return {
         "snapshot": pointer.snapshot,
         "published_at": pointer.first_published_at,

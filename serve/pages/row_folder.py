@@ -172,7 +172,7 @@ class RowFolder:
             except BlockingIOError:
                 yield False
                 return
-            for part in self._named(_PART):  # its writer has died
+            for part in self._files_ending_in(_PART):  # its writer has died
                 part.unlink(missing_ok=True)
             yield True
 
@@ -184,7 +184,7 @@ class RowFolder:
         OSError
             When too little of the disk would stay free.
         """
-        files = sorted(self._files())
+        files = sorted(self._tables_by_use())
         self.bytes = sum(size for _, size, _ in files)
         for _, freed, path in files:
             if self.bytes + size <= self.limit:
@@ -196,14 +196,14 @@ class RowFolder:
         if size and disk.free - size < disk.total * _MIN_FREE_SHARE:
             raise OSError(errno.ENOSPC, "hardly any space would be left on the disk")
 
-    def _files(self) -> Iterator[tuple[float, int, Path]]:
+    def _tables_by_use(self) -> Iterator[tuple[float, int, Path]]:
         """Yield the last use, the bytes and the path of every table, of any root and format."""
-        for path in self._named(_ROWS):
+        for path in self._files_ending_in(_ROWS):
             with contextlib.suppress(OSError):
                 status = path.lstat()
                 yield status.st_atime, status.st_size, path
 
-    def _named(self, suffix: str) -> Iterator[Path]:
+    def _files_ending_in(self, suffix: str) -> Iterator[Path]:
         """Yield the files of any root with a suffix, without folders that another process removes meanwhile."""
         for folder, _, names in os.walk(self._folder):  # `Path.rglob` fails on such a folder in Python 3.11
             yield from (Path(folder, name) for name in names if name.endswith(suffix))

@@ -187,9 +187,9 @@ class RowTable:
             rows = np.sort(np.concatenate(parts)) if parts else by_symbol[:0]
             rows = rows[slice(*rows.searchsorted(np.array([start, end], np.int32)))]
         if query.direction is not None:
-            rows = _narrowed(rows, self._columns["direction"][rows] == query.direction)
+            rows = _narrow(rows, self._columns["direction"][rows] == query.direction)
         if query.min_abs_weight is not None:
-            rows = _narrowed(rows, np.abs(self._columns[query.weight][rows]) >= query.min_abs_weight)
+            rows = _narrow(rows, np.abs(self._columns[query.weight][rows]) >= query.min_abs_weight)
         if query.sort is None:
             return np.arange(start, end) if isinstance(rows, slice) else rows
         values = self._columns[query.sort][rows]
@@ -208,7 +208,7 @@ def _day(day: dt.date) -> int:
     return (day - _EPOCH).days
 
 
-def _narrowed(rows: slice | Numbers, kept: npt.NDArray[np.bool_]) -> Numbers:
+def _narrow(rows: slice | Numbers, kept: npt.NDArray[np.bool_]) -> Numbers:
     return np.flatnonzero(kept) + rows.start if isinstance(rows, slice) else rows[kept]
 
 
@@ -303,7 +303,7 @@ def make_batch(engine: Engine, table: TableSource, spool: Callable[[], BinaryIO]
         for name in keys.columns:
             if name not in {"day", "symbol"}:
                 put(name, keys[name].cast(pl.Float64).fill_null(float("nan")).to_numpy())
-        text, ends = _written(part.drop(f"^{_KEY}.*$"))
+        text, ends = _write_rows(part.drop(f"^{_KEY}.*$"))
         put("offsets", ends + length)
         put("json", text)
         length += len(text)
@@ -331,7 +331,7 @@ def make_batch(engine: Engine, table: TableSource, spool: Callable[[], BinaryIO]
     return pa.RecordBatch.from_arrays(list(columns.values()), schema=schema)
 
 
-def _written(frame: pl.DataFrame) -> tuple[npt.NDArray[np.uint8], Numbers]:
+def _write_rows(frame: pl.DataFrame) -> tuple[npt.NDArray[np.uint8], Numbers]:
     """Return the rows of a frame as JSON objects, each followed by a comma, and where each ends."""
     buffer = io.BytesIO()
     writable(frame).write_ndjson(buffer)

@@ -173,7 +173,7 @@ class TablePages:
             week = weeks.week(query.first)
             if week.symbols is None:
                 return PageResult(NO_ROWS, missing=("decisions",), week=week)
-        file = _published(view, snapshot)
+        file = _published_file(view, snapshot)
         if file is None:
             return PageResult(NO_ROWS, missing=(query.table,), week=week)
         unknown = self._unknown(query, snapshot, at_once=False) or ()
@@ -200,7 +200,7 @@ def _read_weeks(snapshot: Snapshot) -> RebalanceIndex:
     return RebalanceIndex(weeks["date"].to_list(), weeks["week_status"].to_list(), symbols)
 
 
-def _published(view: TableView, snapshot: Snapshot) -> PublishedFile | None:
+def _published_file(view: TableView, snapshot: Snapshot) -> PublishedFile | None:
     """Return the file of a table; None when the run has no rows of it. Raises ApiError ``unknown_book``."""
     if view.book is not None and not holds_book(snapshot, view.table, view.book, raw=view.raw):
         return None

@@ -65,12 +65,12 @@ def router(service: ServerState) -> Router:
             post(_TABLE + "/query", status_code=200)(sharing.query),
         ],
         guards=[refuse_options],
-        exception_handlers={HTTPException: failed, Exception: failed},
+        exception_handlers={HTTPException: error_response, Exception: error_response},
         request_max_body_size=MAX_BODY,
     )
 
 
-def failed(request: Request[Any, Any, Any], error: Exception) -> Any:
+def error_response(request: Request[Any, Any, Any], error: Exception) -> Any:
     """Return an error in the form of the protocol."""
     if isinstance(error, MethodNotAllowedException):
         error = ApiError("method_not_allowed", f"This path does not answer {request.method}.")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from serve.pages.duckdb import _opened
+from serve.pages.duckdb import _open_database
 
 
 def test_the_engines_configuration_is_locked() -> None:
-    engine = _opened()
+    engine = _open_database()
     with pytest.raises(duckdb.InvalidInputException, match="locked"):
         engine.execute("SET threads = 8")
     with pytest.raises(duckdb.InvalidInputException, match="locked"):
@@ -18,4 +18,4 @@ def test_the_engines_configuration_is_locked() -> None:
 
 def test_the_engine_fetches_no_code_from_the_network() -> None:
     with pytest.raises(duckdb.Error, match="requires the extension httpfs"):
-        _opened().execute("SELECT * FROM read_parquet('https://127.0.0.1:1/table.parquet')")
+        _open_database().execute("SELECT * FROM read_parquet('https://127.0.0.1:1/table.parquet')")

@@ -36,7 +36,7 @@ class Operations:
 
     def note(self, rows: Repository, action: str, subject: str, detail: Mapping[str, Any]) -> None:
         """Add a row to the audit log, in the transaction of its operation."""
-        readable = {name: _parsed(value) if name in _DOCUMENTS else value for name, value in detail.items()}
+        readable = {name: _decode(value) if name in _DOCUMENTS else value for name, value in detail.items()}
         text = json.dumps(readable, ensure_ascii=False)
         entry = {"at": wall_us(), "actor": self._actor, "action": action, "subject": subject, "detail": text}
         rows.add(audit, entry)
@@ -70,9 +70,9 @@ def in_transaction(
     return run
 
 
-def _parsed(value: Any) -> Any:
+def _decode(value: Any) -> Any:
     if isinstance(value, list):
-        return [_parsed(part) for part in value]
+        return [_decode(part) for part in value]
     return json.loads(value) if isinstance(value, str) else value
 
 
@@ -105,7 +105,7 @@ class Accounts(Operations):
             role=Role.ADMIN if admin else Role.USER,
             active=True,
             created_at=wall_us(),
-            **(_DEFAULT_CEILINGS | _stored(ceilings, admin=admin)),
+            **(_DEFAULT_CEILINGS | _ceiling_columns(ceilings, admin=admin)),
         )
         try:
             rows.add(accounts, account._asdict())
@@ -140,7 +140,7 @@ class Accounts(Operations):
         """Change address, role or ceiling; None keeps a value. Changes apply from the next call of every key."""
         account = find_account(rows, email_or_id, to_change=True)
         role = account.role if admin is None else (Role.ADMIN if admin else Role.USER)
-        after = {"role": str(role), **_stored(ceilings, admin=role == Role.ADMIN)}
+        after = {"role": str(role), **_ceiling_columns(ceilings, admin=role == Role.ADMIN)}
         if email is not None:
             after["email"] = validation.email(email)
         return self._update(rows, account, "account.set", after)
@@ -176,7 +176,7 @@ _DEFAULT_CEILINGS: Final = {
 }
 
 
-def _stored(ceilings: Mapping[str, str | None], *, admin: bool) -> dict[str, str]:
+def _ceiling_columns(ceilings: Mapping[str, str | None], *, admin: bool) -> dict[str, str]:
     """Return ceilings as stored, by column; None is left out."""
     read = {}
     for column, text in ceilings.items():

@@ -162,7 +162,7 @@ class Keys(Operations):
         """Return the columns that options set, given the present grants; None sets nothing."""
         readers: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
             "name": ("name", validation.label),
-            "endpoints": ("endpoints", lambda text: validation.selected(text, admin=admin).dumps()),
+            "endpoints": ("endpoints", lambda text: validation.key_endpoints(text, admin=admin).dumps()),
             "alphas": ("alphas", lambda text: validation.alphas(text, "alphas").dumps()),
             "runs": ("runs", lambda text: validation.alphas(text, "runs").dumps()),
             "raw": ("expose_raw", bool),

@@ -63,7 +63,7 @@ def require_grantable(ids: tuple[str, ...], option: str, *, admin: bool) -> None
         )
 
 
-def selected(text: str, *, admin: bool) -> AllowList:
+def key_endpoints(text: str, *, admin: bool) -> AllowList:
     """Read the endpoints of a key: a list of all selectable endpoints means ``all``, the account's ceiling."""
     chosen = endpoints(text, "endpoints", admin=admin)
     selectable = [name for name in ENDPOINTS if admin or name not in ADMIN_IDS]

@@ -147,7 +147,7 @@ def load_digests(rows: Repository, settings: AccessSettings, now_us: int) -> Dig
     """
     store = settings.location.path
     path = None if store is None else store.with_name(store.name + ".pepper")
-    digests = Digests((*settings.pepper, *_stored(path)))
+    digests = Digests((*settings.pepper, *_read_pepper(path)))
     lost = rows.keys_without_pepper(digests.known, now_us)
     if lost:
         restore = "" if path is None else f"restore {path} from its backup, or "
@@ -157,17 +157,17 @@ def load_digests(rows: Repository, settings: AccessSettings, now_us: int) -> Dig
             " ALPHA_RESULTS_PEPPER the pepper they were issued with. If it is lost, `keys revoke` ends each of them"
         )
     if path is not None and digests.newest == NO_PEPPER:
-        digests = Digests(_stored(path, create=True))
+        digests = Digests(_read_pepper(path, create=True))
     return digests
 
 
-def _stored(path: Path | None, *, create: bool = False) -> tuple[bytes, ...]:
+def _read_pepper(path: Path | None, *, create: bool = False) -> tuple[bytes, ...]:
     """Return the pepper in a file; empty if there is no file."""
     if path is None:
         return ()
     try:
         if create:
-            _create(path)
+            _create_pepper(path)
         own = (path.read_bytes().strip(),) if path.exists() else ()
     except OSError as error:
         raise SettingsError(
@@ -180,7 +180,7 @@ def _stored(path: Path | None, *, create: bool = False) -> tuple[bytes, ...]:
     return own
 
 
-def _create(path: Path) -> None:
+def _create_pepper(path: Path) -> None:
     """Write a new pepper under a temporary name and link it, so that a process starting meanwhile never reads half of it."""
     draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     try:

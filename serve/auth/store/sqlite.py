@@ -99,13 +99,13 @@ def _writer(path: Path) -> sqlite3.Connection:
     return _connect(path, WRITE_WAIT_SECONDS, "mode=rw", *pragmas)
 
 
-def _shared(path: Path) -> sqlite3.Connection:
+def _connect_shared(path: Path) -> sqlite3.Connection:
     return _connect(path, READ_WAIT_SECONDS, "mode=rw", "query_only = ON")
 
 
 def _can_share(path: Path) -> bool:
     try:
-        _shared(path).close()
+        _connect_shared(path).close()
     except sqlite3.Error:
         return False
     return True
@@ -118,7 +118,7 @@ def _reader(path: Path) -> sqlite3.Connection:
     the file is complete unless a write-ahead log lies beside it.
     """
     try:
-        return _shared(path)
+        return _connect_shared(path)
     except sqlite3.OperationalError:
         # Checked by name: opening and closing SQLite's files would drop its locks.
         with contextlib.suppress(FileNotFoundError):
