@@ -206,7 +206,7 @@ class Supervisor(Multiprocess):
         return now - heard < self.config.timeout_worker_healthcheck
 
     def init_processes(self) -> None:
-        """Start the workers; they ignore Ctrl-C while they load, because this process ends them; :func:`end_with_parent` later."""
+        """Start the workers. They ignore Ctrl-C while they load, and later by :func:`end_with_parent`: this process ends them."""
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # inherited by the processes that start now
         try:
             super().init_processes()
@@ -285,7 +285,7 @@ def serve_with_workers(
 
 
 def end_with_parent() -> None:
-    """Let only the parent end this worker, or its death, after which the worker would keep running and hold the port.
+    """End this worker with its parent only: by its SIGTERM, or after its death, because an orphan would hold the port.
 
     A terminal sends Ctrl-C to the workers too. A worker that ended by it, instead of by the SIGTERM of its parent, would finalise
     its interpreter while daemon threads still hold objects of the engine, which the engine reports as leaks.

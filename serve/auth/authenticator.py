@@ -37,7 +37,7 @@ _HEADERS: Final = tuple(window.headers for window in LIMIT_WINDOWS)
 _log = structlog.get_logger(__name__)
 
 
-class Seen(Protocol):
+class Call(Protocol):
     """Facts about a call, recorded while it is checked, for its log line."""
 
     key_id: str | None
@@ -95,7 +95,7 @@ class Authenticator:
         await self._store.run(Repository.key, _NO_KEY_ID)
 
     async def authorize(
-        self, headers: Mapping[bytes, bytes], client: str | None, endpoint: Endpoint, seen: Seen | None = None
+        self, headers: Mapping[bytes, bytes], client: str | None, endpoint: Endpoint, call: Call | None = None
     ) -> Caller:
         """Run the checks from the key to the endpoint allow-list, in the documented order.
 
@@ -107,7 +107,7 @@ class Authenticator:
             Peer address of the connection; None if it has none.
         endpoint
             The endpoint called; never a public one, which needs no key and is not counted.
-        seen
+        call
             Receives the key's id once its secret is verified, whether or not the call is admitted.
 
         Raises
@@ -127,8 +127,8 @@ class Authenticator:
         if not verified or record is None or record.id != token.key_id or not token.ours:
             raise _no_such_key()
         _require_in_use(record)
-        if seen is not None:
-            seen.key_id = record.id
+        if call is not None:
+            call.key_id = record.id
         rate, address = rate_limit(record.limits), self._address(client, headers)
         refusal = _refusal(record, address)
         if refusal is not None:

@@ -85,7 +85,7 @@ class FileLink(NamedTuple):
         return link if known and link.path == path else None
 
 
-class Signed(NamedTuple):
+class LinkQuery(NamedTuple):
     """The query string of a link.
 
     Attributes

@@ -24,7 +24,7 @@ def changes(service: ServerState, request: Request) -> Page:
     service.snapshots.require_known()
     values, listing = request.values, service.snapshots.listing
     since = _cursor(values["since"])
-    log = change_log(listing).known(datetime.now(UTC), partial(_may_read, request.caller), since)
+    log = change_log(listing).readable(datetime.now(UTC), partial(_may_read, request.caller), since)
     part = log.after(since, values["limit"], values["offset"])
     rows = [_row(change, cursor) for change, cursor in zip(part.changes, part.cursors, strict=True)]
     return Page(Rows.of(rows, part.total), {"next": part.next.encode()})

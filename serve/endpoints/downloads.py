@@ -26,7 +26,7 @@ from serve.downloads.links import (
     SOURCE,
     WAIT_SECONDS,
     FileLink,
-    Signed,
+    LinkQuery,
     SigningFailed,
     base_url,
     signed_text,
@@ -130,7 +130,7 @@ async def signed_url(
     signature = await service.access.sign_link(key_id, signed_text(path, expires, key_id))
     behind_proxies = service.access_settings.trusted_hops > 0
     base = base_url(host or service.public_url, request.headers, behind_proxies=behind_proxies)
-    return f"{base}{path}?{Signed(expires, key_id, signature).query}"
+    return f"{base}{path}?{LinkQuery(expires, key_id, signature).query}"
 
 
 async def table_url(service: ServerState, request: Request, file: TableFile, expires: int) -> str:

@@ -18,7 +18,7 @@ from schemas.endpoints import ENDPOINTS, readable_tables
 from schemas.errors import ApiError, SnapshotCorrupt, StorageUnavailable
 from serve.auth.caller import Rights
 from serve.downloads.files import open_file, select_file
-from serve.downloads.links import PARQUET_TYPE, SOURCE, FileLink, Signed, signed_text
+from serve.downloads.links import PARQUET_TYPE, SOURCE, FileLink, LinkQuery, signed_text
 from serve.http import request as requests
 from serve.http.request import Receive, Request, Scope, Send
 from serve.http.responses import matches
@@ -71,7 +71,7 @@ class Files:
             raise ApiError("method_not_allowed", "This path answers GET and HEAD only.")
         endpoint = ARCHIVES if link.view == SOURCE else TABLES
         request.endpoint, request.path = endpoint.id, {"alpha": link.alpha}
-        signed = Signed.parse(scope["query_string"])
+        signed = LinkQuery.parse(scope["query_string"])
         holder = await self._service.access.link_holder(
             signed.key_id,
             signed_text(path, signed.expires, signed.key_id),

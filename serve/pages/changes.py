@@ -98,7 +98,7 @@ class Entry(NamedTuple):
     change: Change
 
 
-class Part(NamedTuple):
+class ChangePage(NamedTuple):
     """The changes that follow a cursor.
 
     Attributes
@@ -135,23 +135,23 @@ class ChangeLog:
         self._digests: Hashes = np.bitwise_xor.accumulate(hashes)
         """The digest of all changes before each index."""
 
-    def known(self, now: datetime, visible: Callable[[str], bool], since: Cursor = START) -> ChangeLog:
+    def readable(self, now: datetime, may_read: Callable[[str], bool], since: Cursor = START) -> ChangeLog:
         """Return the log without changes in the future, and of the alphas that a caller may read.
 
         A change dated in the future, by a fast clock, is left out until then: a cursor after it would skip the changes before.
 
         Parameters
         ----------
-        visible
+        may_read
             Whether the caller may read an alpha.
         since
             Cursor to resume from: changes before the reach of its digests are left out.
         """
         until = int(np.searchsorted(self._times, _microseconds(now), "right"))
         begin = int(np.searchsorted(self._times, since.time - _SPANS[-1], "left"))
-        return ChangeLog([x for x in self._entries[begin:until] if visible(x.change.alpha_id)])
+        return ChangeLog([x for x in self._entries[begin:until] if may_read(x.change.alpha_id)])
 
-    def after(self, cursor: Cursor, limit: int, offset: int) -> Part:
+    def after(self, cursor: Cursor, limit: int, offset: int) -> ChangePage:
         """Return the changes after a cursor."""
         start = self._start(cursor)
         total = len(self._entries) - start
@@ -159,7 +159,7 @@ class ChangeLog:
         entries = [self._entries[place] for place in page]
         cursors = tuple(self._cursor(x.time, x.tie, n + 1) for n, x in zip(page, entries, strict=True))
         following = cursors[-1] if cursors else self._cursor(*cursor[:2], self._index_after(cursor))
-        return Part(tuple(x.change for x in entries), cursors, total, following)
+        return ChangePage(tuple(x.change for x in entries), cursors, total, following)
 
     def _start(self, cursor: Cursor) -> int:
         index = self._index_after(cursor)

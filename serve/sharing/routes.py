@@ -29,7 +29,7 @@ from serve.endpoints.downloads import readable_files, table_url
 from serve.http.errors import failure_response
 from serve.http.page_files import refuse_options
 from serve.http.params import bad_request
-from serve.http.request import Request as Answered
+from serve.http.request import Request as RequestRecord
 from serve.sharing import protocol
 from serve.sharing.profile import PATH
 from serve.sharing.protocol import SCHEMA
@@ -241,7 +241,7 @@ class Sharing:
         return selected
 
     async def _read(self, snapshot: Snapshot, work: Callable[[], T]) -> T:
-        """Read from a snapshot on a compute thread; damage that is found counts for the health of the service."""
+        """Read from a snapshot on a compute thread; damage counts for the health of the service."""
         try:
             return await self._service.compute(work)
         except (SnapshotError, StorageUnavailable) as error:
@@ -249,8 +249,8 @@ class Sharing:
             raise
 
 
-def _request_record() -> Answered:
-    return cast("Answered", CURRENT_REQUEST.get())
+def _request_record() -> RequestRecord:
+    return cast("RequestRecord", CURRENT_REQUEST.get())
 
 
 def _versions(served: Snapshot) -> dict[int, str]:

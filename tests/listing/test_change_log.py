@@ -105,8 +105,8 @@ def test_a_rows_cursor_continues_after_it() -> None:
 
 def test_a_change_dated_in_the_future_is_listed_when_its_time_comes() -> None:
     entries = [change(0, "Test_a"), change(600, "Test_fast")]
-    assert [x.alpha_id for x in log(entries).known(NOW, everyone).after(START, 9, 0).changes] == ["Test_a"]
-    later = log(entries).known(NOW + timedelta(seconds=601), everyone)
+    assert [x.alpha_id for x in log(entries).readable(NOW, everyone).after(START, 9, 0).changes] == ["Test_a"]
+    later = log(entries).readable(NOW + timedelta(seconds=601), everyone)
     assert [x.alpha_id for x in later.after(START, 9, 0).changes] == ["Test_a", "Test_fast"]
 
 
