@@ -13,7 +13,7 @@ from schemas.errors import SettingsError
 from schemas.settings.options import option, options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from datasets.storage import Storage
 
@@ -60,6 +60,22 @@ def published_alphas(storage: Storage) -> list[str]:
     from datasets.layout import CATALOG, by_alpha
 
     return sorted(by_alpha(storage.entries(CATALOG)))
+
+
+def named_or_all(storage: Storage, alphas: Sequence[str], known: Sequence[str]) -> Sequence[str]:
+    """Return the named alphas, each once, or all known ones if none is named.
+
+    Raises
+    ------
+    AlphaNotPublished
+        When the root does not have one of them.
+    """
+    from datasets.publication.pointers import not_published
+
+    for alpha in alphas:
+        if alpha not in known:
+            raise not_published(storage, alpha, known)
+    return list(dict.fromkeys(alphas)) or known
 
 
 def decision(name: str) -> Callable[[Callable[..., None]], click.Command]:

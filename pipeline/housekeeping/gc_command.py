@@ -18,6 +18,7 @@ from datasets.layout import ALPHAS
 from datasets.publication.leases import LEASES, Lease, horizon, is_stale, read_leases
 from pipeline.housekeeping.command_line import (
     json_option,
+    named_or_all,
     opened,
     print_json,
     published_alphas,
@@ -26,7 +27,7 @@ from pipeline.housekeeping.command_line import (
 )
 from schemas.console.screen import Screen, make_table
 from schemas.console.terminal import echo
-from schemas.errors import SettingsError, SnapshotCorrupt
+from schemas.errors import SnapshotCorrupt
 from schemas.kinds import ALPHA_ID
 from schemas.plurals import counted
 from schemas.settings.options import option
@@ -78,26 +79,19 @@ def gc(
     Exit code: 0; 4 when a pointer or a lease cannot be read (no snapshot of that alpha is removed); 5 when the store is
     unavailable or another gc is running; 9 when ALPHA is not in the root.
     """
-    from datasets.publication.pointers import not_published
     from datasets.publication.retention import Policy
 
     policy = Policy(keep, _DAY if grace is None else grace)
     storage = opened(root, single_writer=single_writer)
-    unknown = [alpha for alpha in alphas if not ALPHA_ID.match(alpha)]
-    if unknown:
-        raise SettingsError(f"{unknown[0]!r} is not an alpha address")
-    # Named twice, an alpha would be reported as it is after the first pass.
-    alphas = tuple(dict.fromkeys(alphas))
     known = sorted({*published_alphas(storage), *_with_files(storage)})
-    if absent := [alpha for alpha in alphas if alpha not in known]:
-        raise not_published(storage, absent[0], known)
+    names = named_or_all(storage, alphas, known)
     if dry_run:
-        decisions, broken = _run(storage, alphas or known, policy, None)
+        decisions, broken = _run(storage, names, policy, None)
     else:
         with storage.lock("gc", f"{socket.gethostname()}-{os.getpid()}") as renew:
             # First, because on a full disk this frees the space to write the pointers below.
             _tidy(storage)
-            decisions, broken = _run(storage, alphas or known, policy, renew)
+            decisions, broken = _run(storage, names, policy, renew)
             renew()
             rebuild(storage)
     rows = [(alpha, stored, reason) for alpha, each in decisions.items() for stored, reason in each.items()]

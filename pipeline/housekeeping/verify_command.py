@@ -10,6 +10,7 @@ from rich.text import Text
 
 from pipeline.housekeeping.command_line import (
     json_option,
+    named_or_all,
     opened,
     print_json,
     published_alphas,
@@ -46,17 +47,12 @@ def verify_command(
     Exit code: 0 when all files are intact, 4 when a check fails (the file is named), 5 when the store is unavailable,
     9 when an ALPHA is not published.
     """
-    from datasets.publication.pointers import not_published
     from pipeline.housekeeping.verify import verify
     from pipeline.progress import Display
 
     storage = opened(root)
-    there = published_alphas(storage)
-    for alpha in alphas:
-        if alpha not in there:
-            raise not_published(storage, alpha, there)
+    names = named_or_all(storage, alphas, published_alphas(storage))
     verdicts = []
-    names = tuple(dict.fromkeys(alphas)) or there
     with Display(Screen(stderr=True), hidden=as_json) as display:
         for alpha in names:
             display.stage(alpha, "verifying", total=len(names))

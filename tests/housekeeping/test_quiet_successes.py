@@ -65,6 +65,13 @@ def test_a_misspelt_alpha_is_refused_with_the_nearest_name(history: History) -> 
         assert f"did you mean {ALPHA}?" in done.output
 
 
+def test_a_name_that_no_alpha_can_have_is_an_alpha_that_the_root_does_not_have(history: History) -> None:
+    for command in ("show", "verify", "gc", "rollback", "withdraw", "restore"):
+        done = run_pipeline(command, history.root, "../elsewhere")
+        assert done.exit_code == 9
+        assert "'../elsewhere'" in done.output
+
+
 def test_gc_gives_the_reason_for_each_kept_snapshot(history: History) -> None:
     reported = run_pipeline("gc", history.root, "--keep", "1", "--grace", "12h").output
     assert "kept: 1 (served)" in reported
