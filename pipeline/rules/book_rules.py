@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -238,34 +238,32 @@ def portfolio_turnover_notional(tables: Tables) -> Finding | None:
 )
 def portfolio_turnover(tables: Tables) -> Finding | None:
     """Report sessions whose turnover no convention of the run reproduces."""
-    tried: dict[str, Floats] = {}
-    for name, expected in _turnovers(tables):
-        tried[name] = expected
-        if not _mismatch(tables, "turnover", expected).any():
-            return None
+    if turnover_conventions(tables):
+        return None
     if not tables.has("positions", *CELL, "weight"):
         return None  # the conventions on weights cannot be tried, but the run may use one of them
-    return _nearest(tables, "turnover", tried)
+    return _nearest(tables, "turnover", _turnovers(tables))
 
 
 def turnover_conventions(tables: Tables) -> set[str]:
     """Return the names of the turnover conventions that hold in every session."""
-    return {
-        name for name, expected in _turnovers(tables) if not _mismatch(tables, "turnover", expected).any()
-    }
+    turnovers = _turnovers(tables).items()
+    return {name for name, expected in turnovers if not _mismatch(tables, "turnover", expected).any()}
 
 
-def _turnovers(tables: Tables) -> Iterator[tuple[str, Floats]]:
-    """Yield the turnover by each convention that the tables allow."""
+def _turnovers(tables: Tables) -> dict[str, Floats]:
+    """Compute the turnover by each convention that the tables allow, in the order of :data:`TURNOVER`."""
     grid = tables.alignment
     half = 0.5 * grid.ledger("turnover_notional")
-    yield "traded_over_starting_equity", _ratio(half, grid.ledger("starting_equity"))
-    changes = _weight_changes(tables) if tables.has("positions", *CELL, "weight") else None
-    if changes is not None:
-        yield "weight_changes_on_fills", np.where(half > 0, changes, 0.0)
-    yield "traded_over_ending_equity", _ratio(half, grid.ledger("ending_equity"))
-    if changes is not None:
-        yield "weight_changes", changes
+    turnovers = {
+        "traded_over_starting_equity": _ratio(half, grid.ledger("starting_equity")),
+        "traded_over_ending_equity": _ratio(half, grid.ledger("ending_equity")),
+    }
+    if tables.has("positions", *CELL, "weight"):
+        changes = _weight_changes(tables)
+        turnovers["weight_changes_on_fills"] = np.where(half > 0, changes, 0.0)
+        turnovers["weight_changes"] = changes
+    return {name: turnovers[name] for name in TURNOVER if name in turnovers}
 
 
 def _weight_changes(tables: Tables) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 import polars as pl
 
@@ -28,6 +28,9 @@ from pipeline.seal.seal import LARGE_KINDS
 from pipeline.seal.signature import TeamKeys
 from schemas.kinds import OPTIONAL_KINDS, TABLE_KINDS
 from schemas.tables.pnl import ADJUSTMENTS
+
+_TABLE_RULES: Final = [rule for rule in RULES.values() if rule.level is Level.TABLE]
+_RUN_RULES: Final = [rule for rule in RULES.values() if rule.level is Level.RUN]
 
 
 def check(
@@ -74,13 +77,13 @@ def check(
             return _check_in_parts(seal, step, figures=figures, keys=keys, prices=prices)
     state = check_files(seal, step, keys)
     tables = Tables(state.frames, seal.equity_basis, seal.declared)
-    for rule in RULES.values():
-        for kind in _applicable_tables(state, rule) if rule.level is Level.TABLE else ():
+    for rule in _TABLE_RULES:
+        for kind in _applicable_tables(state, rule):
             state.apply(rule, kind, tables)
     sound = tables.without(state.void)
     duplicate_keys = {finding.kind for finding in state.violations if finding.rule == "table.key"}
-    for rule in RULES.values():
-        if rule.level is Level.RUN and _applies(state, rule, sound, duplicate_keys):
+    for rule in _RUN_RULES:
+        if _applies(state, rule, sound, duplicate_keys):
             state.apply(rule, sound)
     return _report(state, sound, figures=figures, prices=prices)
 
@@ -92,18 +95,15 @@ def _check_in_parts(
     state = check_files(seal, on_step, keys, in_parts=True)
     tables = Tables(state.frames, seal.equity_basis, seal.declared)
     small = {kind: frame for kind, frame in state.frames.items() if kind not in LARGE_KINDS}
-    by_table = {rule.id: rule for rule in RULES.values() if rule.level is Level.TABLE}
-    for rule in by_table.values():
+    for rule in _TABLE_RULES:
         for kind in _applicable_tables(state, rule):
             if kind in small:
                 state.record(rule(kind, tables))
-    run = [
-        rule for rule in RULES.values() if rule.level is Level.RUN and _applies(state, rule, tables, set())
-    ]
+    run_rules = [rule for rule in _RUN_RULES if _applies(state, rule, tables, set())]
     if state.violations or state.void or state.unusable:
         raise Undecided
     on_step("the rows, part by part")
-    warnings, coverage = apply_in_parts(seal, small, [*by_table.values(), *run])
+    warnings, coverage = apply_in_parts(seal, small, _TABLE_RULES, run_rules)
     for warning in warnings:
         state.record(warning)
     for id_, share in coverage.items():

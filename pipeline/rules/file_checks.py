@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -108,11 +108,15 @@ class CheckState:
         """Record that a rule was not checked, and why."""
         self.not_checked.append(NotChecked(rule.id, reason))
 
+    def skip_all(self, rules: Iterable[Rule[Any]], reason: str) -> None:
+        """Record that rules were not checked, and why."""
+        for rule in rules:
+            self.skip(rule, reason)
+
     def leave_out(self, kind: str, broken: str) -> None:
         """Record that a kind is not read because its file broke a rule, and that the rules on its document are not checked."""
         self.unusable[kind] = f"failed {broken}"
-        for rule in _DOCUMENT_RULES.get(kind, ()):
-            self.skip(rule, f"{kind} failed {broken}")
+        self.skip_all(_DOCUMENT_RULES.get(kind, ()), f"{kind} failed {broken}")
 
 
 def check_files(
@@ -199,14 +203,15 @@ def _check_description(state: CheckState) -> None:
     document = state.seal.parsed_description()
     if isinstance(document, NotJson):
         state.record(description_object(document))
-        for rule in (description_shape, description_extra, *DESCRIPTION_CROSS_CHECKS):
-            state.skip(rule, "description failed description.object")
+        state.skip_all(
+            (description_shape, description_extra, *DESCRIPTION_CROSS_CHECKS),
+            "description failed description.object",
+        )
         return
     shape = compare_description(document)
     state.record(description_extra(shape))
     if state.record(description_shape(shape)):
-        for rule in DESCRIPTION_CROSS_CHECKS:
-            state.skip(rule, "description failed description.shape")
+        state.skip_all(DESCRIPTION_CROSS_CHECKS, "description failed description.shape")
         return
     for rule in DESCRIPTION_CROSS_CHECKS:
         state.record(rule(document))

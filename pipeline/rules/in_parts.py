@@ -17,7 +17,7 @@ from pipeline.reconciliation.fills import FILLS, fill_sessions
 from pipeline.reconciliation.grid import Codes, Flags
 from pipeline.reconciliation.row_ranges import RowRanges, day_numbers, find_row_ranges
 from pipeline.reconciliation.tables import SESSION, Part, Tables
-from pipeline.rule import Coverage, Finding, Level, Rule
+from pipeline.rule import Coverage, Finding, Rule
 from pipeline.rules.book_rules import portfolio_turnover, turnover_conventions
 from pipeline.rules.target_rules import whole_shares
 from pipeline.seal import Seal
@@ -37,7 +37,10 @@ class Undecided(Exception):
 
 
 def apply_in_parts(
-    seal: Seal, small: Mapping[str, pl.DataFrame], rules: Iterable[Rule[Any]]
+    seal: Seal,
+    small: Mapping[str, pl.DataFrame],
+    table_rules: list[Rule[Any]],
+    run_rules: list[Rule[Any]],
 ) -> tuple[list[Finding], dict[str, Coverage]]:
     """Apply rules part by part.
 
@@ -47,8 +50,8 @@ def apply_in_parts(
         A seal that is read in parts.
     small
         Kind -> frame, for its tables that are not large.
-    rules
-        Applicable rules on tables and on the run.
+    table_rules, run_rules
+        Applicable rules on one table, and on several.
 
     Returns
     -------
@@ -63,25 +66,19 @@ def apply_in_parts(
     if "portfolio" not in small or "rebalances" not in small:
         raise Undecided
     large = [kind for kind in LARGE_KINDS if seal.has(kind)]
-    table_rules, run_rules, warnings = [], [], []
+    on_large = [rule for rule in run_rules if set(rule.kinds) & set(LARGE_KINDS)]
+    warnings = []
     coverage: dict[str, Coverage] = {}
-    for rule in rules:
-        if rule.level is Level.TABLE:
-            table_rules.append(rule)
-        elif set(rule.kinds) & set(LARGE_KINDS):
-            run_rules.append(rule)
-        else:
-            finding, share = rule.apply(Tables(small, seal.equity_basis, seal.declared))
-            if finding is not None:
-                _require(rule.warns)
-                warnings.append(finding)
-            if share is not None:
-                coverage[rule.id] = share
-    warned, by_days = _by_days(_Days(seal, small, large), large, table_rules, run_rules)
-    return [
-        *warnings,
-        *(finding for rule in warned for finding in _apply_to_columns(seal, rule)),
-    ], coverage | by_days
+    for rule in (rule for rule in run_rules if rule not in on_large):
+        finding, share = rule.apply(Tables(small, seal.equity_basis, seal.declared))
+        if finding is not None:
+            _require(rule.warns)
+            warnings.append(finding)
+        if share is not None:
+            coverage[rule.id] = share
+    warned, by_days = _by_days(_Days(seal, small, large), large, table_rules, on_large)
+    warnings += [finding for rule in warned for finding in _apply_to_columns(seal, rule)]
+    return warnings, coverage | by_days
 
 
 def _by_days(

@@ -14,7 +14,9 @@ from pipeline.reconciliation.tables import CELL, SESSION, Tables
 from pipeline.rule import Coverage, rule
 from pipeline.rules.findings import broken_rows
 from pipeline.rules.tolerance import ABSOLUTE, RELATIVE, differing
+from pipeline.seal.tables import empty_table
 from schemas.plurals import counted
+from schemas.tables import SEALED_TABLES
 from schemas.tables.books import RAW_PREFIX, SETTLEMENTS
 from schemas.tables.pnl import ADJUSTMENTS
 
@@ -140,14 +142,10 @@ def _corporate_actions(tables: Tables) -> CorporateActions | None:
     sealed = tables.present("pnl", ADJUSTMENTS)
     if not (sealed and tables.has("pnl", *CELL)):
         return None
-    columns = (*CELL, "quantity", "mark_price")
     # Without positions or sessions no holdings are known, so no return is compared.
-    empty = pl.DataFrame(
-        schema=dict(zip(columns, (pl.String, pl.Date, pl.String, pl.Float64, pl.Float64), strict=True))
+    positions, sessions = (
+        (tables[kind] if tables.has(kind, *columns) else empty_table(SEALED_TABLES[kind])).select(columns)
+        for kind, columns in (("positions", (*CELL, "quantity", "mark_price")), ("portfolio", SESSION))
     )
-    return CorporateActions.of(
-        tables["pnl"].select(*CELL, *sealed),
-        tables["positions"].select(columns) if tables.has("positions", *columns) else empty,
-        tables["portfolio"].select(SESSION) if tables.has("portfolio", *SESSION) else empty.select(SESSION),
-        tables.symbols("decisions").names,
-    )
+    pnl = tables["pnl"].select(*CELL, *sealed)
+    return CorporateActions.of(pnl, positions, sessions, tables.symbols("decisions").names)
