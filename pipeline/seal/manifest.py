@@ -40,6 +40,13 @@ class KindEntry:
     rows: int | None
     files: Mapping[str, str] | None
 
+    @property
+    def paths(self) -> dict[str, str]:
+        """Name of each file -> its path in the seal; the name is empty if the kind is one file."""
+        if self.files is None:
+            return {"": self.path}
+        return {name: f"{self.path.rstrip('/')}/{name}" for name in self.files}
+
 
 @dataclass(frozen=True, slots=True)
 class Manifest:

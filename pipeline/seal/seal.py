@@ -132,16 +132,13 @@ class Seal:
         """Return the declared paths of a kind that must not be followed, each with the reason."""
         entry = self._entry(kind)
         folder = entry.files is not None
-        fault = lexical_fault(entry.path, folder=folder)
-        if fault is not None:
+        if (fault := lexical_fault(entry.path, folder=folder)) is not None:
             return {entry.path: fault}
-        faults = {}
-        for name in entry.files if entry.files is not None else ("",):
-            path = f"{entry.path.rstrip('/')}/{name}" if folder else entry.path
-            fault = (lexical_fault(name) if folder else None) or self._store.link_fault(path)
-            if fault is not None:
-                faults[path] = fault
-        return faults
+        faults = {
+            path: (lexical_fault(name) if folder else None) or self._store.link_fault(path)
+            for name, path in entry.paths.items()
+        }
+        return {path: fault for path, fault in faults.items() if fault is not None}
 
     def signed_by(self, keys: TeamKeys) -> str:
         """Return the team that signed the seal.
@@ -170,15 +167,13 @@ class Seal:
         if kind not in self._facts:
             self._require(seal_path(kind, self.path_faults(kind)))
             entry = self._entry(kind)
-            expected = {"": entry.sha256 or ""} if entry.files is None else dict(entry.files)
-            self._facts[kind] = tuple(self._fact(kind, entry, name, sha) for name, sha in expected.items())
+            self._facts[kind] = tuple(
+                self._fact(kind, entry, name, path) for name, path in entry.paths.items()
+            )
         return self._facts[kind]
 
     def read(self, kind: str) -> bytes:
-        """Return the verified bytes of a kind that consists of one file.
-
-        The bytes of a table are freed once it is decoded; a later call reads the file again.
-        """
+        """Return the verified bytes of a kind that consists of one file; not of a table that is decoded."""
         return self._verified(kind, "")
 
     def decode(self, kind: str) -> DecodedTable:
@@ -287,9 +282,9 @@ class Seal:
         except KeyError:
             raise SealUnreadable(f"{self.address}: the run sealed no {kind}") from None
 
-    def _fact(self, kind: str, entry: KindEntry, name: str, sha256: str) -> FileFact:
-        path = f"{entry.path.rstrip('/')}/{name}" if entry.files is not None else entry.path
+    def _fact(self, kind: str, entry: KindEntry, name: str, path: str) -> FileFact:
         limit = MAX_BYTES.get(kind, OTHER_BYTES)
+        sha256 = entry.files[name] if entry.files is not None else entry.sha256 or ""
         fact = FileFact(path, sha256, entry.bytes, entry.rows, None, None, limit=limit)
         if fact.too_large or (entry.rows or 0) > MAX_ROWS:
             return fact
@@ -321,11 +316,7 @@ class Seal:
         self._require(seal_digest(kind, self.files(kind)))
 
     def _verified(self, kind: str, name: str) -> bytes:
-        """Return verified bytes, read again if they were freed."""
         self._verify(kind)
-        if (kind, name) not in self._bytes:
-            self._facts.pop(kind)
-            self._verify(kind)
         return self._bytes[kind, name]
 
     def _require(self, finding: Finding | None) -> None:

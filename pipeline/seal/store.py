@@ -140,8 +140,7 @@ class SealStore:
 
     def _read(self, path: str, limit: int) -> Iterator[bytes]:
         if self._storage.folder is not None:
-            with self._naming(path):
-                yield from read_parts(self._storage.url(path), limit)
+            yield from self._read_local(path, limit)
             return
         try:
             yield self._storage.read(path, limit)
@@ -150,11 +149,10 @@ class SealStore:
                 raise error.__cause__ from None
             raise
 
-    @contextlib.contextmanager
-    def _naming(self, path: str) -> Iterator[None]:
-        """Add the seal and the file to errors raised while reading."""
+    def _read_local(self, path: str, limit: int) -> Iterator[bytes]:
+        """Yield the parts of a local file; errors name the seal and the file."""
         try:
-            yield
+            yield from read_parts(self._storage.url(path), limit)
         except StorageUnavailable as error:
             if isinstance(error.__cause__, PermissionError):
                 raise SealUnreadable(
