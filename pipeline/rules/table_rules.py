@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from functools import reduce
 from operator import or_
 
-import numpy as np
 import polars as pl
 
 from pipeline.reconciliation.tables import Tables
@@ -57,8 +56,6 @@ def table_key(kind: str, tables: Tables) -> Finding | None:
     frame, key = tables[kind], TABLES[kind].key
     if not TABLES[kind].sealed or not tables.has(kind, *key):
         return None  # metrics.record checks the records; fills are only numbered when published
-    if _strictly_grouped(kind, key, tables):
-        return None
     broken = frame.filter(frame.select(key).is_duplicated()).sort(key)
     message = f"{counted(broken.height, 'row')} with the same ({', '.join(key)}) as another"
     return broken_rows(kind, broken, key, message, at_fault=key)
@@ -114,27 +111,6 @@ def _breaks(column: Column) -> pl.Expr:
 
 def _declared(kind: str, tables: Tables) -> list[Column]:
     return [column for column in TABLES[kind].columns if column.name in tables[kind].columns]
-
-
-def _strictly_grouped(kind: str, key: tuple[str, ...], tables: Tables) -> bool:
-    """Return whether the order of the rows already proves that the key is unique.
-
-    It does if rows that agree in all but the last key column are adjacent and the last column ascends among them.
-    Engines usually write their tables in this order, which saves hashing a million keys.
-    """
-    frame = tables[kind]
-    if frame.height < 2 or len(key) == 1:
-        return frame.height < 2
-    ranges = tables.row_ranges(kind, key[:-1])
-    if ranges.heads.is_duplicated().any():
-        return False
-    last = frame[key[-1]]
-    # Compared without a sort; a null never ascends.
-    ascends = np.ones(frame.height, np.bool_)
-    above = last.slice(1) > last.slice(0, frame.height - 1)
-    ascends[1:] = (above.fill_null(value=False) if above.null_count() else above).to_numpy()
-    ascends[ranges.starts] = True
-    return bool(ascends.all())
 
 
 def _finding(
