@@ -10,7 +10,6 @@ import polars as pl
 
 from datasets.figures.equity import equity_curve
 from pipeline.maths.ordering import ordered
-from pipeline.reconciliation.row_ranges import find_row_ranges
 from pipeline.seal.casting import POLARS_TYPES
 from schemas.table import Table
 from schemas.tables.books import BOOK_KINDS, BOOKS, book_order, is_raw_book
@@ -36,22 +35,12 @@ def by_book(sealed: pl.DataFrame, table: Table, derive: Callable[[pl.DataFrame],
     derive
         Adds the derived columns to the rows of one book, which are still in sealed order.
     """
-    parts = _parts(sealed)
+    books = sealed.partition_by("book", as_dict=True, include_key=False)
+    parts = {str(book): rows for (book,), rows in books.items()}
     order = [name for name in table.sort if name != "book"]
     return {
         book: ordered(_stored(derive(parts[book]), table), order) for book in sorted(parts, key=book_order)
     }
-
-
-def _parts(sealed: pl.DataFrame) -> Books:
-    """Split rows by book in their order, without a copy if the rows of each book are adjacent."""
-    ranges = find_row_ranges(sealed.select("book"))
-    if ranges.heads.is_duplicated().any():
-        parts = sealed.partition_by("book", as_dict=True, maintain_order=True, include_key=False)
-        return {str(key[0]): part for key, part in parts.items()}
-    rows = sealed.drop("book")
-    places = zip(ranges.heads["book"], ranges.starts, ranges.lengths, strict=True)
-    return {str(book): rows.slice(int(start), int(length)) for book, start, length in places}
 
 
 def published_portfolio(sealed: pl.DataFrame, equity_basis: float) -> Books:
