@@ -80,7 +80,8 @@ def check(
                     exit_code = max(exit_code, SealRefused.exit_code if checked.refused or warned else 0)
                     outcomes.append(checked.to_dict() | ({"refused": True} if warned else {}))
                     if not as_json:
-                        print_lines(console, report_lines(checked, verbose=verbose))
+                        lines = report_lines(checked, verbose=verbose, by_address=len(seals) > 1)
+                        print_lines(console, lines)
             show(None)
     if as_json:
         echo(json.dumps({"seals": outcomes}, indent=2))

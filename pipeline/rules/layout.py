@@ -39,19 +39,24 @@ def wrapped(text: str, width: int, indent: int) -> list[str]:
     ) or [""]  # fmt: skip
 
 
-def report_lines(report: Report, *, verbose: bool = False) -> list[tuple[str, int, str]]:
+def report_lines(
+    report: Report, *, verbose: bool = False, by_address: bool = False
+) -> list[tuple[str, int, str]]:
     """Lay out a report: verdict, broken rules, warnings, notices, figures, and unchecked rules.
 
     Parameters
     ----------
     verbose
         Whether to show every figure and every reason.
+    by_address
+        Whether to name the seal by its address, because another seal of the alpha may be reported beside it.
     """
     document = report.to_dict()
     counts = ", ".join(f"{rows:,} {kind}" for kind, rows in report.counts.items()) or "no table"
     verdict = f"refused: {len(report.violations)} broken" if report.refused else "accepted"
     style = "bold red" if report.refused else "bold green"
-    lines = [(f"{report.alpha_id or report.address}  {verdict}  {counts}", 2, style)]
+    name = report.address if by_address else report.alpha_id or report.address
+    lines = [(f"{name}  {verdict}  {counts}", 2, style)]
     lines += violation_lines(document["violations"])
     lines += violation_lines(document["warnings"], "warning ")
     lines += [(line, 2, "yellow") for line in notice_lines(document["notices"])]

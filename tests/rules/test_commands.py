@@ -49,6 +49,14 @@ def test_several_seals_and_the_worst_exit_code(tmp_path: Path) -> None:
     assert "bad  refused" in result.stdout
 
 
+def test_of_several_seals_of_an_alpha_each_is_named_by_its_address(tmp_path: Path) -> None:
+    first, second = make_seal(tmp_path / "first"), make_seal(tmp_path / "second")
+    assert f"\n{first.name}  accepted" in "\n" + run("check", str(first)).stdout
+    result = run("check", str(first), str(second))
+    for seal in (first, second):
+        assert f"\n{seal}  accepted" in "\n" + result.stdout
+
+
 def test_json_of_several_seals(tmp_path: Path) -> None:
     result = run("check", "--json", str(make_seal(tmp_path)), str(tmp_path / "none"))
     assert result.returncode == 2
