@@ -162,7 +162,7 @@ class _Verification:
                 continue
             for difference in differences(published, rows, manifest.equity_basis):
                 yield Fault(path, "derived", difference)
-        if manifest.weekly_digests and _digests(written.weeks) != manifest.weekly_digests:
+        if manifest.weekly_digests and _digests(written.sealed_weeks) != manifest.weekly_digests:
             differing = "has weekly digests that differ from those of the published rows"
             yield Fault(f"{self._folder}/{MANIFEST}", "derived", differing)
         figures = {

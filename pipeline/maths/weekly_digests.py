@@ -67,20 +67,20 @@ def rounded(values: Floats) -> Floats:
     return values
 
 
-def digest_decisions(decisions: pl.DataFrame | None) -> dict[date, SealedWeek]:
+def digest_decisions(decisions: pl.DataFrame) -> dict[date, SealedWeek]:
     """Digest every week's scores, targets and forward returns.
 
     Parameters
     ----------
-    decisions : polars.DataFrame or None
-        Published cross-sections by date and symbol; None when the run sealed none.
+    decisions : polars.DataFrame
+        Published cross-sections by date and symbol.
 
     Returns
     -------
     dict of datetime.date to SealedWeek
         Week -> its digests, without that of the fills, and without IC.
     """
-    if decisions is None or decisions.is_empty():
+    if decisions.is_empty():
         return {}
     names = _names(decisions, "date")
     columns = [

@@ -79,21 +79,32 @@ Run: TypeAlias = Seal | RestoredRun
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Reconciled figures and weeks of a run."""
+    """What a manifest and the notices need of the written datasets.
+
+    Attributes
+    ----------
+    figures
+        The run's own figures, reconciled.
+    sealed_weeks
+        Week -> its digests and IC, for later seals.
+    weekly_signal
+        The published table; None without cross-sections or rebalance index.
+    delayed_ic
+        Measured weekly rank correlations of the forward return with the score of the week before; None without any.
+    """
 
     figures: tuple[Figure, ...]
-    weeks: dict[str, SealedWeek]
-    weekly: pl.DataFrame | None
-    delayed: Floats | None
+    sealed_weeks: dict[str, SealedWeek]
+    weekly_signal: pl.DataFrame | None
+    delayed_ic: Floats | None
 
 
 def write_datasets(seal: Run, writer: SnapshotWriter, stages: Stages) -> Written:
     """Write every dataset that the seal permits; free tables as soon as possible."""
-    weekly: dict[str, pl.DataFrame] = {}
-    weeks = None
-    digests = digest_decisions(None)
+    signal_tables: dict[str, pl.DataFrame] = {}
+    decisions = weekly_signal = None
+    digests: dict[date, SealedWeek] = {}
     fills = FillDigests()
-    decisions = None
     if seal.has("decisions"):
         with stages("decisions"):
             decisions = _write_decisions(seal, writer)
@@ -103,11 +114,12 @@ def write_datasets(seal: Run, writer: SnapshotWriter, stages: Stages) -> Written
         with stages("signal quality"):
             writer.table("rebalances", published_rebalances(seal.table("rebalances"), decisions))
             if decisions is not None:
-                known = measured_decisions(decisions, seal.smoothing)
-                weekly = weekly_tables(seal.table("rebalances"), known)
-                weeks = weekly["weekly_signal"]
-                delivered = research.measure_signal(weeks, decisions, weekly.get("weekly_deciles"))
-                del known
+                signal_tables = weekly_tables(
+                    seal.table("rebalances"), measured_decisions(decisions, seal.smoothing)
+                )
+                weekly_signal = signal_tables["weekly_signal"]
+                deciles = signal_tables.get("weekly_deciles")
+                delivered = research.measure_signal(weekly_signal, decisions, deciles)
     del decisions
     spans: dict[str, ledgers.Spans] = {}
     ledger: ledgers.Books = {}
@@ -125,29 +137,23 @@ def write_datasets(seal: Run, writer: SnapshotWriter, stages: Stages) -> Written
     trials = _write_trials(seal, writer, stages)
     if spans:
         writer.table("books", ledgers.published_books(spans))
-    for name, rows in weekly.items():
+    for name, rows in signal_tables.items():
         writer.table(name, rows)
     with stages("reconcile"):
-        figures = _write_metrics(seal, writer, weeks)
+        figures = _write_metrics(seal, writer, weekly_signal)
     with stages("research figures"):
         figures_by_family = {
             **research.book_figures(ledger, sides, seal.kinds),
             **research.signal_figures(delivered),
-            **research.luck_figures(ledger, weeks, trials, seal.alpha_id, seal.description()),
+            **research.luck_figures(ledger, weekly_signal, trials, seal.alpha_id, seal.description()),
         }
     _write_documents(seal, figures_by_family, writer)
-    sealed_weeks = _sealed_weeks(seal, digests, fills, weeks)
-    delayed = None if isinstance(delivered, Unavailable) else measured(delivered.ic_by_delay[1])
-    return Written(figures, sealed_weeks, weeks, delayed)
-
-
-def _sealed_weeks(
-    seal: Run, digests: dict[date, SealedWeek], fills: FillDigests, weekly: pl.DataFrame | None
-) -> dict[str, SealedWeek]:
-    """Return the digests and IC of every week, for later seals; empty without a rebalance index."""
-    if not seal.has("rebalances"):
-        return {}
-    return seal_weeks(seal.table("rebalances"), digests, fills if seal.has("trades") else None, weekly)
+    sealed_weeks: dict[str, SealedWeek] = {}
+    if seal.has("rebalances"):
+        own_fills = fills if seal.has("trades") else None
+        sealed_weeks = seal_weeks(seal.table("rebalances"), digests, own_fills, weekly_signal)
+    delayed_ic = None if isinstance(delivered, Unavailable) else measured(delivered.ic_by_delay[1])
+    return Written(figures, sealed_weeks, weekly_signal, delayed_ic)
 
 
 def _write_decisions(seal: Run, writer: SnapshotWriter) -> pl.DataFrame:

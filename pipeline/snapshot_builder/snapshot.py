@@ -129,7 +129,7 @@ def build_seal(
         manifest = _manifest(seal, writer, written, report, notices)
         with stages("publish"):
             manifest = with_history(
-                storage, manifest, written.weeks, lambda history: history_notices(history).to_dict()
+                storage, manifest, written.sealed_weeks, lambda history: history_notices(history).to_dict()
             )
             pointer = make_pointer(manifest, seal.description())
             published = publication.commit(manifest, pointer, force=force)
@@ -183,8 +183,8 @@ def _notices(seal: Seal, storage: Storage, report: Report, written: Written) -> 
         seal,
         report.evidence,
         report.coverage,
-        weeks=written.weekly,
-        delayed=written.delayed,
+        weeks=written.weekly_signal,
+        delayed=written.delayed_ic,
         figures=written.figures,
     )
     return in_declared_order((*own, *catalogue_notices(storage, seal.alpha_id, report.evidence.probe)))
