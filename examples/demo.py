@@ -22,6 +22,7 @@ from typing import Any, Final
 
 import click
 
+from datasets.disk import writing
 from schemas.console.screen import Screen
 from schemas.console.terminal import echo
 from schemas.errors import DemoFailed
@@ -60,7 +61,8 @@ curl -s -H "Authorization: Bearer $RAW_KEY" "$BASE/v1/alphas/{alpha}/scores?from
 def demo(root: Path, host: str, port: int, seed: int) -> None:
     """Simulate a market, seal and build three alphas, issue two keys and serve them, with the explorer, until Ctrl-C."""
     screen = Screen(stderr=True)
-    root.mkdir(parents=True, exist_ok=True)
+    with writing(root):
+        root.mkdir(parents=True, exist_ok=True)
     simulation, published = root / f"simulation-{seed}", root / "published"
     with _step(screen, "simulating a market of 100 names over two years, and three alphas on it"):
         simulated = _json(

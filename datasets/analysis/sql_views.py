@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -84,7 +85,8 @@ def write(root: Root, file: str) -> list[str]:
     except duckdb.Error as error:
         if is_new:  # an unfinished file would make the next attempt fail
             for name in (file, f"{file}.wal"):
-                Path(name).unlink(missing_ok=True)
+                with contextlib.suppress(OSError):  # on a read-only disk there is none
+                    Path(name).unlink()
         # DuckDB errors have no error number, only the system's message.
         kind = DiskUnavailable if any(words in str(error) for words in _FULL) else SettingsError
         raise kind(f"{file}: {error}") from error

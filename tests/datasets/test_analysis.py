@@ -402,6 +402,14 @@ def test_views_on_a_full_disk_leave_no_file(root: Path, tmp_path: Path, free: in
         assert command(*arguments).exit_code == 0
 
 
+def test_views_on_a_read_only_disk_are_refused_in_one_line(root: Path, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as disk, disk.read_only():
+        done = command("sql", str(root), "--into", str(disk.folder / "alphas.duckdb"))
+    assert done.exit_code == 5
+    assert "Read-only file system" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_the_commands_list_alphas_and_units(root: Path) -> None:
     listed = json.loads(command("list", str(root), "--json").stdout)["alphas"]
     assert {row["alpha_id"] for row in listed} == {ONE, OTHER}

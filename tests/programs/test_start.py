@@ -22,6 +22,7 @@ from tests.support import plain_http
 from tests.support.ports import free_port
 from tests.support.processes import REPOSITORY, WITHOUT_RIGHTS, children, command, environment, workers
 from tests.support.redis import RedisServer
+from tests.support.small_disk import small_disk
 from tests.support.waiting import PATIENCE, eventually
 
 
@@ -139,6 +140,16 @@ def test_no_store_of_keys_is_made_beside_a_root_that_does_not_exist(
     assert line.startswith(f"error: --datasets or ALPHA_RESULTS_DATASETS: there is no folder '{missing}'")
     assert line.endswith("correct it, or name their store with --access")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_demo_on_a_read_only_disk_is_one_line_and_exit_code_5(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as disk, disk.read_only():
+        done = command("demo", "--root", str(disk.folder / "demo"))
+    assert (done.returncode, done.stdout) == (5, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(
+        f"error: {disk.folder}/demo cannot be written: its file system is mounted read-only"
+    )
 
 
 def test_a_foreign_host_is_one_line_and_exit_code_2(root: Path) -> None:
