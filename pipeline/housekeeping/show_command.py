@@ -93,6 +93,12 @@ def show(alpha: str, root: str, as_json: bool) -> None:
         _show_decisions(pointer)
     if current:
         _show_files(console, current)
+    elif pointer is not None and not pointer.is_withdrawn:
+        echo(
+            f"warning: the manifest of the served snapshot {pointer.snapshot} is missing or damaged; `alpha-results verify {alpha}` "
+            "says how to repair it",
+            err=True,
+        )
 
 
 def _show_decisions(pointer: Pointer) -> None:

@@ -87,6 +87,17 @@ def test_a_manifest_with_a_wrong_digest_is_named(history: History) -> None:
     assert "SHA-256" in fault["message"]
 
 
+def test_show_warns_of_a_served_snapshot_without_a_manifest(history: History) -> None:
+    assert "warning" not in history.run("show", ALPHA).output
+    history.place(MANIFEST).unlink()
+    shown = history.run("show", ALPHA)
+    assert shown.exit_code == 0
+    assert (
+        f"warning: the manifest of the served snapshot {history.pointer.snapshot} is missing" in shown.output
+    )
+    assert f"`alpha-results verify {ALPHA}` says how to repair it" in shown.output
+
+
 def test_an_unreadable_pointer_is_replaced_as_the_message_says(history: History) -> None:
     pointer, seal = history.root / pointer_path(ALPHA), str(history.seals[-1])
     pointer.write_text("{")
