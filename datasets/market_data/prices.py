@@ -99,15 +99,15 @@ def read_symbols(
 
 
 def _pick(benchmarks: Mapping[str, Benchmark], symbol: str | None, place: str) -> Benchmark:
+    names = list(benchmarks)
+    shown = ", ".join(names[:_SYMBOLS_SHOWN]) + (", …" if len(names) > _SYMBOLS_SHOWN else "")
+    held = f"{counted(len(names), 'symbol')}: {shown}"
     if symbol is None:
         if USUAL_BENCHMARK not in benchmarks and len(benchmarks) > 1:
-            raise SettingsError(f"{place} holds {', '.join(benchmarks)}: say which is the benchmark")
+            raise SettingsError(f"{place} holds {held}; name the benchmark among them")
         symbol = USUAL_BENCHMARK if USUAL_BENCHMARK in benchmarks else next(iter(benchmarks))
     if symbol.upper() not in benchmarks:
-        shown = ", ".join(list(benchmarks)[:_SYMBOLS_SHOWN])
-        raise SettingsError(
-            f"{place} holds no row of {symbol.upper()}; it has {counted(len(benchmarks), 'symbol')}: {shown}"
-        )
+        raise SettingsError(f"{place} holds no row of {symbol.upper()}; it has {held}")
     return benchmarks[symbol.upper()]
 
 

@@ -255,6 +255,12 @@ def test_a_missing_benchmark_is_named(root: Path, tmp_path: Path, monkeypatch: p
     prices = contract_app.market_data(tmp_path)
     with pytest.raises(SettingsError, match=r"holds no row of QQQ; it has .* SPY"):
         run.benchmark(prices, symbol="QQQ")
+    rows = pl.read_parquet(prices).drop("symbol")
+    many = pl.concat([rows.with_columns(symbol=pl.lit(f"S{number}")) for number in range(9)])
+    many.write_parquet(tmp_path / "many.parquet")
+    for symbol in (None, "QQQ"):
+        with pytest.raises(SettingsError, match=r"9 symbols: S0, S1, S2, S3, S4, …"):
+            run.benchmark(tmp_path / "many.parquet", symbol=symbol)
     pl.read_parquet(prices).drop("close").write_parquet(tmp_path / "bad.parquet")
     with pytest.raises(SettingsError, match="close"):
         run.benchmark(tmp_path / "bad.parquet")
