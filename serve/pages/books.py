@@ -71,8 +71,7 @@ def require_book(snapshots: Sequence[Snapshot], book: str, *, raw: bool) -> None
 def _unknown_book(which: str, book: str, available: Sequence[str]) -> ApiError:
     # Only the default is named, which the caller may have left out; any other name is arbitrary text from the caller.
     what = f"book {book}, the default," if book == BOOK.default else "such book"
-    names = f": {', '.join(available)}" if available else ""
-    message = f"{which} no {what} among those this key can read{names}."
+    message = f"{which} no {what} among those this key can read."
     return ApiError("unknown_book", message, {"available": list(available)})
 
 

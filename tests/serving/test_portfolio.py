@@ -64,12 +64,12 @@ def test_a_run_without_the_default_book_names_it_and_its_own_books(tmp_path: Pat
             error = api.json(f"{RUN}/{endpoint}", api.key(), status=400)["error"]
             assert error["code"] == "unknown_book"
             assert error["message"] == (
-                "The run has no book long_short, the default, among those this key can read: long_only."
+                "The run has no book long_short, the default, among those this key can read."
             )
+            assert error["details"] == {"available": ["long_only"]}
         named = api.json(f"{RUN}/portfolio?book=other", api.key(raw=True), status=400)["error"]
-    assert named["message"] == (
-        "The run has no such book among those this key can read: long_only, raw_long_only."
-    )
+    assert named["message"] == "The run has no such book among those this key can read."
+    assert named["details"] == {"available": ["long_only", "raw_long_only"]}
 
 
 def test_a_missing_dataset_is_named(tmp_path: Path) -> None:
