@@ -16,7 +16,8 @@ from datasets.figures.daily_returns import Days
 from datasets.figures.false_discoveries import Block, effective_number, squared_correlations
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.unavailable import Unavailable, too_few
-from serve.research.returns_matrix import Key, Searchable
+from serve.cache import SnapshotKey
+from serve.research.returns_matrix import Searchable
 
 _ROWS_AT_ONCE: Final = 512
 """Rows of a block, so that the product of two blocks fits a core's cache."""
@@ -43,7 +44,7 @@ class _Sum(NamedTuple):
     """The pairs of some rows of the matrices."""
 
     searchable: Searchable
-    rows: Mapping[Key, int]
+    rows: Mapping[SnapshotKey, int]
     pairs: Pairs
 
     @property
@@ -113,7 +114,7 @@ class EffectiveNumbers:
 
 
 def _changed_pairs(
-    known: _Sum | None, searchable: Searchable, rows: Mapping[Key, int], stopped: Callable[[], bool]
+    known: _Sum | None, searchable: Searchable, rows: Mapping[SnapshotKey, int], stopped: Callable[[], bool]
 ) -> Pairs:
     """Sum the pairs of some rows, starting from an earlier sum if most rows are the same."""
     kept = known.rows.keys() & rows.keys() if known is not None else set()

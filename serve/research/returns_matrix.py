@@ -34,10 +34,9 @@ from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Flags, Floats
 from datasets.snapshot import Snapshot
 from datasets.storage.file_digests import file_digest
+from serve.cache import SnapshotKey
 
 Singles = npt.NDArray[np.float32]
-Key = tuple[str, str]
-"""Address and snapshot of a run."""
 _INDEX: Final = "index.json"
 _ARRAYS: Final = ("days", "values", "scaled", "calendars", "rows")
 _ROW: Final = np.dtype([("calendar", np.int32), ("deviation", np.float64), ("largest", np.float64)])
@@ -73,7 +72,7 @@ class ReturnsMatrix:
         `calendar` of each row, the `deviation` that `scaled` was divided by, and its `largest` absolute return.
     """
 
-    keys: Sequence[Key]
+    keys: Sequence[SnapshotKey]
     days: Days
     values: Floats
     scaled: Singles
@@ -97,12 +96,12 @@ class ReturnsMatrix:
         return DailyReturns(self.days[sessions], self.values[row, sessions])
 
     @classmethod
-    def of(cls, series: Mapping[Key, DailyReturns]) -> ReturnsMatrix:
+    def of(cls, series: Mapping[SnapshotKey, DailyReturns]) -> ReturnsMatrix:
         """Build a matrix in memory.
 
         Parameters
         ----------
-        series : Mapping[Key, DailyReturns]
+        series : Mapping[SnapshotKey, DailyReturns]
             At least one series, each of at least one session.
 
         Returns
@@ -183,7 +182,7 @@ class Searchable:
     row: Integers
 
     @property
-    def keys(self) -> list[Key]:
+    def keys(self) -> list[SnapshotKey]:
         """Address and snapshot of each row."""
         return [key for matrix in self.matrices for key in matrix.keys]
 

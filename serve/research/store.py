@@ -29,6 +29,7 @@ from datasets.figures.daily_returns import DailyReturns
 from datasets.figures.unavailable import Unavailable
 from datasets.pointer import Pointer
 from schemas.errors import StorageUnavailable
+from serve.cache import SnapshotKey
 from serve.catalog import Catalog
 from serve.research.catalogue import EffectiveNumbers
 from serve.research.ledgers import read_ledgers
@@ -37,7 +38,6 @@ from serve.research.returns_matrix import (
     NOT_READ,
     UNFINISHED,
     UNREADABLE,
-    Key,
     MatrixDamaged,
     ReturnsMatrix,
     Searchable,
@@ -85,9 +85,9 @@ class ReturnsStore:
         """Holds the lock of the folder, and a temporary folder."""
         self._is_writer = self._is_temporary = False
         self._saved: dict[Path, ReturnsMatrix] = {}
-        self._pending: dict[Key, DailyReturns] = {}
-        self._without_data: set[Key] = set()
-        self._failed: dict[Key, float] = {}
+        self._pending: dict[SnapshotKey, DailyReturns] = {}
+        self._without_data: set[SnapshotKey] = set()
+        self._failed: dict[SnapshotKey, float] = {}
         self._searchable: Searchable | None = None
         self._refreshing = threading.Lock()
         self._wake = threading.Event()
@@ -240,7 +240,7 @@ class ReturnsStore:
         known = {key for matrix in saved.values() for key in matrix.keys}
         self._pending = {key: returns for key, returns in self._pending.items() if key not in known}
 
-    def _known(self) -> set[Key]:
+    def _known(self) -> set[SnapshotKey]:
         saved = {key for matrix in list(self._saved.values()) for key in matrix.keys}
         return saved | self._pending.keys() | self._without_data
 
@@ -269,7 +269,7 @@ class ReturnsStore:
             return False
         return True
 
-    def _returns(self, pointers: Sequence[Pointer]) -> dict[Key, DailyReturns]:
+    def _returns(self, pointers: Sequence[Pointer]) -> dict[SnapshotKey, DailyReturns]:
         """Read the returns of runs, without those that are no longer served or cannot be read."""
         runs = {}
         for pointer in pointers:
@@ -290,19 +290,19 @@ class ReturnsStore:
             self._failed[pointers[0].key] = time.monotonic() + _RETRY_SECONDS
             return {}
 
-    def _save(self, series: dict[Key, DailyReturns]) -> Path:
+    def _save(self, series: dict[SnapshotKey, DailyReturns]) -> Path:
         path = ReturnsMatrix.of(series).save(self._folder)
         self._saved[path] = load(path)
         return path
 
-    def _merge(self, served: set[Key]) -> None:
+    def _merge(self, served: set[SnapshotKey]) -> None:
         """Rewrite the matrices if a quarter of their rows are of replaced snapshots, or many are small."""
         rows = sum(len(matrix.keys) for matrix in self._saved.values())
         live = sum(key in served for matrix in self._saved.values() for key in matrix.keys)
         many = len(self._saved) > 8 + 2 * live // MATRIX_ROWS
         if not many and rows - live <= PENDING_ROWS + rows // 4:
             return
-        earlier, written, part = set(self._saved), set[Path](), dict[Key, DailyReturns]()
+        earlier, written, part = set(self._saved), set[Path](), dict[SnapshotKey, DailyReturns]()
         for key, returns in self._served_rows(served):
             part[key] = returns
             if len(part) == MATRIX_ROWS:
@@ -318,7 +318,7 @@ class ReturnsStore:
             with suppress(FileNotFoundError):
                 shutil.rmtree(path)
 
-    def _served_rows(self, served: set[Key]) -> Iterator[tuple[Key, DailyReturns]]:
+    def _served_rows(self, served: set[SnapshotKey]) -> Iterator[tuple[SnapshotKey, DailyReturns]]:
         for matrix in list(self._saved.values()):
             yield from ((key, matrix.returns(row)) for row, key in enumerate(matrix.keys) if key in served)
 
