@@ -37,15 +37,13 @@ def find_units(endpoint: str, data: Any) -> dict[str, str]:
     return {names[-1] if len(units[names[-1]]) == 1 else names[-2:][0]: unit for names, unit in declared}
 
 
-def fit(parts: Mapping[str, Mapping[str, Any]], limit: int = MAX_BYTES) -> str:
-    """Return the parts of an answer as JSON, cut to a limit of bytes.
+def fit(parts: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the parts of an answer as JSON, cut to :data:`MAX_BYTES`.
 
     Parameters
     ----------
     parts
         JSON-ready, by name. Numbers are rounded to six significant digits.
-    limit
-        Maximum bytes; must have space for the name and address of each part.
 
     Returns
     -------
@@ -55,7 +53,7 @@ def fit(parts: Mapping[str, Mapping[str, Any]], limit: int = MAX_BYTES) -> str:
     """
     document: Any = _round(dict(parts))
     cut: dict[str, Any] = {}
-    while len(text := orjson.dumps(document | ({"cut": cut} if cut else {}))) > limit:
+    while len(text := orjson.dumps(document | ({"cut": cut} if cut else {}))) > MAX_BYTES:
         size, path, owner, name = max(_members(document), key=lambda member: member[0])
         value = owner[name]
         if isinstance(value, list) and len(value) > _MIN_ENTRIES:
