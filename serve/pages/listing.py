@@ -13,7 +13,6 @@ from datasets.catalogue.alpha_columns import Allowed, Columns, Entry, Places
 from datasets.catalogue.listing import Listing
 from datasets.figures.headline import checked_in
 from datasets.figures.series import Flags, Floats, Window
-from datasets.pointer import Pointer
 from schemas.listing_parameters import LISTED_ORDERS
 from schemas.metrics.headline import HEADLINE, JUDGED_NAMES
 from schemas.metrics.statistic import SOURCES
@@ -195,20 +194,17 @@ def _select(query: AlphasQuery, listing: Listing) -> PageResult:
         chosen &= listing.columns.allowed(query.allowed)
     places = np.flatnonzero(chosen) if wanted is None else select(listing, wanted, chosen)
     page = places[query.offset : query.offset + query.limit].tolist()
-    rows = [_row(pointers[place]) for place in page]
-    if wanted is not None:
-        screened = zip(rows, page, strict=True)
-        rows = [row | _screen_members(pointers[at]) | figures(listing, wanted, at) for row, at in screened]
-    return PageResult(Rows.of(rows, places.size))
+    return PageResult(Rows.of([_row(listing, wanted, place) for place in page], places.size))
 
 
-def _row(pointer: Pointer) -> dict[str, Any]:
-    return {"alpha_id": pointer.alpha_id, "name": pointer.name, "tldr": pointer.tldr}
-
-
-def _screen_members(pointer: Pointer) -> dict[str, Any]:
-    return {
+def _row(listing: Listing, wanted: FiguresQuery | None, place: int) -> dict[str, Any]:
+    pointer = listing.pointers[place]
+    row = {"alpha_id": pointer.alpha_id, "name": pointer.name, "tldr": pointer.tldr}
+    if wanted is None:
+        return row
+    published = {
         "snapshot": pointer.snapshot,
         "published_at": pointer.first_published_at,
         "complete": pointer.complete,
     }
+    return row | published | figures(listing, wanted, place)
