@@ -195,7 +195,7 @@ def _day(_: Parameter, text: str) -> dt.date | None:
 
 
 def _boolean(_: Parameter, text: str) -> bool | None:
-    return _BOOLEANS.get(text)
+    return _BOOLEANS.get(text.lower())  # Python's requests sends True, and R's httr TRUE
 
 
 def _choice(parameter: Parameter, text: str) -> str | None:

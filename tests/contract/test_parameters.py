@@ -68,7 +68,7 @@ def valid(parameter: Parameter) -> tuple[str, ...]:
         case ParameterKind.DATE:
             return ("0001-01-01", "2020-02-29", "9999-12-31")
         case ParameterKind.BOOLEAN:
-            return ("1", "true", "0", "false")
+            return ("1", "true", "0", "false", "True", "FALSE")
         case ParameterKind.CHOICE | ParameterKind.NAMES:
             words = parameter.choices
             return (
@@ -101,7 +101,7 @@ def invalid(parameter: Parameter) -> tuple[str, ...]:
         case ParameterKind.DATE:
             return (*NO_DAYS, "", "\uff12\uff10\uff12\uff10-01-01")
         case ParameterKind.BOOLEAN:
-            return ("", "2", "yes", "TRUE", "none")
+            return ("", "2", "yes", "t", "TRUE ", "none")
         case ParameterKind.CHOICE | ParameterKind.NAMES:
             name = parameter.choices[0]
             return ("", "nonsense", f"{name}x", f"{name},", f"{name} {name}", f",{name}")

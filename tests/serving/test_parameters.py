@@ -41,6 +41,13 @@ def test_missing_parameters_have_their_defaults() -> None:
     assert read("", "portfolio.equity_curve")["limit"] == 500
 
 
+@pytest.mark.parametrize(
+    ("text", "value"), [("True", True), ("TRUE", True), ("False", False), ("true", True)]
+)
+def test_booleans_are_read_as_other_languages_write_them(text: str, value: bool) -> None:
+    assert read(f"complete_only={text}", "catalog.alphas.list")["complete_only"] is value
+
+
 def test_symbols_are_a_set() -> None:
     assert read("symbol=B,A,B")["symbol"] == ("A", "B")
     assert read("symbol=BRK.B")["symbol"] == ("BRK.B",)
