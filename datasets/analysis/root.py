@@ -57,7 +57,11 @@ class Root:
             When there is no such alpha; suggests similar names.
         SnapshotCorrupt
             When its pointer is damaged or has another format.
+        TypeError
+            When the id is not a string.
         """
+        if not isinstance(alpha_id, str):
+            raise TypeError(f"an alpha is named by its id, a string, not by {alpha_id!r}")
         served = self.catalogue.resolve(alpha_id)
         if served is None:
             if alpha_id in self.catalogue.broken:

@@ -115,6 +115,25 @@ def test_a_window_that_is_not_one_of_days_is_refused(root: Path, window: Any, sa
             call()
 
 
+def test_an_instant_in_a_window_counts_as_its_day(root: Path) -> None:
+    run = datasets.open(root)[ONE]
+    first, last = (run.returns()["date"][place] for place in (5, -5))
+    afternoon = dt.time(15, 30)
+    instants = pd.Timestamp(dt.datetime.combine(first, afternoon)), dt.datetime.combine(last, afternoon)
+    assert run.luck(window=datasets.Window(*instants)) == run.luck(window=datasets.Window(first, last))
+    assert run.metrics(first=instants[0], last=instants[1]) == run.metrics(first=first, last=last)
+
+
+def test_a_position_in_place_of_an_id_is_an_error(root: Path) -> None:
+    with pytest.raises(TypeError, match="an alpha is named by its id, a string, not by 0"):
+        datasets.open(root)[0]  # type: ignore[index]
+
+
+def test_an_unknown_column_of_a_factor_names_those_that_there_are(root: Path) -> None:
+    with pytest.raises(KindNotPublished, match="no column 'scor' in its decisions; they have date, symbol,"):
+        datasets.open(root)[ONE].factor("scor")
+
+
 def test_a_column_without_numbers_is_no_factor(root: Path) -> None:
     run = datasets.open(root)[ONE]
     for column in ("symbol", "date", "decision_reason"):
