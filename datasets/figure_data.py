@@ -84,29 +84,27 @@ def read(
     published = {(entry.dataset, entry.book) for entry in manifest.files}
 
     def part(
-        read_part: Callable[[Frames, Manifest], Part], kind: str, dataset: str, book: str | None = None
+        read_part: Callable[[], Part], kind: str, dataset: str, book: str | None = None
     ) -> Part | Unavailable | None:
         if (dataset, book) not in published:
             return None
         try:
-            return read_part(frames, manifest)
+            return read_part()
         except SnapshotCorrupt as error:
             on_unreadable(error)
             errors.append(error)
             return unreadable(kind)
 
-    sections = part(_cross_sections, "decisions", "weekly_signal")
-    sealed = part(_sealed, "metrics", "sealed_metrics")
+    sections = part(lambda: _cross_sections(frames, manifest), "decisions", "weekly_signal")
+    sealed = part(lambda: _sealed(frames), "metrics", "sealed_metrics")
     index: Index | Unavailable | None
     if isinstance(sections, CrossSections):
         # The weekly figures have a row for every rebalance date, so the rebalance index need not be read.
         index = Index(sections.date, sections.traded)
     else:
-        index = part(_index, "rebalances", "rebalances")
-    deciles = part(_deciles, "decisions", "weekly_deciles")
-    ledger = part(
-        lambda frames, _: _ledger(frames("portfolio", _LEDGER, BOOK)), "portfolio", "portfolio", BOOK
-    )
+        index = part(lambda: _index(frames), "rebalances", "rebalances")
+    deciles = part(lambda: _deciles(frames, manifest), "decisions", "weekly_deciles")
+    ledger = part(lambda: _ledger(frames("portfolio", _LEDGER, BOOK)), "portfolio", "portfolio", BOOK)
     if errors and all(
         x is None or isinstance(x, Unavailable) for x in (sections, sealed, index, deciles, ledger)
     ):
@@ -148,7 +146,7 @@ def read_check_summary(frames: Frames, manifest: Manifest) -> CheckSummary | Non
         When the file of the sealed figures is missing or cannot be read.
     """
     published = any(entry.dataset == "sealed_metrics" for entry in manifest.files)
-    return _check_summary(manifest, _sealed(frames, manifest) if published else None)
+    return _check_summary(manifest, _sealed(frames) if published else None)
 
 
 def _check_summary(manifest: Manifest, sealed: SealedMetrics | None) -> CheckSummary | None:
@@ -174,7 +172,7 @@ def _check_summary(manifest: Manifest, sealed: SealedMetrics | None) -> CheckSum
     )
 
 
-def _sealed(frames: Frames, _: Manifest) -> SealedMetrics:
+def _sealed(frames: Frames) -> SealedMetrics:
     spans: dict[tuple[str, str | None], dict[str, SealedRecord]] = {}
     for scope, period, *fields in frames("sealed_metrics", _RECORD).iter_rows():
         record = SealedRecord(*fields)
@@ -182,7 +180,7 @@ def _sealed(frames: Frames, _: Manifest) -> SealedMetrics:
     return SealedMetrics(spans)
 
 
-def _index(frames: Frames, _: Manifest) -> Index:
+def _index(frames: Frames) -> Index:
     weeks = frames("rebalances", ("date", "week_status"))
     return Index(dates_of(weeks), (weeks["week_status"] == TRADED).to_numpy())
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import orjson
 import polars as pl
 
-from datasets.figure_data import BOOK, Frames, read
+from datasets.figure_data import BOOK, Frames, floats_of, read
 from datasets.figures.costs import cost_bp
 from datasets.figures.headline import headline_of, without_figures
 from datasets.figures.unavailable import MISSING_KIND, Unavailable
@@ -69,8 +69,7 @@ _NO_PORTFOLIO: Final = Unavailable(MISSING_KIND, f"the run holds no portfolio of
 
 def _cost_bp(frames: Frames) -> float | Unavailable:
     rows = frames("portfolio", _COSTS, BOOK)
-    cost, traded = (rows[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in _COSTS)
-    value = cost_bp(cost, traded)
+    value = cost_bp(*(floats_of(rows, name) for name in _COSTS))
     if isinstance(value, float) and not math.isfinite(value):
         return Unavailable("insufficient_data", "the ledger has sessions without a cost or a traded notional")
     return value
