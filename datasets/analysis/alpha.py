@@ -270,7 +270,7 @@ class Alpha(Snapshot):
 
         if not isinstance(rolling, int | np.integer) or rolling < MIN_ROLLING:
             raise SettingsError(f"rolling={rolling!r}: give a whole number, at least {MIN_ROLLING} sessions")
-        require_window(window)
+        window = require_window(window)
         self.require_book(book)
         withheld = {}
         series: Sequence[Benchmark] = ()
@@ -327,7 +327,7 @@ class Alpha(Snapshot):
         from datasets.figures.bootstrap import make_seed  # noqa: PLC0415 - as above
         from datasets.figures.regimes import measure  # noqa: PLC0415 - as above
 
-        require_window(window)
+        window = require_window(window)
         self.require_book(book)
         market: Benchmark | str = "no market data were given"
         if is_configured(market_data):
@@ -371,7 +371,7 @@ class Alpha(Snapshot):
         from datasets.figures.luck_trials import known_trials, with_deflated_sharpe  # noqa: PLC0415 - as above
         from datasets.figures.unavailable import MISSING_KIND, Unavailable  # noqa: PLC0415 - as above
 
-        require_window(window)
+        window = require_window(window)
         self.require_book(book)
         figures = read_luck(self, LuckQuery(book, EVERYTHING, window))
         unknown_trials = Unavailable(

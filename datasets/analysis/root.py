@@ -132,7 +132,7 @@ class Root:
         SettingsError
             When `by` is unknown, `alphas` is not a list, or the window is not one of days.
         """
-        require_window(window)
+        window = require_window(window)
         names = others_in(_listed("alphas", alphas), "")
         runs = [self[name] for name in names]
         if not any(book in run.books("portfolio") for run in runs) and by != "scores":
@@ -181,7 +181,7 @@ class Root:
         """
         if limit < 1:
             raise SettingsError(f"limit={limit}: give a number of rows, at least 1")
-        require_window(window)
+        window = require_window(window)
         listed = self if among is None else _listed("among", among)
         run = self[alpha]
         if by != "scores":
@@ -230,7 +230,7 @@ class Root:
             When `others` is not a list, `weights` has another name, another number of weights than of alphas, or weights that
             break the rule, or the window is not one of days.
         """
-        require_window(window)
+        window = require_window(window)
         names = others_in(_listed("others", others), alpha)
         if isinstance(weights, str):
             if weights not in NAMED_WEIGHTS:

@@ -217,18 +217,11 @@ class Window:
     Attributes
     ----------
     first, last : datetime.date or None
-        First and last day; None for an open end. Of an instant, the day counts. A window whose `first` is after its `last`
-        is empty.
+        First and last day; None for an open end. A window whose `first` is after its `last` is empty.
     """
 
     first: dt.date | None = None
     last: dt.date | None = None
-
-    def __post_init__(self) -> None:
-        """Reduce instants to their days, so that equal windows have equal seeds and equal texts."""
-        for name, end in (("first", self.first), ("last", self.last)):
-            if isinstance(end, dt.datetime):
-                object.__setattr__(self, name, end.date())
 
     def rows(self, dates: Dates) -> slice:
         """Return the rows inside the window.
