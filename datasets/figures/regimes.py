@@ -161,7 +161,7 @@ def groups(returns: Floats, market: Market | None) -> dict[str, dict[str, Flags]
     }
 
 
-def regimes(ledger: Ledger | Unavailable, market: Market | None, seed: int) -> dict[str, Any]:
+def regimes(returns: Floats | Unavailable, market: Market | None, seed: int) -> dict[str, Any]:
     """Compute the figures of a book in each regime, with bands of its Sharpe ratios.
 
     Blocks of all sessions are resampled together with the regime of each, so that a band allows for autocorrelation and for
@@ -169,8 +169,8 @@ def regimes(ledger: Ledger | Unavailable, market: Market | None, seed: int) -> d
 
     Parameters
     ----------
-    ledger : Ledger or Unavailable
-        Sessions of the window, or the reason why there are none.
+    returns : Floats, shape (n_sessions,), or Unavailable
+        Daily returns of the window, fractions; NaN stands for null. Or the reason why there are none.
     market : Market or None
         The benchmark at the same sessions, or None.
     seed : int
@@ -185,14 +185,13 @@ def regimes(ledger: Ledger | Unavailable, market: Market | None, seed: int) -> d
     ----------
     Politis and Romano (1994), "The Stationary Bootstrap", Journal of the American Statistical Association 89.
     """
-    returns = _returns(ledger)
-    reason = returns if isinstance(returns, Unavailable) else None
-    if not isinstance(returns, Unavailable):
-        known = ~np.isnan(returns)
-        returns, market = returns[known], None if market is None else cut(market, known)
-        reason = unmeasurable(returns, 2 * MIN_OBSERVATIONS, "daily returns")
-    if reason is not None or isinstance(returns, Unavailable):
-        return {"groups": [], "mean_block": None, "withheld": {"groups": reason.text if reason else ""}}
+    if isinstance(returns, Unavailable):
+        return _no_regimes(returns)
+    known = ~np.isnan(returns)
+    returns, market = returns[known], None if market is None else cut(market, known)
+    reason = unmeasurable(returns, 2 * MIN_OBSERVATIONS, "daily returns")
+    if reason is not None:
+        return _no_regimes(reason)
     mean_block = mean_block_length(returns)
     by_group = groups(returns, market)
     withheld: dict[str, str] = {}
@@ -211,8 +210,8 @@ def regimes(ledger: Ledger | Unavailable, market: Market | None, seed: int) -> d
     return {"groups": entries, "mean_block": mean_block, "withheld": withheld}
 
 
-def _returns(ledger: Ledger | Unavailable) -> Floats | Unavailable:
-    return ledger if isinstance(ledger, Unavailable) else solvent_returns(ledger.starting, ledger.ending)
+def _no_regimes(reason: Unavailable) -> dict[str, Any]:
+    return {"groups": [], "mean_block": None, "withheld": {"groups": reason.text}}
 
 
 def _group(
@@ -317,8 +316,16 @@ def measure(
     sessions = ledger if isinstance(ledger, Unavailable) else cut(ledger, window.rows(ledger.date))
     days = sessions_of(sessions)
     market = market_at(benchmark, days) if isinstance(benchmark, Benchmark) else None
-    parts = regimes(sessions, market, seed)
-    tests = {"returns": _return_break(days, _returns(sessions)), "ic": _ic_break(weekly, window)}
+    returns = (
+        sessions if isinstance(sessions, Unavailable) else solvent_returns(sessions.starting, sessions.ending)
+    )
+    parts = regimes(returns, market, seed)
+    tests = {
+        "returns": returns
+        if isinstance(returns, Unavailable)
+        else find_break(days, returns, "daily returns"),
+        "ic": _ic_break(weekly, window),
+    }
     tested = settle({"breaks": tests})
     return {
         "book": book,
@@ -329,10 +336,6 @@ def measure(
         "bootstrap": {"samples": SAMPLES, "mean_block": parts["mean_block"], "seed": seed},
         "withheld": {**withheld, **parts["withheld"], **tested["withheld"]},
     }
-
-
-def _return_break(days: Dates, returns: Floats | Unavailable) -> dict[str, Any] | Unavailable:
-    return returns if isinstance(returns, Unavailable) else find_break(days, returns, "daily returns")
 
 
 def _ic_break(weekly: tuple[Dates, Floats] | Unavailable, window: Window) -> dict[str, Any] | Unavailable:

@@ -13,7 +13,6 @@ from statsmodels.stats.diagnostic import breaks_cusumolsresid
 from datasets.figures.bootstrap import mean_block_length, resample
 from datasets.figures.price import Benchmark
 from datasets.figures.regimes import Market, find_break, groups, market_at, regimes
-from datasets.figures.run_figures import Ledger
 from datasets.figures.series import Dates, Floats
 from datasets.figures.unavailable import Unavailable
 from tests.maths.panels import check
@@ -23,12 +22,6 @@ seeds = st.integers(0, 2**32 - 1)
 
 def days(n: int) -> Dates:
     return np.datetime64("2020-01-01", "D") + np.arange(n)
-
-
-def ledger(returns: Floats) -> Ledger:
-    ending: Floats = np.cumprod(1.0 + returns, dtype=np.float64)
-    starting = np.concatenate([[1.0], ending[:-1]])
-    return Ledger(days(returns.size), starting, ending, np.zeros(returns.size), np.zeros(returns.size))
 
 
 @check
@@ -80,7 +73,7 @@ def test_a_regimes_figures_match_its_sessions(seed: int, n: int) -> None:
     draw = np.random.default_rng(seed)
     returns = draw.normal(0.0003, 0.01, n)
     market = Market(draw.normal(0, 0.01, n), np.where(np.arange(n) < 10, np.nan, draw.uniform(0.1, 0.3, n)))
-    result = regimes(ledger(returns), market, seed)
+    result = regimes(returns, market, seed)
     assert result["withheld"] == {}
     frame = pd.DataFrame({"r": returns, "m": market.returns, "v": market.volatility})
     cut = pd.qcut(frame["v"], 3, labels=["low", "middle", "high"])
@@ -107,11 +100,10 @@ def test_a_regimes_figures_match_its_sessions(seed: int, n: int) -> None:
 
 def test_bands_are_quantiles_of_the_samples_sessions_in_the_regime() -> None:
     returns = np.random.default_rng(4).normal(0.0005, 0.01, 200)
-    result = regimes(ledger(returns), None, 9)["groups"][0]["regimes"][1]
-    solvent = (ledger(returns).ending - ledger(returns).starting) / ledger(returns).starting
+    result = regimes(returns, None, 9)["groups"][0]["regimes"][1]
     draw = np.random.Generator(np.random.PCG64([9, 3]))
-    samples = resample(draw, 200, mean_block_length(solvent))
-    sharpes = [empyrical.sharpe_ratio(solvent[row[row >= 100]]) for part in samples for row in part]
+    samples = resample(draw, 200, mean_block_length(returns))
+    sharpes = [empyrical.sharpe_ratio(returns[row[row >= 100]]) for part in samples for row in part]
     assert [result["band"][end] for end in ("lower", "upper")] == pytest.approx(
         np.quantile(sharpes, [0.025, 0.975]), rel=1e-9
     )
@@ -121,12 +113,12 @@ def test_a_regime_dependent_book_differs_beyond_its_band() -> None:
     draw = np.random.default_rng(5)
     returns = draw.normal(0, 0.01, 1000)
     returns[:500] += 0.003
-    halves = regimes(ledger(returns), None, 1)["groups"][0]
+    halves = regimes(returns, None, 1)["groups"][0]
     assert halves["difference"]["band"]["upper"] < 0
 
 
 def test_a_short_record_has_no_regimes() -> None:
-    result = regimes(ledger(np.random.default_rng(6).normal(0, 0.01, 39)), None, 1)
+    result = regimes(np.random.default_rng(6).normal(0, 0.01, 39), None, 1)
     assert result["groups"] == []
     assert set(result["withheld"]) == {"groups"}
     assert list(groups(np.zeros(10), None)) == ["halves"]
