@@ -22,7 +22,6 @@ from datasets.figures.bootstrap import (
 from datasets.figures.equity import solvent_returns
 from datasets.figures.run_figures import Ledger
 from datasets.figures.series import SESSIONS_PER_YEAR, WEEKS_PER_YEAR, Flags, Floats, Matrix, measured
-from datasets.figures.statistics import FROM_LEDGER
 from datasets.figures.unavailable import Figure, Unavailable
 
 Sampled: TypeAlias = Mapping[str, Floats]
@@ -38,11 +37,11 @@ def _of_returns(measure: Callable[[Floats], Figure]) -> Callable[[Ledger], Figur
 
 
 LEDGER_FIGURES: Final[Mapping[str, Callable[[Ledger], Figure]]] = {
-    "sharpe": FROM_LEDGER["information_ratio"],
-    "excess_sharpe": FROM_LEDGER["excess_sharpe"],
+    "sharpe": ratios.FROM_LEDGER["information_ratio"],
+    "excess_sharpe": ratios.FROM_LEDGER["excess_sharpe"],
     "annualised_return": _of_returns(ratios.annualised_return),
     "volatility": _of_returns(ratios.annualised_volatility),
-    **{name: FROM_LEDGER[name] for name in ("pnl", "max_drawdown", "max_drawdown_pct", "turnover")},
+    **{name: ratios.FROM_LEDGER[name] for name in ("pnl", "max_drawdown", "max_drawdown_pct", "turnover")},
 }
 """Figure -> function of the ledger."""
 

@@ -11,7 +11,7 @@ import numpy as np
 from datasets.figures.equity import solvent_returns
 from datasets.figures.newey_west import MAX_CONDITION, Regression, regress, regression_payload
 from datasets.figures.price import Benchmark
-from datasets.figures.run_figures import Ledger, sessions_of
+from datasets.figures.run_figures import Ledger
 from datasets.figures.series import (
     ROUNDING,
     SESSIONS_PER_YEAR,
@@ -235,7 +235,7 @@ def explain(
     """
     if isinstance(ledger, Unavailable):
         return {
-            **observed(sessions_of(ledger)),
+            **observed(np.empty(0, "datetime64[D]")),
             "rolling_sessions": rolling,
             "models": [],
             "withheld": {"models": ledger.text},

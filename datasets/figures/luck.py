@@ -22,7 +22,7 @@ from datasets.figures.overfitting import (
     overfitting,
 )
 from datasets.figures.ratios import NO_RATE
-from datasets.figures.run_figures import Ledger, sessions_of
+from datasets.figures.run_figures import Ledger
 from datasets.figures.series import (
     SESSIONS_PER_YEAR,
     Floats,
@@ -168,7 +168,7 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
     snooping = or_null(_data_snooping(ledger, search, daily, seed), "data_snooping", withheld)
     data = {
         "book": query.book,
-        **observed(sessions_of(ledger)),
+        **observed(np.empty(0, "datetime64[D]") if isinstance(ledger, Unavailable) else ledger.date),
         "observations": plain.observations,
         "sessions_per_year": frequency,
         **_ratios(plain.moments, "", withheld),

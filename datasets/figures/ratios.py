@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
 from datasets.figures.equity import equity_curve, solvent_returns
+from datasets.figures.run_figures import Ledger
 from datasets.figures.series import (
     SESSIONS_PER_YEAR,
     Floats,
@@ -152,6 +153,17 @@ def turnover(daily_turnover: Floats) -> float | Unavailable:
     """
     mean = mean_or_null(daily_turnover)
     return too_few(0, 1, "sessions") if mean is None else mean * SESSIONS_PER_YEAR
+
+
+FROM_LEDGER: Final[Mapping[str, Callable[[Ledger], Figure]]] = {
+    "information_ratio": lambda rows: information_ratio(rows.starting, rows.ending),
+    "excess_sharpe": lambda rows: excess_sharpe(rows.starting, rows.ending, rows.risk_free),
+    "pnl": lambda rows: pnl(rows.starting, rows.ending),
+    "max_drawdown": lambda rows: max_drawdown(rows.starting, rows.ending),
+    "max_drawdown_pct": lambda rows: max_drawdown_pct(rows.starting, rows.ending),
+    "turnover": lambda rows: turnover(rows.turnover),
+}
+"""Statistics of the ledger by name."""
 
 
 def annualised_sharpe(returns: Floats, what: str) -> float | Unavailable:

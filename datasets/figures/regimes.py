@@ -12,7 +12,7 @@ import numpy as np
 from datasets.figures.bootstrap import SAMPLES, interval, mean_block_length, sample_sums
 from datasets.figures.equity import solvent_returns
 from datasets.figures.price import Benchmark
-from datasets.figures.run_figures import Ledger, sessions_of
+from datasets.figures.run_figures import Ledger
 from datasets.figures.series import (
     ROUNDING,
     SESSIONS_PER_YEAR,
@@ -314,7 +314,7 @@ def measure(
     """
     withheld = {} if isinstance(benchmark, Benchmark) else dict.fromkeys(("market", "volatility"), benchmark)
     sessions = ledger if isinstance(ledger, Unavailable) else cut(ledger, window.rows(ledger.date))
-    days = sessions_of(sessions)
+    days = np.empty(0, "datetime64[D]") if isinstance(sessions, Unavailable) else sessions.date
     market = market_at(benchmark, days) if isinstance(benchmark, Benchmark) else None
     returns = (
         sessions if isinstance(sessions, Unavailable) else solvent_returns(sessions.starting, sessions.ending)

@@ -41,22 +41,6 @@ class Ledger:
     turnover: Floats
 
 
-def sessions_of(ledger: Ledger | Unavailable) -> Dates:
-    """Return the days of a ledger.
-
-    Parameters
-    ----------
-    ledger : Ledger or Unavailable
-        A ledger, or the reason why there is none.
-
-    Returns
-    -------
-    Dates, shape (n_sessions,)
-        Ascending; empty without a ledger.
-    """
-    return np.empty(0, "datetime64[D]") if isinstance(ledger, Unavailable) else ledger.date
-
-
 @dataclass(frozen=True, slots=True)
 class Index:
     """The rebalance index.

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from datasets.figures import rank_ic, ratios
-from datasets.figures.run_figures import CrossSections, Ledger, RawSignal, Sources
+from datasets.figures import rank_ic
+from datasets.figures.ratios import FROM_LEDGER
+from datasets.figures.run_figures import CrossSections, RawSignal, Sources
 from datasets.figures.sealed_records import Records, SealedRecord
 from datasets.figures.series import SESSIONS_PER_YEAR, mean_or_null
 from datasets.figures.unavailable import (
@@ -36,15 +37,6 @@ from schemas.metrics.statistic import (
 from schemas.tables.books import RAW_PREFIX
 from schemas.tables.sealed_metrics import NOT_CHECKED, NOT_REPRODUCED
 
-FROM_LEDGER: Final[Mapping[str, Callable[[Ledger], Figure]]] = {
-    "information_ratio": lambda rows: ratios.information_ratio(rows.starting, rows.ending),
-    "excess_sharpe": lambda rows: ratios.excess_sharpe(rows.starting, rows.ending, rows.risk_free),
-    "pnl": lambda rows: ratios.pnl(rows.starting, rows.ending),
-    "max_drawdown": lambda rows: ratios.max_drawdown(rows.starting, rows.ending),
-    "max_drawdown_pct": lambda rows: ratios.max_drawdown_pct(rows.starting, rows.ending),
-    "turnover": lambda rows: ratios.turnover(rows.turnover),
-}
-"""Statistics of the ledger by name."""
 FROM_CROSS_SECTIONS: Final[Mapping[str, Callable[[Any], Figure]]] = {
     "ic": lambda rows: rank_ic.mean_ic(rows.ic),
     "icir": lambda rows: rank_ic.icir(rows.ic),
