@@ -141,11 +141,8 @@ def create(
     records = [recorder(program.log_level, console=logging.is_console(program.log_format))]
     if instruments is not None:
         records.append(instruments.count_request)
-    logged = AccessLog(
-        inner,
-        records,
-        Connections(fit_to_descriptors(program, behind_proxies=access.trusted_hops > 0)),
-    )
+    limits = fit_to_descriptors(program, behind_proxies=access.trusted_hops > 0)
+    logged = AccessLog(inner, records, Connections(limits))
     return logged
 
 

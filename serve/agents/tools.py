@@ -121,9 +121,8 @@ class Tools:
     ) -> str:
         """Find alphas worth a look: the list this key may read, sorted and filtered by figures of the metrics."""
         bounds = {f"min_{name}": value for name, value in (minimum or {}).items()}
-        shown = ",".join(
-            dict.fromkeys((*_FIRST, *([sort.lstrip("-")] if sort.lstrip("-") in HEADLINE else [])))
-        )
+        figure = sort.lstrip("-")
+        shown = ",".join(dict.fromkeys((*_FIRST, figure) if figure in HEADLINE else _FIRST))
         query = {"search": search, "tag": tag, "sort": sort, "fields": shown, "limit": limit, **bounds}
         return await self._answer({"alphas": Call("research.screen", query=query)})
 

@@ -52,12 +52,8 @@ def _figures(caller: Caller, values: Values) -> FiguresQuery:
         for name in HEADLINE
         if values[f"min_{name}"] is not None or values[f"max_{name}"] is not None
     )
-    if (
-        values["fields"]
-        or values["checked_only"]
-        or bounds
-        or (sort is not None and sort.removeprefix("-") in HEADLINE)
-    ):
+    sorts_by_figure = sort is not None and sort.removeprefix("-") in HEADLINE
+    if values["fields"] or values["checked_only"] or bounds or sorts_by_figure:
         caller.require_call("performance.metrics", "list alphas by their figures")
     if values["tag"] is not None:
         caller.require_call("catalog.alphas.get", "list alphas by their tags")

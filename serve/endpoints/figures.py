@@ -133,14 +133,9 @@ def _regimes(request: Request, available: Mapping[str, Benchmark]) -> Single:
         weekly = read_weekly_ic(snapshot)
     else:
         weekly = Unavailable(ACCESS_LIMITED, f"the key may not call {CROSS_SECTIONS.endpoint}")
-    measured = measure(
-        ledger,
-        weekly,
-        benchmarks if isinstance(benchmarks, str) else benchmarks[0],
-        book=book,
-        window=window,
-        seed=make_seed((snapshot.alpha_id,), book, window),
-    )
+    benchmark = benchmarks if isinstance(benchmarks, str) else benchmarks[0]
+    seed = make_seed((snapshot.alpha_id,), book, window)
+    measured = measure(ledger, weekly, benchmark, book=book, window=window, seed=seed)
     return Single.of_run(snapshot, measured)
 
 

@@ -301,16 +301,10 @@ class EndpointHandler:
         if self._takes_snapshot:
             snapshot = request.snapshot
             # A snapshot that was removed and published again has the same id and another time.
-            view = (snapshot.key, snapshot.published_at, request.raw, build)
+            view = (snapshot.key, snapshot.published_at)
         else:
-            view = (
-                request.listing.edition,
-                caller.alphas,
-                caller.runs,
-                caller.callable_ids,
-                request.raw,
-                build,
-            )
+            view = (request.listing.edition, caller.alphas, caller.runs, caller.callable_ids)
+        view = (*view, request.raw, build)
         known = parsed.queries.get(view)
         if known is not None:
             return known

@@ -118,17 +118,12 @@ class Instruments:
         declared = SAMPLED[name]
         metric = self._sampled.get(name)
         if metric is None:
-            metric = self._sampled[name] = (
-                Counter(name, declared.help, declared.labels, **self._options)
-                if declared.aggregation == "total"
-                else Gauge(
-                    name,
-                    declared.help,
-                    declared.labels,
-                    multiprocess_mode=declared.aggregation,
-                    **self._options,
-                )
-            )
+            if declared.aggregation == "total":
+                metric = Counter(name, declared.help, declared.labels, **self._options)
+            else:
+                options = {**self._options, "multiprocess_mode": declared.aggregation}
+                metric = Gauge(name, declared.help, declared.labels, **options)
+            self._sampled[name] = metric
         child = metric.labels(*labels) if labels else metric
         if isinstance(child, Counter):
             child.inc(value - self._counted.get((name, labels), 0))

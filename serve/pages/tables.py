@@ -85,12 +85,12 @@ class RebalanceIndex(NamedTuple):
         place = bisect_left(self.dates, day)
         if place < len(self.dates) and self.dates[place] == day:
             return Week(self.statuses[place], None if self.symbols is None else self.symbols[place])
-        ends, before, after = (
-            self.dates[:1],
-            self.dates[max(0, place - 1) : place],
-            self.dates[place : place + 1],
-        )
-        around = {"first": ends, "last": self.dates[-1:], "previous": before, "next": after}
+        around = {
+            "first": self.dates[:1],
+            "last": self.dates[-1:],
+            "previous": self.dates[max(0, place - 1) : place],
+            "next": self.dates[place : place + 1],
+        }
         raise ApiError(
             "rebalance_not_found",
             f"{day.isoformat()} is not a rebalance date of this run.",

@@ -247,11 +247,8 @@ class ReturnsStore:
     def _missing_pointers(self) -> list[Pointer]:
         """Return the pointers whose returns are missing, latest started first."""
         now, known = time.monotonic(), self._known()
-        return [
-            x
-            for x in self._catalog.listing.pointers
-            if x.key not in known and self._failed.get(x.key, 0.0) < now
-        ]
+        missing = (x for x in self._catalog.listing.pointers if x.key not in known)
+        return [x for x in missing if self._failed.get(x.key, 0.0) < now]
 
     def _read_some(self, pool: ThreadPoolExecutor, pointers: Sequence[Pointer]) -> bool:
         """Read some runs; return whether the store answered."""

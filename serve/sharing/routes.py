@@ -144,12 +144,11 @@ class Sharing:
         number = protocol.snapshot_version(snapshot.published_at)
         if since is not None:
             moment = protocol.parse_moment("startingTimestamp", since)
-            candidates = [
-                v for v in _versions(snapshot) if v >= protocol.snapshot_version(moment.isoformat())
-            ]
-            if not candidates:
+            first = protocol.snapshot_version(moment.isoformat())
+            versions = [version for version in _versions(snapshot) if version >= first]
+            if not versions:
                 raise bad_request("startingTimestamp", "is later than the version served")
-            number = min(candidates)
+            number = min(versions)
         return _response(b"", {protocol.VERSION_HEADER: str(number)})
 
     async def metadata(self, request: Request[Any, Any, Any]) -> Response[bytes]:

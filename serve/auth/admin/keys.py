@@ -99,10 +99,9 @@ class Keys(Operations):
         """
         old = _usable(rows, key_id)
         now = wall_us()
-        if old.status != KeyStatus.ACTIVE or (old.expires_at is not None and old.expires_at <= now):
-            state, more = (
-                ("suspended", "") if old.status != KeyStatus.ACTIVE else ("expired", " --expires WHEN")
-            )
+        is_suspended = old.status == KeyStatus.SUSPENDED
+        if is_suspended or (old.expires_at is not None and old.expires_at <= now):
+            state, more = ("suspended", "") if is_suspended else ("expired", " --expires WHEN")
             raise AccessError(
                 f"key {old.id} is {state}: `keys issue --like {old.id}{more}` issues another with its rights"
             )
