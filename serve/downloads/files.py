@@ -86,10 +86,8 @@ def _write(view: TableFile) -> View:
         if not set(columns) <= set(stored.names):
             raise SnapshotCorrupt(f"{path} lacks columns that its manifest names")
         metadata = {"table": table, "meaning": PUBLISHED_TABLES[table].meaning}
-        schema = pa.schema(
-            [stored.field(x.name).with_metadata(arrow_field(x).metadata) for x in view.columns],
-            metadata=metadata,
-        )
+        fields = [stored.field(x.name).with_metadata(arrow_field(x).metadata) for x in view.columns]
+        schema = pa.schema(fields, metadata=metadata)
         with writing(_temporary_folder()):
             file = tempfile.TemporaryFile(prefix="alpha-results-table-")  # noqa: SIM115 - closed with the view
             rows = 0

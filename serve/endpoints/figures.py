@@ -72,12 +72,8 @@ def luck(service: ServerState, request: Request) -> Single:
         Window(values["from"], values["to"]),
     )
     require_book((snapshot,), query.book, raw=request.raw)
-    figures = service.caches["luck"].get_or_load(
-        snapshot.key,
-        query,
-        lambda: read_luck(snapshot, query),
-        lambda _: _LUCK_BYTES,
-    )
+    read = partial(read_luck, snapshot, query)
+    figures = service.caches["luck"].get_or_load(snapshot.key, query, read, lambda _: _LUCK_BYTES)
     trials = known_trials(
         figures,
         values["trials"],

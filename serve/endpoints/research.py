@@ -175,11 +175,8 @@ def _not_ready(waiting: Waiting, runs: Allowed) -> ApiError:
 def _readable_runs(service: ServerState, request: Request) -> tuple[Snapshot, ...]:
     """Return the other alphas that a key may read; raises if they are too many to read in one request."""
     caller, own = request.caller, request.snapshot.alpha_id
-    names = [
-        x.alpha_id
-        for x in service.snapshots.listing.pointers
-        if x.alpha_id != own and caller.may_read_run(x.alpha_id)
-    ]
+    others = (x.alpha_id for x in service.snapshots.listing.pointers if x.alpha_id != own)
+    names = [name for name in others if caller.may_read_run(name)]
     if len(names) > MAX_COMPARED:
         raise bad_request(
             AMONG.name,

@@ -162,13 +162,8 @@ def _incomparable(earlier: Snapshot, later: Snapshot, may_call: Collection[str])
 def _comparison(before: str, after: str, columns: Collection[str]) -> Statement:
     """Return the query that counts the rows before, after and differing, for each week and for each name."""
     left, right = source(before), source(after)
-    differs = " OR ".join(
-        [
-            "b.symbol IS NULL",
-            "a.symbol IS NULL",
-            *(f"b.{x} IS DISTINCT FROM a.{x}" for x in map(quoted, columns)),
-        ]
-    )
+    changed = [f"b.{x} IS DISTINCT FROM a.{x}" for x in map(quoted, columns)]
+    differs = " OR ".join(["b.symbol IS NULL", "a.symbol IS NULL", *changed])
     sql = (
         "SELECT date, symbol, count(before) AS before, count(after) AS after, count_if(differs) AS differing"  # noqa: S608 - declared names and bound values alone
         " FROM (SELECT coalesce(b.date, a.date) AS date, coalesce(b.symbol, a.symbol) AS symbol, b.symbol AS before,"

@@ -324,10 +324,8 @@ def make_batch(engine: Engine, table: TableSource, spool: Callable[[], BinaryIO]
         for name, column in spools.items()
     }
     columns["json"] = pa.Array.from_buffers(pa.large_binary(), rows, [None, offsets, text_], null_count=0)
-    schema = pa.schema(
-        [pa.field(name, column.type) for name, column in columns.items()],
-        metadata={_NAMES: orjson.dumps(spans)},
-    )
+    fields = [pa.field(name, column.type) for name, column in columns.items()]
+    schema = pa.schema(fields, metadata={_NAMES: orjson.dumps(spans)})
     return pa.RecordBatch.from_arrays(list(columns.values()), schema=schema)
 
 

@@ -102,11 +102,8 @@ class Sharing:
         caller, pointers = await self._caller(LIST), self._service.snapshots.listing.pointers
         if not pointers:
             self._service.snapshots.require_known()
-        names = sorted(
-            x.alpha_id
-            for x in pointers
-            if caller.may_read_alpha(x.alpha_id) and caller.may_read_run(x.alpha_id)
-        )
+        alphas = (x.alpha_id for x in pointers if caller.may_read_alpha(x.alpha_id))
+        names = sorted(filter(caller.may_read_run, alphas))
         return _list(request, names, lambda name: {"name": name})
 
     async def share(self, request: Request[Any, Any, Any]) -> Response[bytes]:

@@ -129,11 +129,7 @@ class RedisLimiter:
         """Run the script for each key in one round trip; return the answers, an error in place of a missing one."""
         try:
             answers = await self._run_once(keys, cost)
-            missed = [
-                number
-                for number, answer in enumerate(answers)
-                if isinstance(answer, exceptions.NoScriptError)
-            ]
+            missed = [n for n, answer in enumerate(answers) if isinstance(answer, exceptions.NoScriptError)]
             if missed:
                 # A restarted server lacks the script, so these calls were not counted yet; running it now counts them once.
                 await self._redis.script_load(SCRIPT)
