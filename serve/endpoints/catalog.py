@@ -47,11 +47,8 @@ def _query(request: Request, figures: FiguresQuery | None) -> AlphasQuery:
 def _figures(caller: Caller, values: Values) -> FiguresQuery:
     """Return the conditions on figures, tags and days; raises for those that the key may not use."""
     sort = values["sort"]
-    bounds = tuple(
-        (name, values[f"min_{name}"], values[f"max_{name}"])
-        for name in HEADLINE
-        if values[f"min_{name}"] is not None or values[f"max_{name}"] is not None
-    )
+    ranges = ((name, values[f"min_{name}"], values[f"max_{name}"]) for name in HEADLINE)
+    bounds = tuple(x for x in ranges if x[1:] != (None, None))
     sorts_by_figure = sort is not None and sort.removeprefix("-") in HEADLINE
     if values["fields"] or values["checked_only"] or bounds or sorts_by_figure:
         caller.require_call("performance.metrics", "list alphas by their figures")

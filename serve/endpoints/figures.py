@@ -66,11 +66,8 @@ def _without_raw(family: Family, figures: dict[str, Any]) -> dict[str, Any]:
 def luck(service: ServerState, request: Request) -> Single:
     """Return the luck figures of a book."""
     values, snapshot, caller = request.values, request.snapshot, request.caller
-    query = LuckQuery(
-        values["book"],
-        frozenset(x.endpoint for x in (LEDGER, CROSS_SECTIONS) if caller.may_call(x.endpoint)),
-        Window(values["from"], values["to"]),
-    )
+    may_call = frozenset(x.endpoint for x in (LEDGER, CROSS_SECTIONS) if caller.may_call(x.endpoint))
+    query = LuckQuery(values["book"], may_call, Window(values["from"], values["to"]))
     require_book((snapshot,), query.book, raw=request.raw)
     read = partial(read_luck, snapshot, query)
     figures = service.caches["luck"].get_or_load(snapshot.key, query, read, lambda _: _LUCK_BYTES)
