@@ -45,7 +45,7 @@ def configure(level: str, form: str) -> None:
     ]
     foreign: list[structlog.typing.Processor] = [*shared, structlog.stdlib.ExtraAdder(allow=_FIELDS)]
     renderer: structlog.typing.Processor = (
-        structlog.dev.ConsoleRenderer(exception_formatter=_traceback)
+        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=_traceback)
         if console
         else structlog.processors.JSONRenderer()
     )
