@@ -1,4 +1,4 @@
-"""``python -m pipeline``: the offline program as in a checkout; installed, it is ``alpha-results``."""
+"""Command line of the offline program: ``alpha-results``."""
 
 from __future__ import annotations
 

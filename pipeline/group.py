@@ -1,4 +1,4 @@
-"""``alpha-results``: the commands of the offline program, each imported when it runs."""
+"""The commands of the offline program, each imported when it runs."""
 
 from __future__ import annotations
 
