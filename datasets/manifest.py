@@ -183,8 +183,9 @@ def decode(data: bytes, kind: type[Document], origin: str, what: str) -> Documen
             return msgspec.json.decode(data, type=kind)
     except (ValueError, RecursionError) as error:
         raise SnapshotCorrupt(f"{origin} is not {what}: {error}") from error
+    written = "names no format" if version is None else f"is of format {version}"
     raise OtherFormat(
-        f"{origin} is of format {version}, and this program reads format {FORMAT}: build the seal again with "
+        f"{origin} {written}, and this program reads format {FORMAT}: build the seal again with "
         "`alpha-results build SEAL --force`, or all seals below a folder with `--from FOLDER --force`"
     )
 

@@ -34,6 +34,13 @@ def says_what_to_do(message: str) -> bool:
     )
 
 
+def test_a_pointer_without_a_format_is_described_without_python_terms(history: History) -> None:
+    (history.root / pointer_path(ALPHA)).write_bytes(b"{}")
+    result = history.run("rollback", ALPHA)
+    assert result.exit_code == 4
+    assert f"{pointer_path(ALPHA)} names no format, and this program reads format {FORMAT}" in result.output
+
+
 @pytest.fixture
 def other_pointer(history: History) -> History:
     """Return a root whose pointer is of another format."""
