@@ -15,11 +15,13 @@ from pipeline.notices.copies import repeated_values
 from pipeline.notices.correlations import correlations, judge_mean
 from pipeline.notices.held_names import Holdings
 from pipeline.notices.outcome import NoticeOutcome, by_chance, first_noticed, judged, not_checked, too_few
-from schemas.notices import NOTICE
+from schemas.notices import NOTICE, NOTICES
 from schemas.notices.moves import (
     CLIPPED_FROM,
+    LARGEST_OF_BOOK,
     LARGEST_SHARES,
     LOSING_SHARE,
+    LOSSES_OF_BOOK,
     MAX_DELAY,
     MAX_DEVIATIONS,
     MAX_PAYMENT,
@@ -67,7 +69,7 @@ def judge_moves(holdings: Holdings, returns: Floats) -> Iterator[NoticeOutcome]:
     yield _judge_deferred_losses(own, returns[1:])
     yield _judge_copied_sessions(moves)
     yield _judge_clipped_losses(moves, sides)
-    yield _judge_missing_losses(moves, sides)
+    yield _judge_missing_losses(moves, sides, returns)
     ticks = _ticks(holdings.marks)
     yield _judge_stale_marks(moves, ticks / holdings.marks[:, :-1])
     yield _judge_split_moves(holdings, ticks)
@@ -149,20 +151,24 @@ def _judge_clipped_losses(moves: Floats, sides: Floats) -> NoticeOutcome:
     )
 
 
-def _judge_missing_losses(moves: Floats, sides: Floats) -> NoticeOutcome:
-    """Judge the share of losses among the largest moves of names.
+def _judge_missing_losses(moves: Floats, sides: Floats, returns: Floats) -> NoticeOutcome:
+    """Judge the share of losses among the largest moves of names, and among those of the book.
 
     The moves of a session may have a common cause, so the error is that of sessions.
     """
     notice, earned = "book.missing_losses", sides * moves
-    size = np.abs(earned)
-    number = int(np.isfinite(size).sum())
+    number = int(np.isfinite(earned).sum())
     if number < MIN_MOVES:
         return _too_few_moves(notice, number)
+    least = NOTICES[notice].threshold
     outcomes = []
-    for share in LARGEST_SHARES:
+    for values, share, noun, limit in (
+        *((earned, share, "names", least) for share in LARGEST_SHARES),
+        (returns[np.newaxis], LARGEST_OF_BOOK, "the book", LOSSES_OF_BOOK),
+    ):
+        size = np.abs(values)
         largest = size > np.nanquantile(size, 1 - share)
-        losses, gains = (np.sum(largest & (sign * earned > 0), axis=0) for sign in (-1, 1))
+        losses, gains = (np.sum(largest & (sign * values > 0), axis=0) for sign in (-1, 1))
         sessions = int((losses + gains > 0).sum())
         # If many moves are as large as the largest one, none is larger.
         if sessions < MIN_LARGEST_SESSIONS:
@@ -173,8 +179,8 @@ def _judge_missing_losses(moves: Floats, sides: Floats) -> NoticeOutcome:
             judged(
                 notice,
                 lost / moved,
-                f"{lost} of the {moved} largest moves of names are losses.",
-                chance=1 / 2 - by_chance(sessions) * error,
+                f"{lost} of the {moved} largest moves of {noun} are losses.",
+                chance=min(limit, 1 / 2 - by_chance(sessions) * error),
                 losses=lost,
                 moves=moved,
             )

@@ -24,6 +24,10 @@ MIN_CLIPPED: Final = 4
 """Number of equal gains that chance explains."""
 LARGEST_SHARES: Final = (0.03, 0.01, 0.003)
 """Shares of the moves of names that are judged as the largest: losses may be missing above any size."""
+LARGEST_OF_BOOK: Final = 0.05
+"""Share of the returns of the book that are judged as its largest."""
+LOSSES_OF_BOOK: Final = 0.15
+"""Threshold for these: at an information ratio of 4 a quarter of the largest returns are losses."""
 MIN_LARGEST_SESSIONS: Final = 20
 """Minimum number of sessions with such moves."""
 STALE_SHARE: Final = 0.2
@@ -90,12 +94,14 @@ MOVE_NOTICES: Final = (
     ),
     Notice(
         "book.missing_losses",
-        "Hardly any of the largest moves of single names is a loss: large losses were left out, or known before they came.",
+        "Hardly any of the largest moves of single names, or returns of the book, is a loss: large losses were left out, or known before they came.",
         0.2,
         f"share of losses among the {', '.join(f'{share:.1%}' for share in LARGEST_SHARES[:-1])} or {LARGEST_SHARES[-1]:.1%} of the moves of "
         f"names between two closes at which they are held that are largest, in {MIN_LARGEST_SESSIONS} sessions or more; "
-        f"{MIN_MOVES:,} moves or more {_SOME_NAMES}, where it lies at least {CHANCE:g} standard errors, of sessions, below a half",
-        "gains and losses of a name in a session are as likely; measured: 0.3 to 0.7 in honest runs, simulated and on the S&P 500, 0.02 to 0.19 if losses beyond 4 to 6 % are erased or cut off",
+        f"{MIN_MOVES:,} moves or more {_SOME_NAMES}, where it lies at least {CHANCE:g} standard errors, of sessions, below a half; or the same of the {LARGEST_OF_BOOK:.0%} of the returns of "
+        f"the book that are largest, if it is below {LOSSES_OF_BOOK:g}",
+        "gains and losses of a name in a session are as likely; measured: 0.3 to 0.7 in honest runs, simulated and on the S&P 500, 0.02 to 0.19 if losses beyond 4 to 6 % are erased or cut off; "
+        "0.21 to 0.8 of the book, 0 to 0.14 if moves of names shrink by a third in the worst tenth of its sessions, or by more in the worst twentieth",
         below=True,
         figure="loss_share",
     ),
