@@ -160,7 +160,9 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
     else:
         yield spans.judge_chained_returns(returns, panel.span, panel.marks)
         yield spans.judge_unproven_weeks(panel.scores, returns, panel.span)
-        yield spans.judge_skipped_losses(panel.weights.get(CONDITIONED_BOOKS[0]), returns, panel.span)
+        yield spans.judge_skipped_losses(
+            panel.weights.get(CONDITIONED_BOOKS[0]), panel.scores, returns, panel.span
+        )
 
 
 def judge_opposed_weeks(changes: Floats, returns: Floats) -> NoticeOutcome:

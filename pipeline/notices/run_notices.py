@@ -186,10 +186,19 @@ def _judge_net_timing(sections: CrossSections) -> NoticeOutcome:
 
 
 def _with_entries(weeks: pl.DataFrame, sections: CrossSections) -> pl.DataFrame:
-    """Add, by rebalance date, the ``entry`` of its forward returns and what the net target weight earns with their mean, ``with_market``."""
+    """Add columns by rebalance date.
+
+    They are the ``entry`` of its forward returns, what the net target weight earns with their mean, ``with_market``, and the sum of the
+    absolute ``targets``.
+    """
     sampled, net = sections.panel, sections.net_targets
     earned = None if sampled.market is None or net is None else net * sampled.market
-    columns = {"date": sampled.dates, "entry": sampled.entries, "with_market": earned}
+    columns = {
+        "date": sampled.dates,
+        "entry": sampled.entries,
+        "with_market": earned,
+        "targets": sections.targets,
+    }
     return weeks.join(pl.DataFrame(columns), on="date", how="left")
 
 
@@ -244,14 +253,14 @@ def _judge_weeks(run: Run, weeks: pl.DataFrame, ledgers: Sequence[ledger.Ledger]
             ("signal.book_correlation", "book.timing", "book.risk_timing"), _NO_LONG_SHORT
         )
         return
-    begins, market = dates, None
+    begins, market, targets = dates, None, None
     if sections is not None and run.portfolio is not None:
         weeks = _with_entries(weeks, sections).sort("date")
         begins = _closes_before_entry(dates, weeks["entry"].to_numpy(), run.portfolio)
-        market = weeks["with_market"].cast(pl.Float64).to_numpy()
+        market, targets = (weeks[name].cast(pl.Float64).to_numpy() for name in ("with_market", "targets"))
     days, returns = book.dates[book.invested], book.returns[book.invested]
     yield signal.judge_book(begins, ic, days, returns, run.held_share, market=market)
-    yield from signal.judge_timing(dates, book.dates, book.exposure, book.returns)
+    yield from signal.judge_timing(dates, book.dates, book.exposure, book.returns, targets)
 
 
 def _judge_moves(holdings: Holdings, ledgers: Sequence[ledger.Ledger]) -> Iterator[NoticeOutcome]:

@@ -128,7 +128,9 @@ def judge_outlying_weeks(ic: Floats, what: str = "The IC") -> NoticeOutcome:
     )
 
 
-def judge_timing(dates: Dates, sessions: Dates, exposure: Floats, returns: Floats) -> Iterator[NoticeOutcome]:
+def judge_timing(
+    dates: Dates, sessions: Dates, exposure: Floats, returns: Floats, targets: Floats | None = None
+) -> Iterator[NoticeOutcome]:
     """Judge whether the book was large in the profitable weeks, and small in those of large moves.
 
     Parameters
@@ -137,6 +139,9 @@ def judge_timing(dates: Dates, sessions: Dates, exposure: Floats, returns: Float
         Decision dates, ascending.
     sessions, exposure, returns
         Sessions of the book, ascending, with its gross exposure at the close and its return; NaN counts as 0.
+    targets
+        Sum of the absolute target weights of each decision, used where exposures hardly vary: unlike these, targets do not change with the
+        moves of the first session. NaN where unknown; None where all are.
     """
     week = np.searchsorted(dates, sessions, side="left") - 1
     first = np.diff(week, prepend=-1) != 0
@@ -144,21 +149,26 @@ def judge_timing(dates: Dates, sessions: Dates, exposure: Floats, returns: Float
     held[week[first & (week >= 0)]] = exposure[first & (week >= 0)]
     earned, traded = weekly_returns(dates, sessions[~first], returns[~first])
     known = traded & (held > 0)
+    size, needed = held, MIN_EXPOSURE_VARIATION
+    if targets is not None:
+        # Where a week has no target, some positions that cannot be closed are left.
+        known &= targets > 0
+        if _variation(held[known]) < needed:
+            size, needed = targets, MIN_NET_VARIATION
     weeks = int(known.sum())
     if weeks < MIN_CORRELATED_WEEKS:
         for notice in _ON_TIMING:
             yield too_few(notice, weeks, "week", "positions on two sessions", MIN_CORRELATED_WEEKS)
         return
-    held, earned = held[known], earned[known]
-    variation = float(held.std() / held.mean())
-    if variation < MIN_EXPOSURE_VARIATION or is_constant(earned):
-        varies = f"exposures vary by {variation:.1%} from week to week"
-        yield from none_checked(_ON_TIMING, f"{varies}; {MIN_EXPOSURE_VARIATION:.0%} is needed")
+    size, per_unit = size[known], earned[known] / held[known]
+    if _variation(size) < needed or is_constant(per_unit):
+        varies = f"exposures vary by {_variation(size):.1%} from week to week"
+        yield from none_checked(_ON_TIMING, f"{varies}; {needed:.0%} is needed")
         return
-    per_unit, allowed = earned / held, CHANCE / math.sqrt(weeks - 3)
-    correlation = float(np.corrcoef(held, per_unit)[0, 1])
+    allowed = CHANCE / math.sqrt(weeks - 3)
+    correlation = float(np.corrcoef(size, per_unit)[0, 1])
     of_own, of_last = (
-        float(np.corrcoef(held[1:], np.abs(size))[0, 1]) for size in (per_unit[1:], per_unit[:-1])
+        float(np.corrcoef(size[1:], np.abs(moves))[0, 1]) for moves in (per_unit[1:], per_unit[:-1])
     )
     yield judged(
         "book.timing",
@@ -175,6 +185,11 @@ def judge_timing(dates: Dates, sessions: Dates, exposure: Floats, returns: Float
         chance=math.sqrt(2) * allowed,
         weeks=weeks,
     )
+
+
+def _variation(values: Floats) -> float:
+    """Return the standard deviation relative to the mean; 0 of no values."""
+    return float(values.std() / values.mean()) if values.size else 0.0
 
 
 def judge_net_timing(net: Floats, market: Floats) -> NoticeOutcome:

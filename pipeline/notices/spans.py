@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from datasets.figures.series import Floats
-from pipeline.notices.correlations import judge_mean
+from pipeline.notices.correlations import judge_mean, rank_correlations
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked, too_few
 from schemas.notices import MIN_CORRELATED_WEEKS
 from schemas.notices.signal import MIN_NAME_SPANS, MIN_PAUSES, MIN_PROVEN_NAMES, UNPROVEN_BY_SKIPPING
@@ -112,10 +112,13 @@ def judge_unproven_weeks(scores: Floats, returns: Floats, span: Span) -> NoticeO
     )
 
 
-def judge_skipped_losses(weights: Floats | None, returns: Floats, span: Span) -> NoticeOutcome:
+def judge_skipped_losses(
+    weights: Floats | None, scores: Floats, returns: Floats, span: Span
+) -> NoticeOutcome:
     """Judge whether long_short would have lost in the pauses between a fill that closed its positions and one that opened them again.
 
-    What the positions before each pause would have earned is ranked among what the target weights earned in the weeks traded.
+    The IC of each week without a target weight is ranked among the IC of those with one. Where these weeks have no scores or forward returns,
+    what the positions before each pause would have earned is ranked among what the target weights earned in the weeks traded.
     """
     notice = "signal.skipped_losses"
     if weights is None:
@@ -124,14 +127,19 @@ def judge_skipped_losses(weights: Floats | None, returns: Floats, span: Span) ->
     before, after = traded[:-1], traded[1:]
     paused = span.maturity[:, before] < span.entry[:, after]
     missed = np.where(paused, span.mid_at_entry[:, after] / span.mid_at_maturity[:, before] - 1, np.nan)
-    avoided = _earned(weights[:, before], missed)
-    usual = np.sort(_earned(weights, returns))  # NaN last
-    place = np.searchsorted(usual, avoided) / max(np.isfinite(usual).sum(), 1)
+    ic = rank_correlations(scores, returns)
+    sat_out = np.setdiff1d(np.arange(traded.min(initial=0), traded.max(initial=0)), traded)
+    avoided, usual, what = ic[sat_out], ic[traded], "the score of long_short"
+    if np.isfinite(avoided).sum() < MIN_PAUSES:
+        avoided, usual = _earned(weights[:, before], missed), _earned(weights, returns)
+        what = "the positions that long_short had closed"
+    known = np.sort(usual[np.isfinite(usual)])
+    place = np.searchsorted(known, avoided) / max(known.size, 1)
     return judge_mean(
         notice,
         np.where(np.isfinite(avoided), 1 - 2 * place, np.nan),
-        "In {number} pauses the positions that long_short had closed would have lost: between the middle of the weeks that it traded (0) and "
-        "the worst of them (1) what these would have earned ranks at {mean:.2f} on average.",
+        f"In {{number}} pauses {what} would have lost: between the middle of the weeks that it traded (0) and the worst of them (1) what these "
+        "would have earned ranks at {mean:.2f} on average.",
         f"{MIN_PROVEN_NAMES} names with fills at both ends",
         period="pause",
         fewest=MIN_PAUSES,

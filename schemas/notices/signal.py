@@ -200,10 +200,10 @@ SIGNAL_NOTICES: Final = (
         "signal.skipped_losses",
         "The book would have lost in the weeks that it sat out: these may have been chosen by what they earned.",
         0.6,
-        "mean over pauses, in which long_short has no target weight, of the rank of what the weights before would have earned between the fills that closed "
-        "and reopened positions among what its target weights earn in a week, from -1 (best) to 1 (worst); over up to 64 names, "
-        f"{MIN_PROVEN_NAMES} or more with both fills in {MIN_PAUSES} pauses or more, {SIGNIFICANT}",
-        "whether a week can be traded has nothing to do with its later returns; measured: -0.5 to 0.5 in runs on the S&P 500 and simulated that skip weeks at random, 0.94 to 0.98 if "
+        "mean over pauses, in which long_short has no target weight, of the rank of their ic among that of the weeks with one, from -1 (best) to 1 "
+        "(worst); or, where they have no ic, of what the weights before would have earned between the fills that closed and reopened positions among what "
+        f"its target weights earn in a week; over up to 64 names, {MIN_PROVEN_NAMES} or more with both fills, and {MIN_PAUSES} pauses or more, {SIGNIFICANT}",
+        "whether a week can be traded has nothing to do with its later returns; measured: -0.5 to 0.5 in runs on the S&P 500 and simulated that skip weeks at random, 0.8 to 0.98 if "
         "the worst 4 to 12 % of the weeks are skipped",
         figure="avoided_losses",
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,9 @@ import numpy as np
 import pytest
 
 from examples.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, simulate_market, write_seal
+from examples.reference_engine.market import Floats
 from examples.reference_engine.strategy import decide
+from examples.reference_engine.weekly_tables import forward_returns
 from pipeline.notices import NoticeOutcome
 from pipeline.rules import check
 from pipeline.seal import Seal
@@ -28,6 +31,48 @@ def given(run: RunRecord, folder: Path) -> dict[str, NoticeOutcome]:
     report = check(Seal.open(str(seal)))
     assert not report.violations, [violation.message for violation in report.violations]
     return {x.notice: x for x in report.notices if x.outcome == "notice"}
+
+
+def weighted(
+    market: Market, spec: AlphaSpec, change: Callable[[Floats, Floats], Floats], patch: pytest.MonkeyPatch
+) -> RunRecord:
+    """Run with weights changed by a function of those of long_short and of the returns to come."""
+    genuine = decide(market, spec)
+    changed = change(genuine.weights["long_short"].copy(), np.nan_to_num(forward_returns(market)))
+    weights = {"long_short": changed, "long_only": genuine.weights["long_only"]}
+    patch.setattr("examples.reference_engine.run.decide", lambda *_: replace(genuine, weights=weights))
+    return run_alpha(market, spec)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known", "chance"])
+def test_sizes_of_the_book_that_hardly_vary_are_judged_by_its_targets(
+    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    """The book is 8 % larger in the weeks in which it earns, or in random ones, and 8 % smaller in the others."""
+
+    def sized(weights: Floats, gains: Floats) -> Floats:
+        earned = (weights * gains).sum(axis=1)
+        larger = (earned if known else np.random.default_rng(3).normal(0, 1, earned.size)) > 0
+        resized: Floats = weights * np.where(larger, 1.08, 0.92)[:, np.newaxis]
+        return resized
+
+    notices = given(weighted(market, SPEC, sized, monkeypatch), tmp_path)
+    assert notices.keys() == ({"book.timing"} if known else set())
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known", "chance"])
+def test_losing_weeks_that_a_fast_signal_sits_out_are_noticed(
+    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    """The positions before the pause say little about those of a fast signal, but its scores of the pause do."""
+
+    def paused(weights: Floats, gains: Floats) -> Floats:
+        worst = np.argsort((weights * gains).sum(axis=1))[:6]
+        weights[worst if known else np.random.default_rng(6).choice(np.arange(10, 100), 6, replace=False)] = 0
+        return weights
+
+    notices = given(weighted(market, SPEC, paused, monkeypatch), tmp_path)
+    assert notices.keys() == ({"signal.skipped_losses"} if known else set())
 
 
 def test_losing_sessions_in_which_names_hardly_moved_are_noticed(
