@@ -114,3 +114,10 @@ def centred_ranks(values: Floats) -> Floats:
     ranks[known] = rank_correlation.centred_ranks(codes, column, values.shape[1])
     by_name: Floats = ranks.T
     return by_name
+
+
+def column_mean(values: Floats) -> Floats:
+    """Return the mean of each column without NaN; NaN where it has no value."""
+    known = np.isfinite(values)
+    mean: Floats = np.sum(values, axis=0, where=known) / known.sum(axis=0)
+    return mean

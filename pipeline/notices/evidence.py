@@ -148,7 +148,13 @@ def _gathered(tables: Mapping[str, Collection[str]], read: ReadColumns) -> Evide
         sections, panel_rows = _cross_sections(tables["decisions"], read, symbols)
     prices = sample_prices(tables, read, symbols, panel_rows)
     if sections is not None:
-        panel = replace(sections.panel, span=prices.span, marks=prices.at_weeks, positions=prices.positions)
+        panel = replace(
+            sections.panel,
+            span=prices.span,
+            marks=prices.at_weeks,
+            after_fills=prices.after_fills,
+            positions=prices.positions,
+        )
         sections = replace(sections, panel=panel)
         if prices.held is not None:
             undecided = sorted(symbols.names(np.setdiff1d(prices.held, sections.decided)))

@@ -9,13 +9,12 @@ from typing import Final
 import numpy as np
 
 from datasets.figures.series import Dates, Floats
-from pipeline.notices import spans, universe, weights
+from pipeline.notices import foresight, spans, universe, weights
 from pipeline.notices.clipped_returns import judge_repeated_returns
 from pipeline.notices.copies import judge_copies
-from pipeline.notices.correlations import centred_ranks, judge_mean, rank_correlations
+from pipeline.notices.correlations import centred_ranks, column_mean, judge_mean, rank_correlations
 from pipeline.notices.outcome import (
     NoticeOutcome,
-    first_noticed,
     judged,
     none_checked,
     not_checked,
@@ -24,7 +23,7 @@ from pipeline.notices.outcome import (
 from pipeline.notices.spans import Instants, Span
 from schemas.notices import MIN_CORRELATED_WEEKS
 from schemas.notices.signal import (
-    EXTREME_RANK,
+    EXPLAINING_WEEKS,
     FLIPPED_CORRELATION,
     MAX_DELAY_WEEKS,
     MIN_OUTLYING,
@@ -45,7 +44,9 @@ _ON_RETURNS: Final = (
     "signal.copied_forward_returns",
     "universe.gaps",
     "signal.innovation_ic",
+    "signal.known_names",
     "signal.extremes",
+    "signal.neighbours",
     "signal.weight_ic",
     "signal.name_sizes",
     "book.tilt",
@@ -76,8 +77,8 @@ class Panel:
         Sealed start of each forward return, microseconds since 1970; :data:`NEVER` where unknown, None where the run sealed none.
     span
         None where the run sealed no fills.
-    marks
-        Marks at the close of the rebalance date; None where the run sealed no positions.
+    marks, after_fills
+        Marks at the close of the rebalance date, and of the session after it; None and empty where the run sealed no positions.
     positions
         Signed value in long_short at the next close; None where the run sealed none of it.
     """
@@ -90,6 +91,7 @@ class Panel:
     entry: Instants | None = None
     span: Span | None = None
     marks: Floats | None = None
+    after_fills: Floats = field(default_factory=lambda: np.empty((0, 0)))
     positions: Floats | None = None
 
     @property
@@ -110,13 +112,38 @@ class Panel:
         return changes
 
     @property
+    def news(self) -> Floats:
+        """Part of the rank of each score that its rank of the week before and the returns of the last weeks do not explain, by least squares.
+
+        NaN where one of these is unknown, and everywhere if few ranks are known.
+        """
+        news = np.full(self.scores.shape, np.nan)
+        returns = news if self.forward_returns is None else self.forward_returns
+        score, earned = (
+            centred_ranks(values) / np.maximum(np.isfinite(values).sum(axis=0) - 1, 1)
+            for values in (self.scores, returns)
+        )
+        weeks = score.shape[1]
+        explaining = [(score, 1), *((earned, delay) for delay in range(1, EXPLAINING_WEEKS + 1))]
+        earlier = np.stack(
+            [
+                np.hstack([news[:, :delay], values[:, : max(weeks - delay, 0)]])
+                for values, delay in explaining
+            ],
+            axis=-1,
+        )
+        known = np.isfinite(score) & np.isfinite(earlier).all(axis=-1)
+        if known.sum() >= MIN_PROVABLE_RETURNS:
+            shares = np.linalg.lstsq(earlier[known], score[known], rcond=None)[0]
+            news[known] = score[known] - earlier[known] @ shares
+        return news
+
+    @property
     def market(self) -> Floats | None:
         """Mean forward return of the names of each week; NaN where unknown, None where the run sealed no forward return."""
         if self.forward_returns is None:
             return None
-        known = np.isfinite(self.forward_returns)
-        mean: Floats = np.sum(self.forward_returns, axis=0, where=known) / known.sum(axis=0)
-        return mean
+        return column_mean(self.forward_returns)
 
 
 def persistence(scores: Floats) -> float:
@@ -138,10 +165,13 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
     compared = returns[:_COMPARED_NAMES]
     yield judge_copies("signal.copied_forward_returns", compared, panel.dates, "forward returns", near=True)
     yield universe.judge_gaps(panel.scores, returns)
-    yield judge_innovation(changes, returns)
+    late_returns = None if panel.marks is None else _to_next_week(panel.after_fills, panel.marks)
+    yield foresight.judge_innovation(changes, returns, panel.news, late_returns)
+    yield foresight.judge_known_names(changes, returns)
+    yield foresight.judge_neighbours(panel.scores, returns, panel.weights.get(CONDITIONED_BOOKS[0]))
     yield judge_opposed_weeks(changes, returns)
     yield judge_repeated_returns(returns)
-    yield judge_extremes(panel.scores, changes, returns)
+    yield foresight.judge_extremes(panel.scores, changes, returns)
     yield from weights.judge_weights(panel.weights, panel.scores, returns)
     yield weights.judge_tilt(panel.weights.get(CONDITIONED_BOOKS[0]), panel.positions, returns)
     if panel.tradeable is None:
@@ -151,8 +181,7 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
     if panel.marks is None:
         yield from none_checked(_BESIDE_MARKS, "the run sealed no positions")
     else:
-        mark_returns = np.full(returns.shape, np.nan)
-        mark_returns[:, :-1] = panel.marks[:, 1:] / panel.marks[:, :-1] - 1
+        mark_returns = _to_next_week(panel.marks, panel.marks)
         yield judge_returns_beyond_marks(panel.scores, returns, mark_returns)
         yield judge_return_size(returns, mark_returns)
     if panel.span is None:
@@ -163,6 +192,13 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
         yield spans.judge_skipped_losses(
             panel.weights.get(CONDITIONED_BOOKS[0]), panel.scores, returns, panel.span
         )
+
+
+def _to_next_week(start: Floats, marks: Floats) -> Floats:
+    """Return the return from a price of each week to the mark of the next one."""
+    returns = np.full(marks.shape, np.nan)
+    returns[:, :-1] = marks[:, 1:] / start[:, :-1] - 1
+    return returns
 
 
 def judge_opposed_weeks(changes: Floats, returns: Floats) -> NoticeOutcome:
@@ -192,48 +228,6 @@ def judge_opposed_weeks(changes: Floats, returns: Floats) -> NoticeOutcome:
         weeks=taken_in.size,
         opposed=opposed,
     )
-
-
-def judge_innovation(changes: Floats, returns: Floats) -> NoticeOutcome:
-    """Judge whether the weekly change of the score predicts better than forecasters can.
-
-    Look-ahead information is new every week. In an otherwise steady score it dominates the change, however small a part of the
-    score it is.
-    """
-    return judge_mean(
-        "signal.innovation_ic",
-        rank_correlations(changes, returns),
-        "Changes in the score's rank since the week before have a rank correlation of {mean:.3f} with forward returns over {number} weeks.",
-        "names scored twice",
-        either_sign=True,
-    )
-
-
-def judge_extremes(scores: Floats, changes: Floats, returns: Floats) -> NoticeOutcome:
-    """Judge how often the names with the highest and the lowest score, or with its largest changes, are right.
-
-    A score that knows the returns of a few names hardly predicts better on average, but stands out where it knows them.
-    """
-    ranks = centred_ranks(np.where(np.isfinite(scores), returns, np.nan))
-    max_rank = np.isfinite(ranks).sum(axis=0) - 1.0
-    outcomes = []
-    for values, what in ((scores, "score"), (changes, "change of the score")):
-        known = np.isfinite(values + ranks)
-        weeks = np.flatnonzero((known.sum(axis=0) >= MIN_RANKED_NAMES) & (max_rank > 0))
-        highest, lowest = (
-            ranks[np.where(known, sign * values, -np.inf).argmax(axis=0)[weeks], weeks] for sign in (1, -1)
-        )
-        outcomes.append(
-            judge_mean(
-                "signal.extremes",
-                (highest - lowest) / (2 * max_rank[weeks])
-                - EXTREME_RANK * rank_correlations(values, returns)[weeks],
-                "Between the middle of the week (0) and its extremes (1), the returns of the names with the highest and the lowest "
-                f"{what} rank higher on its side, by {{mean:.2f}} on average over {{number}} weeks, than those of all names explain.",
-                f"{MIN_RANKED_NAMES} names with a score and a forward return",
-            )
-        )
-    return first_noticed(*outcomes)
 
 
 def judge_returns_beyond_marks(scores: Floats, returns: Floats, mark_returns: Floats) -> NoticeOutcome:

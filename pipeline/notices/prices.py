@@ -100,7 +100,7 @@ class Prices:
         Sampled names of long_short, or else of the first book, by session; None where the run sealed no positions.
     flows
         Book -> sums of its pnl.
-    span, at_weeks, positions
+    span, at_weeks, after_fills, positions
         Of the panel of the cross-sections, as :class:`pipeline.notices.panel.Panel` has them.
     held
         Numbers of the names that a book other than a raw one held; None where the run sealed no positions.
@@ -116,6 +116,7 @@ class Prices:
     flows: Mapping[str, Flows] = field(default_factory=dict)
     span: Span | None = None
     at_weeks: Floats | None = None
+    after_fills: Floats = field(default_factory=lambda: np.empty((0, 0)))
     positions: Floats | None = None
     held: Integers | None = None
     filled: int = 0
@@ -162,7 +163,8 @@ def sample_prices(
         no_shorts = np.empty(0, np.int64), np.empty(0)
         flows = pnl.flows(books, *no_shorts) if "pnl" in tables else {}
         return Prices(span=span, flows=flows, filled=filled)
-    wanted = [sessions[later], sessions[later - 1], panel.days]
+    following = sessions[np.minimum(np.searchsorted(sessions, panel.days, "right"), sessions.size - 1)]
+    wanted = [sessions[later], sessions[later - 1], panel.days, following]
     if fills is not None:
         # Clamped: a fill on or before the first session has no earlier close, and `_with_fills` ignores the value.
         place = np.searchsorted(sessions, fills["day"])
@@ -179,7 +181,9 @@ def sample_prices(
     periods = [period(sessions[place - 1], sessions[place]) for place in later]
     by_day = np.argsort(later)
     holdings = held_names.holdings(pnl.received)
-    at_weeks = marks[np.searchsorted(days, panel.days)][:, panel.codes].T
+    at_weeks, after_fills = (
+        marks[np.searchsorted(days, each)][:, panel.codes].T for each in (panel.days, following)
+    )
     prices = Prices(
         marks=Sample.of(symbols.names(chosen), periods, (now[:, chosen] / then[:, chosen] - 1).T),
         closes=(now[by_day], then[by_day]),
@@ -187,6 +191,7 @@ def sample_prices(
         flows=pnl.flows(books, *shorts) if "pnl" in tables else {},
         span=span,
         at_weeks=at_weeks,
+        after_fills=after_fills,
         positions=holdings.notional(panel.codes, panel.days)
         if holdings is not None and holdings.book == CONDITIONED_BOOKS[0]
         else None,

@@ -237,9 +237,9 @@ def _judge_weeks(run: Run, weeks: pl.DataFrame, ledgers: Sequence[ledger.Ledger]
     names = weeks["n_return_obs"].to_numpy()
     outlying = [signal.judge_outlying_weeks(ic[~np.isnan(ic) & (names >= MIN_OUTLYING_NAMES)])]
     if sections is not None and (forward := sections.panel.forward_returns) is not None:
-        news = rank_correlations(sections.panel.rank_changes, forward, MIN_OUTLYING_NAMES)
+        news = rank_correlations(sections.panel.news, forward, MIN_OUTLYING_NAMES)
         outlying.append(
-            signal.judge_outlying_weeks(news[~np.isnan(news)], "The IC of changes in the score's rank")
+            signal.judge_outlying_weeks(news[~np.isnan(news)], "The IC of what is new in the score")
         )
     yield first_noticed(*outlying)
     if "raw_ic" in weeks.columns:

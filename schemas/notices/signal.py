@@ -42,6 +42,10 @@ STEADY_CORRELATION: Final = 0.4
 """Minimum median rank correlation of consecutive weeks' scores for noticing a reversed week."""
 FLIPPED_CORRELATION: Final = -0.5
 """Rank correlation with the previous week below which a week counts as reversed."""
+NEIGHBOURS: Final = 4
+"""Names of neighbouring scores whose order is compared with their returns; and the share, 1 / 4, of a side that lies next to its threshold."""
+EXPLAINING_WEEKS: Final = 3
+"""Number of earlier weeks whose returns explain a score."""
 EXTREME_RANK: Final = 2.0
 """Rank of the returns of the highest and the lowest score, from -1 to 1, as a multiple of the rank correlation of all names."""
 MIN_NAME_SPANS: Final = 20
@@ -213,7 +217,7 @@ SIGNAL_NOTICES: Final = (
         0.02,
         f"weeks whose ic lies more than {OUTLYING_DEVIATIONS:g} x 1.4826 median absolute deviations from the median / weeks, noticed "
         f"if they are {MIN_OUTLYING} or more; over {MIN_OUTLYING_WEEKS} weeks or more with at least {MIN_OUTLYING_NAMES} names each; or the "
-        "same of the weekly rank correlation of signal.innovation_ic",
+        "same of the rank correlation with forward_return of the part of the score's rank that earlier weeks do not explain, as in signal.innovation_ic",
         "one in 2,000 of a normal distribution; measured: 0 to 0.01 in honest runs, 0.05 to 0.10 with look-ahead in one week in 20 or "
         "in 10, also if these are the weeks that lost most",
         figure="outlying_share",
@@ -264,8 +268,23 @@ SIGNAL_NOTICES: Final = (
         "What is new in the score since the week before predicts better than forecasters do: it may know some of the returns to come.",
         0.1,
         "absolute value of the mean over weeks of the rank correlation of the change in the score's rank with forward_return; over up to "
-        f"64 names, {SIGNIFICANT}",
-        "as for signal.mean_ic; measured: up to 0.06 in honest runs, 0.12 where a steady score knows 4 % of the returns",
+        "64 names; or of the rank correlation of the part of the score's rank that its rank of the week before and the ranks of the forward "
+        f"returns of the {EXPLAINING_WEEKS} weeks before do not explain, by least squares, with the return of the name's mark from the close of the session after "
+        "the rebalance date to the next one, x the deviation of that part among all names / that among the held ones, if that is less than 1; "
+        f"{SIGNIFICANT}",
+        "as for signal.mean_ic; measured: up to 0.06 and 0.07 in honest runs, and 0.1 beside a threshold of 0.16, 0.12 where a steady score knows 4 % of the returns, "
+        "0.13 to 0.19 where a score that follows the returns of the last weeks knows 6 %",
+    ),
+    Notice(
+        "signal.known_names",
+        "Changes of the score predict some names far better than others: the returns of these names may be known.",
+        1.4,
+        "standard deviation over names of atanh(correlation) x sqrt(weeks - 3), of the rank correlation over weeks of the change in the name's rank "
+        f"by score with the rank of its forward_return; of up to 64 names with {MIN_OUTLYING_WEEKS} weeks or more each, {MIN_RANKED_NAMES} or more, "
+        f"where it lies at least {CHANCE:g} standard errors above 1",
+        "1 by chance; measured: 0.76 to 1.18 in honest runs, and 1.39 beside a threshold of 1.49, 1.5 to 2.7 if a steady score knows a third of the "
+        "returns of one name in 10",
+        figure="name_spread",
     ),
     Notice(
         "signal.extremes",
@@ -277,6 +296,18 @@ SIGNAL_NOTICES: Final = (
         f"score, or of its change, with forward_return; of up to 64 names in weeks of {MIN_RANKED_NAMES} or more, {SIGNIFICANT}",
         f"the extremes of 64 names, 2.4 standard deviations from the mean, rank at {EXTREME_RANK:g} times the ic; measured: -0.25 to 0.16 in honest runs, beside thresholds of 0.1 to 0.31, 0.09 to 0.14 if 3 % of the names are known and stand out",
         figure="extreme_excess",
+    ),
+    Notice(
+        "signal.neighbours",
+        "Among names of nearly the same score, those that earn more stand higher, or are those that the book holds: names may have been ordered "
+        "or selected by their returns.",
+        0.08,
+        f"mean over weeks of the rank correlation of score and forward_return within groups of {NEIGHBOURS} names of neighbouring scores; or of "
+        "the difference between the mean ranks of forward_return, from -1 to 1 in the side's favour, of the names just above and just below the "
+        f"threshold of a side of long_short, each 1 / {NEIGHBOURS} of the number that it holds; of up to 64 names, {SIGNIFICANT}",
+        "a signal with an ic of 0.1 orders such names at 0.01; measured: -0.1 to 0.08 in honest runs, and 0.18 beside a threshold of 0.24; 0.1 to 0.6 if "
+        "names around the threshold are ordered by their returns, or winners are kept in the book",
+        figure="neighbours_ic",
     ),
     Notice(
         "signal.chained_returns",

@@ -187,7 +187,7 @@ def test_a_score_that_knows_only_the_worst_weeks_is_noticed(
 
     monkeypatch.setattr("examples.reference_engine.strategy.raw_signal", knowing)
     outcome = given(run_alpha(market, spec), tmp_path)["signal.outlying_weeks"]
-    assert (outcome.message or "").startswith("The IC of changes in the score's rank of ")
+    assert (outcome.message or "").startswith("The IC of what is new in the score of ")
 
 
 @pytest.mark.parametrize("signal", ["reversal", "momentum"])

@@ -19,6 +19,7 @@ from pipeline.rules import check
 from pipeline.seal import Seal
 
 SPEC = AlphaSpec("Test_known_returns", "reversal", 1.0, raw=False)
+STEADY = replace(SPEC, signal="low_volatility", half_life_weeks=4.0)
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +34,26 @@ def given(run: RunRecord, folder: Path) -> dict[str, NoticeOutcome]:
     return {x.notice: x for x in report.notices if x.outcome == "notice"}
 
 
+def standard(values: Floats) -> Floats:
+    """Return each week's values in standard deviations from their mean."""
+    known = np.isfinite(values)
+    number = np.maximum(known.sum(axis=1, keepdims=True), 1)
+    own = values - values.sum(axis=1, keepdims=True, where=known) / number
+    deviation = np.sqrt((own**2).sum(axis=1, keepdims=True, where=known) / number)
+    standardised: Floats = own / np.maximum(deviation, 1e-9)
+    return standardised
+
+
+def scored(
+    market: Market, spec: AlphaSpec, change: Callable[[Floats, Floats], Floats], patch: pytest.MonkeyPatch
+) -> RunRecord:
+    """Run with the score changed by a function of it and of the returns to come, both in standard deviations of their week."""
+    gains = np.nan_to_num(standard(forward_returns(market)))
+    score = change(standard(decide(market, spec).score), gains)
+    patch.setattr("examples.reference_engine.strategy.smoothed", lambda *_: score)
+    return run_alpha(market, spec)
+
+
 def weighted(
     market: Market, spec: AlphaSpec, change: Callable[[Floats, Floats], Floats], patch: pytest.MonkeyPatch
 ) -> RunRecord:
@@ -42,6 +63,79 @@ def weighted(
     weights = {"long_short": changed, "long_only": genuine.weights["long_only"]}
     patch.setattr("examples.reference_engine.run.decide", lambda *_: replace(genuine, weights=weights))
     return run_alpha(market, spec)
+
+
+def ordered_around_the_threshold(score: Floats, gains: Floats) -> Floats:
+    """Order the names between the first 15 and 28 % of each end by their returns."""
+    for row, gain in zip(score, gains, strict=True):
+        order = np.flatnonzero(np.isfinite(row))[np.argsort(row[np.isfinite(row)])]
+        for low, high in ((0.15, 0.28), (0.72, 0.85)):
+            some = order[int(low * order.size) : int(high * order.size)]
+            row[some[np.argsort(gain[some])]] = np.sort(row[some])
+    return score
+
+
+def winners_kept(score: Floats, gains: Floats) -> Floats:
+    """Lift two names a week from outside the fifths of the book just into them, of those next to them that earn most."""
+    for row, gain in zip(score, gains, strict=True):
+        order = np.flatnonzero(np.isfinite(row))[np.argsort(row[np.isfinite(row)])]
+        fifth = order.size // 5
+        for sign, ends in ((-1, order), (1, order[::-1])):
+            beyond = ends[fifth : fifth + 4]
+            kept = beyond[np.argmax(sign * gain[beyond])]
+            row[kept] = row[ends[fifth - 1]] + sign * 1e-9
+    return score
+
+
+@pytest.mark.parametrize("change", [ordered_around_the_threshold, winners_kept])
+def test_names_selected_by_their_returns_are_noticed(
+    market: Market,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[Floats, Floats], Floats],
+) -> None:
+    assert "signal.neighbours" in given(scored(market, SPEC, change, monkeypatch), tmp_path)
+
+
+def test_names_ordered_within_each_side_by_their_returns_are_noticed(
+    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ordered(score: Floats, gains: Floats) -> Floats:
+        for row, gain in zip(score, gains, strict=True):
+            order = np.flatnonzero(np.isfinite(row))[np.argsort(row[np.isfinite(row)])]
+            for some in (order[: order.size // 5], order[-(order.size // 5) :]):
+                row[some[np.argsort(gain[some])]] = np.sort(row[some])
+        return score
+
+    notices = given(scored(market, SPEC, ordered, monkeypatch), tmp_path)
+    assert "4 names of neighbouring scores" in (notices["signal.neighbours"].message or "")
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known", "chance"])
+def test_a_steady_score_that_knows_one_name_in_ten_is_noticed(
+    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    """Three tenths of a deviation of every tenth name's score are its return to come, or chance."""
+
+    def knowing(score: Floats, gains: Floats) -> Floats:
+        gains = gains if known else np.random.default_rng(5).normal(0, 1, gains.shape)
+        mixed: Floats = score + 0.3 * gains * (np.arange(gains.shape[1]) % 10 == 0)
+        return mixed
+
+    notices = given(scored(market, STEADY, knowing, monkeypatch), tmp_path)
+    assert ("signal.known_names" in notices) == known
+    if known:
+        assert notices["signal.known_names"].value == pytest.approx(2.4, abs=0.3)
+
+
+def test_a_fast_score_that_knows_a_twentieth_is_noticed(
+    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it follows, the returns of the last week, explains most of it; the rest predicts held names."""
+    run = scored(market, SPEC, lambda score, gains: score + 0.05 * gains, monkeypatch)
+    outcome = given(run, tmp_path)["signal.innovation_ic"]
+    assert (outcome.message or "").startswith("What the last weeks do not explain of the score's rank has ")
+    assert outcome.value == pytest.approx(0.14, abs=0.03)
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["known", "chance"])

@@ -457,7 +457,7 @@ FURTHER: dict[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
         lambda: without_fills(RETURN.clip(nth_of_week(3, highest=False), nth_of_week(3, highest=True))),
         said_by("signal.shared_extremes"),
     ),
-    "five names are known": (partial(knowing_of, BY_NAME[:5]), said_by("signal.icir")),
+    "five names are known": (partial(knowing_of, BY_NAME[:5]), said_by("signal.known_names")),
     "three names in a hundred are known, and stand out": (
         partial(standing_out, 0.03),
         said_by("signal.extremes"),

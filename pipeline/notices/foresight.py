@@ -1,0 +1,148 @@
+"""Notices on scores that may know some of the returns to come, from up to 64 names, week by week."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from datasets.figures.series import Floats
+from pipeline.notices.correlations import centred_ranks, column_mean, judge_mean, rank_correlations
+from pipeline.notices.outcome import NoticeOutcome, by_chance, first_noticed, judged, too_few
+from schemas.notices.signal import EXTREME_RANK, MIN_OUTLYING_WEEKS, MIN_RANKED_NAMES, NEIGHBOURS
+
+
+def judge_innovation(
+    changes: Floats, returns: Floats, news: Floats, late_returns: Floats | None
+) -> NoticeOutcome:
+    """Judge whether what is new in the score predicts better than forecasters can.
+
+    Look-ahead information is new every week. In an otherwise steady score it dominates the change, however small a part of the
+    score it is; in one that follows the returns of the last weeks, it dominates what these leave unexplained. That is compared with
+    returns from the first close after the decision, since the last of these weeks ends at the open before it.
+    """
+    new = "Changes in the score's rank since the week before have"
+    compared = [(rank_correlations(changes, returns), new, "forward returns")]
+    if late_returns is not None:
+        # Held names lie at the ends of the score, where a correlation is larger than among all.
+        of_all, of_held = (
+            column_mean(values**2) for values in (news, np.where(np.isfinite(late_returns), news, np.nan))
+        )
+        by_week = rank_correlations(news, late_returns) * np.sqrt(np.minimum(of_all / of_held, 1.0))
+        new = "What the last weeks do not explain of the score's rank has"
+        compared.append((by_week, new, "the returns of held names from the first close"))
+    return first_noticed(
+        *(
+            judge_mean(
+                "signal.innovation_ic",
+                by_week,
+                f"{new} a rank correlation of {{mean:.3f}} with {earned} over {{number}} weeks.",
+                "names scored twice",
+                either_sign=True,
+            )
+            for by_week, new, earned in compared
+        )
+    )
+
+
+def judge_known_names(changes: Floats, returns: Floats) -> NoticeOutcome:
+    """Judge whether the changes of the score predict the returns of some names far better than those of others.
+
+    By chance, the correlations of names with their returns have a known deviation. Names differ in how well a score predicts them,
+    but hardly in how well its changes do.
+    """
+    notice = "signal.known_names"
+    ranks = centred_ranks(np.where(np.isfinite(changes), returns, np.nan))
+    weeks = np.isfinite(ranks + changes).sum(axis=1)
+    by_name = rank_correlations(changes.T, ranks.T, MIN_OUTLYING_WEEKS)
+    known = np.isfinite(by_name)
+    names = int(known.sum())
+    if names < MIN_RANKED_NAMES:
+        needed = f"changes of the score and forward returns in {MIN_OUTLYING_WEEKS} weeks"
+        return too_few(notice, names, "name", needed, MIN_RANKED_NAMES)
+    deviations = np.arctanh(by_name[known]) * np.sqrt(weeks[known] - 3)
+    spread = float(deviations.std(ddof=1))
+    return judged(
+        notice,
+        spread,
+        f"Changes in the score's rank predict some of {names} names far better than others: the correlations differ by {spread:.2f} times as "
+        "much as by chance.",
+        chance=1 + by_chance(names) / math.sqrt(2 * (names - 1)),
+        names=names,
+    )
+
+
+def judge_neighbours(scores: Floats, returns: Floats, weights: Floats | None) -> NoticeOutcome:
+    """Judge whether returns explain the order of names with nearly the same score, and which of them long_short holds.
+
+    A score that predicts returns hardly orders its neighbours. Returns to come do, if they order the names of a side, or move some of them
+    across the threshold of the selection. What the score explains by least squares is left out, since some scores have few values.
+    """
+    notice, known = "signal.neighbours", np.isfinite(scores + returns)
+    number, weeks = known.sum(axis=0), scores.shape[1]
+    ranks = centred_ranks(np.where(known, returns, np.nan)) / np.maximum(number - 1, 1)
+    beside = scores - column_mean(np.where(known, scores, np.nan))
+    variance = column_mean(np.where(known, beside**2, np.nan))
+    ranks -= column_mean(beside * ranks) / np.where(variance > 0, variance, np.inf) * beside
+    order = np.argsort(np.where(known, -scores, np.inf), axis=0, kind="stable")
+    groups = len(scores) // NEIGHBOURS
+    in_order = np.take_along_axis(ranks, order, axis=0)[: groups * NEIGHBOURS]
+    alike = in_order.reshape(groups, NEIGHBOURS, weeks).swapaxes(0, 1).reshape(NEIGHBOURS, groups * weeks)
+    downwards = np.broadcast_to(-np.arange(float(NEIGHBOURS))[:, np.newaxis], alike.shape)
+    of_groups = rank_correlations(downwards, alike).reshape(groups, weeks)
+    outcomes = [
+        judge_mean(
+            notice,
+            column_mean(of_groups),
+            f"Among {NEIGHBOURS} names of neighbouring scores, returns have a rank correlation of {{mean:.3f}} with the score on average over {{number}} weeks.",
+            f"{NEIGHBOURS} names with a score and a forward return",
+        )
+    ]
+    if weights is not None:
+        place, sides = np.argsort(order, axis=0), []
+        for sign, from_end in ((1, place), (-1, number - 1 - place)):
+            held = (known & (sign * weights > 0)).sum(axis=0)
+            near = np.maximum(np.rint(held / NEIGHBOURS), 1)
+            above = from_end - held
+            inside, outside = (
+                column_mean(np.where(known & (first <= above) & (above < first + near), sign * ranks, np.nan))
+                for first in (-near, 0)
+            )
+            sides.append(np.where((held > 1) & (held + near <= number), inside - outside, np.nan))
+        outcomes.append(
+            judge_mean(
+                notice,
+                column_mean(np.array(sides)),
+                "The returns of the names that are only just among those of long_short rank higher on its side, from -1 to 1, than those of "
+                "the names next to them, by {mean:.2f} on average over {number} weeks.",
+                "names on both sides of the threshold of long_short",
+            )
+        )
+    return first_noticed(*outcomes)
+
+
+def judge_extremes(scores: Floats, changes: Floats, returns: Floats) -> NoticeOutcome:
+    """Judge how often the names with the highest and the lowest score, or with its largest changes, are right.
+
+    A score that knows the returns of a few names hardly predicts better on average, but stands out where it knows them.
+    """
+    ranks = centred_ranks(np.where(np.isfinite(scores), returns, np.nan))
+    max_rank = np.isfinite(ranks).sum(axis=0) - 1.0
+    outcomes = []
+    for values, what in ((scores, "score"), (changes, "change of the score")):
+        known = np.isfinite(values + ranks)
+        weeks = np.flatnonzero((known.sum(axis=0) >= MIN_RANKED_NAMES) & (max_rank > 0))
+        highest, lowest = (
+            ranks[np.where(known, sign * values, -np.inf).argmax(axis=0)[weeks], weeks] for sign in (1, -1)
+        )
+        outcomes.append(
+            judge_mean(
+                "signal.extremes",
+                (highest - lowest) / (2 * max_rank[weeks])
+                - EXTREME_RANK * rank_correlations(values, returns)[weeks],
+                "Between the middle of the week (0) and its extremes (1), the returns of the names with the highest and the lowest "
+                f"{what} rank higher on its side, by {{mean:.2f}} on average over {{number}} weeks, than those of all names explain.",
+                f"{MIN_RANKED_NAMES} names with a score and a forward return",
+            )
+        )
+    return first_noticed(*outcomes)
