@@ -62,26 +62,6 @@ def delivered_signal(
     )
 
 
-def delayed_ic(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> Floats:
-    """Compute the rank correlation of each week's forward returns with the scores of the week before.
-
-    Parameters
-    ----------
-    rebalances : polars.DataFrame
-        One row per rebalance date: ``date``, ``week_status``.
-    decisions : polars.DataFrame
-        One row per name and week: ``date``, ``symbol``, ``score``, ``forward_return``.
-
-    Returns
-    -------
-    Floats, shape (n_weeks,)
-        By week of the clock (:mod:`pipeline.maths.week_clock`), ascending; NaN with fewer than two common names or when either
-        side is constant.
-    """
-    panel = WeeklyPanel.of(rebalances, decisions, "score", "forward_return")
-    return correlate_with_earlier(panel, "forward_return", "score", (1,))[1]
-
-
 def _by_week(deciles: pl.DataFrame) -> Matrix:
     means: Floats = deciles["mean_forward_return"].cast(pl.Float64).fill_null(np.nan).to_numpy()
     return means.reshape(-1, BUCKETS)

@@ -146,13 +146,6 @@ class Panel:
         return column_mean(self.forward_returns)
 
 
-def persistence(scores: Floats) -> float:
-    """Return the mean rank correlation of the scores of neighbouring weeks; NaN where no two share scored names."""
-    by_week = rank_correlations(scores[:, :-1], scores[:, 1:])
-    known = by_week[np.isfinite(by_week)]
-    return float(known.mean()) if known.size else np.nan
-
-
 def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
     """Apply every notice on names to a panel."""
     scores = panel.scores[:_COMPARED_NAMES]

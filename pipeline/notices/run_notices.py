@@ -80,8 +80,6 @@ class Run:
         ``date``, ``week_status``, ``ic`` and ``n_return_obs`` by rebalance date; None where the run sealed no cross-sections.
     portfolio
         The sealed ledger; None if the run sealed none.
-    delayed
-        IC of the previous week's score by week, without NaN; None where there is none.
     proven
         Number of forward returns that fills prove; None where the rule could not be applied.
     figures
@@ -94,7 +92,6 @@ class Run:
     evidence: Evidence
     weeks: pl.DataFrame | None
     portfolio: pl.DataFrame | None
-    delayed: Floats | None
     proven: Coverage | None = None
     figures: Sequence[Figure] = ()
     outside_turnover: Collection[str] = ()
@@ -232,8 +229,7 @@ def _judge_weeks(run: Run, weeks: pl.DataFrame, ledgers: Sequence[ledger.Ledger]
     dates, ic = weeks["date"].to_numpy(), weeks["ic"].to_numpy()
     yield signal.judge_skipped_weeks(weeks["week_status"].to_list())
     sections = run.evidence.cross_sections
-    persistence = math.nan if sections is None else panel.persistence(sections.panel.scores)
-    yield from signal.judge_weekly_ic(ic[~np.isnan(ic)], run.delayed, persistence)
+    yield from signal.judge_weekly_ic(ic[~np.isnan(ic)])
     names = weeks["n_return_obs"].to_numpy()
     outlying = [signal.judge_outlying_weeks(ic[~np.isnan(ic) & (names >= MIN_OUTLYING_NAMES)])]
     if sections is not None and (forward := sections.panel.forward_returns) is not None:

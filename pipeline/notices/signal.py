@@ -20,7 +20,6 @@ from pipeline.notices.outcome import (
     none_checked,
     not_checked,
     too_few,
-    uncorrelated,
 )
 from pipeline.notices.probe import HOURS_APART
 from schemas.notices import CHANCE, EXCEPTIONAL_RATIO, MIN_CORRELATED_WEEKS, NOTICES
@@ -30,11 +29,9 @@ from schemas.notices.signal import (
     CORRELATION_ERRORS,
     DAYS_PER_WEEK,
     MAX_OPEN_WEEKS,
-    MIN_DELAYED_IC,
     MIN_OUTLYING,
     MIN_OUTLYING_NAMES,
     MIN_OUTLYING_WEEKS,
-    MIN_PERSISTENCE,
     MIN_TRADED_WEEKS,
     NIGHTS_SHARE,
     OUTLYING_DEVIATIONS,
@@ -43,29 +40,18 @@ from schemas.plurals import counted
 from schemas.tables.rebalances import PENDING, TRADED
 
 _ON_TIMING: Final = ("book.timing", "book.risk_timing")
-_ON_THE_MEAN: Final = ("signal.mean_ic", "signal.icir", "signal.newey_west_t", "signal.delayed_ic")
+_ON_THE_MEAN: Final = ("signal.mean_ic", "signal.icir", "signal.newey_west_t")
 
 
-def judge_weekly_ic(ic: Floats, delayed: Floats | None, persistence: float = 1.0) -> Iterator[NoticeOutcome]:
-    """Judge the mean, the steadiness and the delay of the weekly IC.
-
-    Parameters
-    ----------
-    ic
-        IC of the measured weeks in order, without NaN.
-    delayed
-        IC of the previous week's score, without NaN; used only where the mean IC is significant and not small.
-    persistence
-        Mean rank correlation of the scores of neighbouring weeks; NaN where unknown.
-    """
+def judge_weekly_ic(ic: Floats) -> Iterator[NoticeOutcome]:
+    """Judge the mean and the steadiness of the weekly IC; `ic` holds measured weeks in order, without NaN."""
     if ic.size < 2:
         yield from (too_few(notice, ic.size, "week", "an ic", "two") for notice in _ON_THE_MEAN)
         return
-    mean, weeks = float(ic.mean()), ic.size
-    error = _standard_error(ic)
+    weeks, error = ic.size, _standard_error(ic)
     yield _judge_mean_ic("signal.mean_ic", ic, "The mean IC")
     if error:
-        icir = mean / error / math.sqrt(weeks) * math.sqrt(WEEKS_PER_YEAR)
+        icir = float(ic.mean()) / error / math.sqrt(weeks) * math.sqrt(WEEKS_PER_YEAR)
         yield judged(
             "signal.icir",
             abs(icir),
@@ -76,35 +62,6 @@ def judge_weekly_ic(ic: Floats, delayed: Floats | None, persistence: float = 1.0
     else:
         yield not_checked("signal.icir", "the weekly IC does not vary")
     yield _newey_west(ic)
-    if not abs(mean) > by_chance(weeks) * error or abs(mean) < MIN_DELAYED_IC:
-        yield not_checked(
-            "signal.delayed_ic",
-            f"the mean IC is below {MIN_DELAYED_IC:g}, or lies less than {by_chance(weeks):.2g} standard errors from zero",
-        )
-    elif delayed is None or delayed.size < 2:
-        yield not_checked("signal.delayed_ic", "no two pairs of neighbouring weeks share scored names")
-    else:
-        yield _judge_delay(mean, delayed, persistence)
-
-
-def _judge_delay(mean: float, delayed: Floats, persistence: float) -> NoticeOutcome:
-    """Judge the decay of the IC beside that of the score.
-
-    If the newest score contains what the one before knew, that one predicts its returns by the correlation of the two. One that
-    predicts less than that has forgotten what only the fresh score knew.
-    """
-    notice = "signal.delayed_ic"
-    if not persistence >= MIN_PERSISTENCE:
-        return uncorrelated(notice, "scores of neighbouring weeks", persistence, MIN_PERSISTENCE)
-    chance = by_chance(delayed.size) * _standard_error(delayed) / abs(mean)
-    return judged(
-        notice,
-        float(delayed.mean()) / mean,
-        f"The IC of a score one week old is {delayed.mean():.4f}, of a fresh one {mean:.4f}; the two scores have a correlation of "
-        f"{persistence:.2f}.",
-        chance=persistence - chance,
-        weeks=int(delayed.size),
-    )
 
 
 def judge_outlying_weeks(ic: Floats, what: str = "The IC") -> NoticeOutcome:

@@ -8,8 +8,6 @@ from typing import Any, Final
 
 import polars as pl
 
-from datasets.figures.series import Floats, measured
-from pipeline.maths.delivered_signal import delayed_ic
 from pipeline.notices.evidence import Evidence, gather
 from pipeline.notices.outcome import NoticeOutcome
 from pipeline.notices.run_notices import Run, find_notices
@@ -121,10 +119,7 @@ def _report(state: CheckState, tables: Tables, *, figures: bool, prices: str | N
         weeks = measure_weeks(seal)
         recomputed = recompute_figures(seal, weeks)
         state.record(metrics_reproduced(recomputed))
-        delayed = None
-        if weeks is not None and weeks["ic"].count():
-            delayed = measured(delayed_ic(seal.table("rebalances"), seal.table("decisions")))
-        notices = judge(seal, evidence, state.coverage, weeks=weeks, delayed=delayed, figures=recomputed)
+        notices = judge(seal, evidence, state.coverage, weeks=weeks, figures=recomputed)
     elif figures and "metrics" in seal.kinds:
         state.skip(metrics_reproduced, "the seal is refused")
     order = {id_: place for place, id_ in enumerate(RULES)}
@@ -166,7 +161,6 @@ def judge(
     coverage: Mapping[str, Coverage],
     *,
     weeks: pl.DataFrame | None,
-    delayed: Floats | None,
     figures: tuple[Figure, ...],
 ) -> tuple[NoticeOutcome, ...]:
     """Apply the notices on a run's own figures to a sound seal.
@@ -175,13 +169,13 @@ def judge(
     ----------
     evidence, coverage
         As in :class:`~pipeline.rules.report.Report`.
-    weeks, delayed, figures
+    weeks, figures
         As in :class:`~pipeline.notices.Run`.
     """
     proven = coverage.get(decisions_forward_return.id)
     portfolio = seal.optional_table("portfolio")
     outside = seal.declared.outside_turnover
-    return find_notices(Run(seal.sealed_at, evidence, weeks, portfolio, delayed, proven, figures, outside))
+    return find_notices(Run(seal.sealed_at, evidence, weeks, portfolio, proven, figures, outside))
 
 
 def _applicable_tables(state: CheckState, rule: Rule[Any]) -> Iterator[str]:

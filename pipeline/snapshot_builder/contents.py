@@ -12,8 +12,6 @@ import orjson
 import polars as pl
 
 from datasets.figure_data import dates_of
-from datasets.figures.series import Floats, measured
-from datasets.figures.unavailable import Unavailable
 from datasets.layout import DESCRIPTION, figures_path
 from datasets.manifest import encode
 from datasets.provenance.sealed_weeks import SealedWeek
@@ -89,14 +87,11 @@ class Written:
         Week -> its digests and IC, for later seals.
     weekly_signal
         The published table; None without cross-sections or rebalance index.
-    delayed_ic
-        Measured weekly rank correlations of the forward return with the score of the week before; None without any.
     """
 
     figures: tuple[Figure, ...]
     sealed_weeks: dict[str, SealedWeek]
     weekly_signal: pl.DataFrame | None
-    delayed_ic: Floats | None
 
 
 def write_datasets(seal: Run, writer: SnapshotWriter, stages: Stages) -> Written:
@@ -152,8 +147,7 @@ def write_datasets(seal: Run, writer: SnapshotWriter, stages: Stages) -> Written
     if seal.has("rebalances"):
         own_fills = fills if seal.has("trades") else None
         sealed_weeks = seal_weeks(seal.table("rebalances"), digests, own_fills, weekly_signal)
-    delayed_ic = None if isinstance(delivered, Unavailable) else measured(delivered.ic_by_delay[1])
-    return Written(figures, sealed_weeks, weekly_signal, delayed_ic)
+    return Written(figures, sealed_weeks, weekly_signal)
 
 
 def _write_decisions(seal: Run, writer: SnapshotWriter) -> pl.DataFrame:

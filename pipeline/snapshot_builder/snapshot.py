@@ -184,7 +184,6 @@ def _notices(seal: Seal, storage: Storage, report: Report, written: Written) -> 
         report.evidence,
         report.coverage,
         weeks=written.weekly_signal,
-        delayed=written.delayed_ic,
         figures=written.figures,
     )
     return in_declared_order((*own, *catalogue_notices(storage, seal.alpha_id, report.evidence.probe)))

@@ -20,10 +20,6 @@ NIGHTS_SHARE: Final = 0.18
 """Share of the variance of a week that lies in the nights at its two ends; measured on SPY from 2010 to 2024."""
 CORRELATED_SHARE: Final = 0.7
 """Minimum correlation of IC and book, relative to the one expected for the share of names that the book holds."""
-MIN_DELAYED_IC: Final = 0.03
-"""Minimum mean IC for judging its decay: weekly reversals of honest signals are weaker."""
-MIN_PERSISTENCE: Final = 0.2
-"""Minimum rank correlation of neighbouring weeks' scores for judging the decay of the IC: that of a new score is over after a week."""
 PROVEN_SHARE: Final = 1 / 7
 """Minimum share of proven forward returns, relative to the share of names that the book holds."""
 PROVEN_BY_CHANCE: Final = 0.5
@@ -131,19 +127,6 @@ SIGNAL_NOTICES: Final = (
         "measured: 0.76 to 0.88 in runs of 40 names or more over two years that hold two fifths of them, -0.2 to 0.2 with shuffled forward "
         "returns; sqrt(6 h) x (1 - h) is the correlation of ranks with equal weights in the two tails",
         "correlation",
-        below=True,
-    ),
-    Notice(
-        "signal.delayed_ic",
-        "A score that is one week old predicts almost nothing, although scores persist: the signal may contain information of the week that "
-        "it predicts.",
-        0.1,
-        "mean ic of the previous week's score / mean ic, where the mean ic lies at least "
-        f"{CHANCE:g} standard errors from zero and is {MIN_DELAYED_IC:g} or more, and the mean rank correlation of neighbouring weeks' scores, "
-        f"over up to 64 names, is {MIN_PERSISTENCE:g} or more; noticed if it also lies at least {CHANCE:g} standard errors below that correlation",
-        "Grinold and Kahn (2000), ch. 13: information decays over its half-life; a tenth after a week is a half-life of two days; Gutierrez "
-        "and Kelley (2008), The Long-Lasting Momentum in Weekly Returns, Journal of Finance 63: returns reverse for a week and continue later, so "
-        "that a weak signal of reversal may have this decay",
         below=True,
     ),
     Notice(

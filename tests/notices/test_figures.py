@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import pairwise
 
 import numpy as np
@@ -16,7 +16,6 @@ from scipy import stats
 from statsmodels.regression.linear_model import OLS
 
 from datasets.figures.series import Floats
-from pipeline.maths.delivered_signal import delayed_ic
 from pipeline.notices import NoticeOutcome, Run, find_notices, in_declared_order, judged, not_checked
 from pipeline.notices.catalogue import contradictions
 from pipeline.notices.clipped_returns import shared_extremes
@@ -280,7 +279,7 @@ def test_an_implausible_gap_between_sessions_is_noticed(days: int, expected: str
 
 def test_the_newey_west_t_matches_statsmodels() -> None:
     ic = RNG.normal(0.2, 0.1, 120)
-    outcome = by_id(judge_weekly_ic(ic, None))["signal.newey_west_t"]
+    outcome = by_id(judge_weekly_ic(ic))["signal.newey_west_t"]
     fitted = OLS(ic, np.ones(120)).fit(cov_type="HAC", cov_kwds={"maxlags": 4})
     assert outcome.value == pytest.approx(float(fitted.tvalues[0]))
     assert outcome.outcome == "notice"
@@ -289,21 +288,20 @@ def test_the_newey_west_t_matches_statsmodels() -> None:
 def test_a_plausible_ic_is_not_noticed_and_an_implausible_one_is() -> None:
     noise = RNG.normal(0, 0.12, 150)
     noise -= noise.mean()
-    honest, forged = by_id(judge_weekly_ic(0.03 + noise, None)), by_id(judge_weekly_ic(0.4 + noise, noise))
-    assert {x.outcome for x in honest.values()} == {"pass", "not_checked"}
+    honest, forged = by_id(judge_weekly_ic(0.03 + noise)), by_id(judge_weekly_ic(0.4 + noise))
+    assert {x.outcome for x in honest.values()} == {"pass"}
     assert [x.notice for x in forged.values() if x.outcome == "notice"] == [
-        "signal.mean_ic", "signal.icir", "signal.newey_west_t", "signal.delayed_ic",
+        "signal.mean_ic", "signal.icir", "signal.newey_west_t",
     ]  # fmt: skip
     assert forged["signal.icir"].value == pytest.approx(0.4 / noise.std(ddof=1) * math.sqrt(52))
-    inverted = by_id(judge_weekly_ic(-0.4 + noise, -0.3 + noise))
+    inverted = by_id(judge_weekly_ic(-0.4 + noise))
     assert inverted["signal.mean_ic"].outcome == "notice"
-    assert inverted["signal.delayed_ic"].value == pytest.approx(0.75)
 
 
 def test_chance_in_a_few_weeks_is_not_noticed() -> None:
-    outcomes = by_id(judge_weekly_ic(np.array([0.5, 0.1, -0.05]), None))
+    outcomes = by_id(judge_weekly_ic(np.array([0.5, 0.1, -0.05])))
     assert outcomes["signal.mean_ic"].outcome == outcomes["signal.icir"].outcome == "pass"
-    assert {x.outcome for x in by_id(judge_weekly_ic(np.empty(0), None)).values()} == {"not_checked"}
+    assert {x.outcome for x in by_id(judge_weekly_ic(np.empty(0))).values()} == {"not_checked"}
 
 
 @pytest.mark.parametrize(("weeks", "reached_by_chance"), [(6, 4.5), (12, 3.7), (100, 3.0)])
@@ -314,9 +312,8 @@ def test_a_mean_of_few_weeks_is_noticed_further_from_zero(weeks: int, reached_by
     for errors, expected in ((reached_by_chance - 0.1, "pass"), (reached_by_chance + 0.3, "notice")):
         deviation = 0.3 if weeks < 50 else 1.0
         ic = deviation * (errors / math.sqrt(weeks) + noise)
-        outcomes = by_id(judge_weekly_ic(ic, ic))
+        outcomes = by_id(judge_weekly_ic(ic))
         assert outcomes["signal.mean_ic"].outcome == expected
-        assert (outcomes["signal.delayed_ic"].outcome == "not_checked") == (expected == "pass")
 
 
 @pytest.mark.parametrize(
@@ -325,34 +322,11 @@ def test_a_mean_of_few_weeks_is_noticed_further_from_zero(weeks: int, reached_by
 def test_a_short_run_may_have_a_steady_ic_by_chance(weeks: int, icir: float, expected: str) -> None:
     noise = RNG.normal(0, 1, weeks)
     ic = 0.1 * ((noise - noise.mean()) / noise.std(ddof=1) + icir / math.sqrt(52))
-    assert by_id(judge_weekly_ic(ic, ic))["signal.icir"].outcome == expected
-
-
-@pytest.mark.parametrize(("mean", "expected"), [(0.02, "not_checked"), (0.05, "notice")])
-def test_a_weak_signal_of_reversal_may_be_over_after_a_week(mean: float, expected: str) -> None:
-    ic = mean + 0.01 * np.resize([1.0, -1.0], 150)
-    assert by_id(judge_weekly_ic(ic, 0.0 * ic))["signal.delayed_ic"].outcome == expected
-
-
-@pytest.mark.parametrize(
-    ("persistence", "weeks", "expected"),
-    [
-        (0.9, 150, "notice"),
-        (0.4, 150, "notice"),
-        (0.4, 40, "pass"),
-        (0.1, 150, "not_checked"),
-        (math.nan, 150, "not_checked"),
-    ],
-)
-def test_an_ic_may_decay_as_fast_as_the_score(persistence: float, weeks: int, expected: str) -> None:
-    """A score that is new every week is forgotten after one; what one that stays has forgotten it may have known in advance."""
-    noise = np.resize([0.1, -0.1], weeks)
-    outcome = by_id(judge_weekly_ic(0.08 + noise, noise, persistence))["signal.delayed_ic"]
-    assert outcome.outcome == expected
+    assert by_id(judge_weekly_ic(ic))["signal.icir"].outcome == expected
 
 
 def test_a_constant_ic_is_noticed() -> None:
-    outcomes = by_id(judge_weekly_ic(np.ones(60), np.ones(59)))
+    outcomes = by_id(judge_weekly_ic(np.ones(60)))
     assert outcomes["signal.mean_ic"].outcome == "notice"
     assert outcomes["signal.icir"].outcome == "not_checked"
 
@@ -455,29 +429,8 @@ def test_weeks_without_positions_do_not_speak_against_the_ic(weeks: int, expecte
     ic = np.where(earned != 0, earned, rng.normal(0, 0.02, 160)) + rng.normal(0, 0.01, 160)
     index = pl.DataFrame({"date": dates, "week_status": "traded", "ic": ic, "n_return_obs": 40})
     portfolio = pl.DataFrame({"book": "long_short", "date": run.dates, **columns})
-    outcomes = by_id(find_notices(Run(datetime(2026, 1, 5, tzinfo=UTC), Evidence(), index, portfolio, None)))
+    outcomes = by_id(find_notices(Run(datetime(2026, 1, 5, tzinfo=UTC), Evidence(), index, portfolio)))
     assert outcomes["signal.book_correlation"].outcome == expected
-
-
-def test_the_delayed_ic_uses_the_previous_weeks_score() -> None:
-    dates = [date(2024, 1, 5) + timedelta(weeks=week) for week in range(6)]
-    status = ["traded", "traded", "data_gap", "traded", "traded", "pending"]
-    rows = [
-        (day, f"S{name}", float(RNG.normal()), None if day == dates[-1] else float(RNG.normal()))
-        for day in dates
-        for name in range(12)
-        if RNG.random() > 0.1
-    ]
-    decisions = pl.DataFrame(rows, ["date", "symbol", "score", "forward_return"], orient="row")
-    actual = delayed_ic(pl.DataFrame({"date": dates, "week_status": status}), decisions)
-    clock = [day for day, kind in zip(dates, status, strict=True) if kind != "data_gap"]
-    score = {(day, name): value for day, name, value, _ in rows}
-    expected = []
-    for before, day in pairwise(clock[:-1]):
-        pairs = [(score[before, n], r or 0.0) for d, n, _, r in rows if d == day and (before, n) in score]
-        expected.append(stats.spearmanr([x for x, _ in pairs], [y for _, y in pairs]).statistic)
-    assert actual[1:-1] == pytest.approx(expected)
-    assert np.isnan(actual[[0, -1]]).all()
 
 
 def slow_copies(values: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> list[bool]:

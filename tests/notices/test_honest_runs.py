@@ -110,14 +110,6 @@ def test_a_book_that_is_long_alone_is_related_to_its_ic(market: dict[str, Floats
     assert outcomes["signal.book_correlation"].outcome == "pass"
 
 
-def test_a_signal_that_is_new_every_week_need_not_last(market: dict[str, Floats], tmp_path: Path) -> None:
-    prices = {name: wide(market[name], DAYS) for name in ("open", "close")}
-    ledger = Ledger.from_scores(wide(market["scores"], DAYS[FRIDAYS]), prices, costs=COSTS, calendar=NYSE)
-    outcomes = outcomes_of(ledger, tmp_path)
-    assert (outcomes["signal.mean_ic"].value or 0.0) > 0.05
-    assert (outcomes["signal.delayed_ic"].reason or "").endswith("; 0.2 is needed")
-
-
 def test_fills_some_sessions_after_the_decision_prove_the_forward_returns(
     market: dict[str, Floats], tmp_path: Path
 ) -> None:

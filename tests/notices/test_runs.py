@@ -221,7 +221,7 @@ def test_a_signal_with_one_week_of_foresight_is_noticed(market: Market, tmp_path
 
     rewrite(seal, "decisions", deal)
     outcomes = {notice.notice: notice for notice in report_of(seal).notices}
-    assert outcomes["signal.delayed_ic"].outcome == "notice", outcomes["signal.delayed_ic"]
+    assert outcomes["signal.innovation_ic"].outcome == "notice", outcomes["signal.innovation_ic"]
 
 
 @pytest.mark.parametrize(

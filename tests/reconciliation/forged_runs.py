@@ -523,7 +523,7 @@ FORGERIES: Mapping[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
         said_by("decisions.sides"),
     ),
     "scores are the forward returns, and the books follow": (
-        partial(knowing, 1.0), said_by("signal.mean_ic", "book.sharpe", "signal.delayed_ic"),
+        partial(knowing, 1.0), said_by("signal.mean_ic", "book.sharpe"),
     ),
     "scores know a little of the forward returns": (partial(knowing, 0.3), said_by("signal.mean_ic", "signal.icir")),
     "scores know the week after the next": (

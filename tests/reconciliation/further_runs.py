@@ -485,7 +485,7 @@ FURTHER: dict[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
     ),
     "the signal is computed three sessions late": (
         partial(days_ahead, 3),
-        said_by("signal.mean_ic", "signal.delayed_ic"),
+        said_by("signal.mean_ic"),
     ),
     "a tenth knows the future": (partial(knowing, 0.1), said_by("signal.icir")),
     "what loses most called halted": (partial(losers_untradeable, 0.02), said_by("signal.weight_ic")),
