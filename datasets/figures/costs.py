@@ -90,8 +90,8 @@ def costs(flows: Flows) -> dict[str, Any]:
         "at_multiples": [
             {
                 "multiple": multiple,
-                "fixed_quantities": _plain(_ratios(at_fixed_quantities(flows, multiple))),
-                "fixed_weights": _plain(_ratios(gross + multiple * (execution + borrow))),
+                "fixed_quantities": _ratios(at_fixed_quantities(flows, multiple)),
+                "fixed_weights": _ratios(gross + multiple * (execution + borrow)),
             }
             for multiple in MULTIPLES
         ],
@@ -214,8 +214,3 @@ def _ratios(returns: Floats | Unavailable) -> dict[str, Figure]:
         "annualised_return": annualised_return(known),
         "sharpe": annualised_sharpe(known, "daily returns"),
     }
-
-
-def _plain(figures: dict[str, Figure]) -> dict[str, float | None]:
-    """Replace withheld values of a list entry by None."""
-    return {name: None if isinstance(x, Unavailable) else x for name, x in figures.items()}

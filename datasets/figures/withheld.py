@@ -21,14 +21,14 @@ def settle(figures: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     figures : Mapping[str, Any]
-        Name -> figure, :class:`~datasets.figures.unavailable.Unavailable`, list of entries, or a mapping of such
+        Name -> figure, :class:`~datasets.figures.unavailable.Unavailable`, or a mapping or list of such
         figures.
 
     Returns
     -------
     dict
-        JSON-ready figures, and ``withheld``: dotted path of each null -> its reason. A number that is not finite is
-        withheld. Lists are returned as they are.
+        JSON-ready figures, and ``withheld``: dotted path of each null -> its reason, entries of lists by their number from 0. A
+        number that is not finite is withheld.
 
     Examples
     --------
@@ -37,17 +37,17 @@ def settle(figures: Mapping[str, Any]) -> dict[str, Any]:
     """
     withheld: dict[str, str] = {}
 
-    def settled(values: Mapping[str, Any], path: str) -> dict[str, Any]:
-        members: dict[str, Any] = {}
-        for name, value in values.items():
-            if isinstance(value, float) and not math.isfinite(value):
-                value = UNBOUNDED  # noqa: PLW2901 - withheld like any unavailable figure
-            if isinstance(value, Unavailable):
-                withheld[f"{path}{name}"] = value.text
-                members[name] = None
-            else:
-                members[name] = settled(value, f"{path}{name}.") if isinstance(value, Mapping) else value
-        return members
+    def settled(value: Any, path: str) -> Any:
+        if isinstance(value, Mapping):
+            return {name: settled(member, f"{path}.{name}") for name, member in value.items()}
+        if isinstance(value, list):
+            return [settled(entry, f"{path}.{number}") for number, entry in enumerate(value)]
+        if isinstance(value, float) and not math.isfinite(value):
+            value = UNBOUNDED
+        if isinstance(value, Unavailable):
+            withheld[path.removeprefix(".")] = value.text
+            return None
+        return value
 
     return {**settled(figures, ""), "withheld": withheld}
 

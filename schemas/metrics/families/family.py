@@ -91,7 +91,7 @@ def make_family(
         day("first_date", f"The first of these {what}; null when there is none.", nullable=True),
         day("last_date", f"The last of these {what}; null when there is none.", nullable=True),
         *members,
-        withheld("Path of a null figure to the reason."),
+        withheld("Path of a null figure to the reason; entries of a list are numbered from 0."),
         model=model,
     )
     return Family(name, summary, payload, needs, by_book)
