@@ -133,9 +133,9 @@ def _begin(scope: Scope) -> Request:
     headers = dict(pairs)
     if len(headers) < len(pairs):
         headers = by_name(pairs)
-    given = _CALLER_ID.match(headers.get(b"x-request-id", b""))
+    caller_id = _CALLER_ID.match(headers.get(b"x-request-id", b""))
     request = scope[SCOPE] = Request(
-        os.urandom(_ID_BYTES).hex() if given is None else given[0].decode("ascii"),
+        os.urandom(_ID_BYTES).hex() if caller_id is None else caller_id[0].decode("ascii"),
         headers,
         client[0] if client else None,
         scope=scope,
@@ -146,8 +146,8 @@ def _begin(scope: Scope) -> Request:
 
 def _trace_id(request: Request) -> str | None:
     """Return the trace id in ``traceparent`` (W3C Trace Context); None without a valid header."""
-    given = _TRACEPARENT.match(request.headers.get(b"traceparent", b""))
-    return None if given is None else given["trace"].decode("ascii")
+    parent = _TRACEPARENT.match(request.headers.get(b"traceparent", b""))
+    return None if parent is None else parent["trace"].decode("ascii")
 
 
 def _is_canonical(raw_path: bytes) -> bool:

@@ -59,13 +59,13 @@ def _envelope(error: ApiError, request: Request) -> bytes:
 
 def no_such_path(path: str) -> ApiError:
     """Return the error of a path without a route, which names the most similar declared one."""
-    given = _segments(path)
+    segments = _segments(path)
 
     def similarity(declared: str) -> float:
-        others = [(x, y) for x, y in zip(given, _PATHS[declared], strict=True) if x != y and y[0] != "{"]
+        others = [(x, y) for x, y in zip(segments, _PATHS[declared], strict=True) if x != y and y[0] != "{"]
         return min((SequenceMatcher(None, x, y).ratio() for x, y in others), default=1.0)
 
-    nearest = max((x for x in _PATHS if len(_PATHS[x]) == len(given)), key=similarity, default=None)
+    nearest = max((x for x in _PATHS if len(_PATHS[x]) == len(segments)), key=similarity, default=None)
     if nearest is None or similarity(nearest) < _SIMILAR:
         return ApiError("not_found", "No such path.")
     return ApiError("not_found", f"No such path; did you mean {nearest}?")

@@ -70,11 +70,11 @@ def parse(endpoint: Endpoint, path: Mapping[str, str], query_string: bytes) -> V
         ``bad_request`` whose details list every parameter that breaks a rule, with the rule, and every unknown name, with
         the nearest known one.
     """
-    given = query_texts(query_string)
+    texts_by_name = query_texts(query_string)
     values: dict[str, Any] = {}
     broken: list[dict[str, str]] = []
     for parameter in endpoint.parameters:
-        texts = [path[parameter.name]] if parameter.in_path else given.get(parameter.name, [])
+        texts = [path[parameter.name]] if parameter.in_path else texts_by_name.get(parameter.name, [])
         try:
             if parameter.kind is not ParameterKind.FORBIDDEN or texts:
                 values[parameter.name] = _one(parameter, texts)
@@ -85,7 +85,7 @@ def parse(endpoint: Endpoint, path: Mapping[str, str], query_string: bytes) -> V
         if low is not None and high is not None and low > high:
             rule = "a day not after" if isinstance(low, dt.date) else "a number not above"
             broken.append({"name": first, "constraint": f"{rule} `{last}`"})
-    broken += unknown(endpoint, given)
+    broken += unknown(endpoint, texts_by_name)
     if broken:
         raise refusal(broken)
     return values
@@ -105,13 +105,13 @@ def _ranges(endpoint_id: str) -> tuple[tuple[str, str], ...]:
     return tuple(pair for pair in (*days, *bounds) if pair[1] in names)
 
 
-def unknown(endpoint: Endpoint, given: Iterable[str]) -> list[dict[str, str]]:
+def unknown(endpoint: Endpoint, names: Iterable[str]) -> list[dict[str, str]]:
     """Return an entry for each name the endpoint does not take.
 
     Parameters
     ----------
-    given
-        Names of the query string, each once, in the order given.
+    names
+        Names of the query string, each once, in its order.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def unknown(endpoint: Endpoint, given: Iterable[str]) -> list[dict[str, str]]:
         which also counts the rest.
     """
     declared = {x.name for x in endpoint.parameters if not x.in_path}
-    rejected = [name for name in given if name not in declared]
+    rejected = [name for name in names if name not in declared]
     if not rejected:
         return []
     accepted = [

@@ -378,5 +378,5 @@ def matches(if_none_match: bytes | None, etag: str, *, exists: bool = True) -> b
     """
     if if_none_match is None:
         return False
-    given = {item.strip().removeprefix("W/") for item in if_none_match.decode("latin-1").split(",")}
-    return etag.removeprefix("W/") in given or (exists and given == {"*"})
+    tags = {item.strip().removeprefix("W/") for item in if_none_match.decode("latin-1").split(",")}
+    return etag.removeprefix("W/") in tags or (exists and tags == {"*"})

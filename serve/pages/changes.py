@@ -166,7 +166,7 @@ class ChangeLog:
         bounds = self._bounds(cursor.time)
         digests = self._window_digests(index, bounds)
         changed = [
-            bound for bound, own, given in zip(bounds, digests, cursor.digests, strict=True) if own != given
+            bound for bound, own, named in zip(bounds, digests, cursor.digests, strict=True) if own != named
         ]
         return min([index, *changed])
 

@@ -61,22 +61,22 @@ class Keys(Operations):
         like
             Id of a key, in use or not, from which omitted grants, limits, addresses and expiry are copied.
         """
-        given = _DEFAULTS
+        columns = _DEFAULTS
         about: dict[str, str] = {}
         if like is not None:
             other = _find_key(rows, like, to_change=True)
-            given, about["like"] = _grants(other), other.id
+            columns, about["like"] = _grants(other), other.id
             account, name = account or other.account_id, other.name if name is None else name
         owner = find_account(rows, account or "", to_change=True)
-        given = given | self._columns({"name": name, **options}, given, admin=owner.is_admin)
-        if given["expires_at"] is not None and given["expires_at"] <= wall_us():
+        columns = columns | self._columns({"name": name, **options}, columns, admin=owner.is_admin)
+        if columns["expires_at"] is not None and columns["expires_at"] <= wall_us():
             raise AccessError(
                 f"key {about['like']} has expired, and its copy would have expired too; give --expires as well"
             )
         if like is not None:  # it may be an administrator's
-            listed = AllowList.loads(given["endpoints"])
+            listed = AllowList.loads(columns["endpoints"])
             validation.require_grantable(listed.values, "endpoints", admin=owner.is_admin)
-        return self._insert(rows, owner, given, "key.issue", about)
+        return self._insert(rows, owner, columns, "key.issue", about)
 
     @in_transaction
     def rotate(
@@ -116,7 +116,7 @@ class Keys(Operations):
         return issued, old
 
     def _insert(
-        self, rows: Repository, owner: Account, given: dict[str, Any], action: str, about: Mapping[str, str]
+        self, rows: Repository, owner: Account, columns: dict[str, Any], action: str, about: Mapping[str, str]
     ) -> IssuedKey:
         if not owner.active:
             raise AccessError(f"{owner.email} is deactivated; `accounts activate` it before issuing keys")
@@ -129,10 +129,10 @@ class Keys(Operations):
             "pepper_id": pepper_id,
             "status": KeyStatus.ACTIVE.value,
             "created_at": wall_us(),
-            **given,
+            **columns,
         }
         rows.add(keys, values)
-        self.note(rows, action, token.key_id, {"account": owner.id, **about, **given})
+        self.note(rows, action, token.key_id, {"account": owner.id, **about, **columns})
         return IssuedKey(_find_key(rows, token.key_id), self._shape.spell(token))
 
     @in_transaction

@@ -98,16 +98,16 @@ def rate(text: str, base: RateLimit) -> RateLimit:
 
     ``null`` means no limit, for windows that may have none.
     """
-    given: dict[str, int | None] = {}
+    limits: dict[str, int | None] = {}
     for item in _items(text):
         name, equals, number = (part.strip() for part in item.partition("="))
-        if not equals or name not in _WINDOWS or name in given:
+        if not equals or name not in _WINDOWS or name in limits:
             raise AccessError(
                 f"rate: {item!r} is not understood; write name=number, each once, as in {RATE_EXAMPLE}"
             )
         optional = _WINDOWS[name].optional
         if optional and number in ("null", "none", "unlimited"):
-            given[name] = None
+            limits[name] = None
             continue
         if not (number.isascii() and number.isdecimal()) or not 1 <= int(number) <= MAX_RATE:
             hint = f" ({name}=null means no limit)" if optional else ""
@@ -115,8 +115,8 @@ def rate(text: str, base: RateLimit) -> RateLimit:
                 f"rate: {name} is {number!r}; a limit is a whole number from 1 to {MAX_RATE}{hint}."
                 " To let no call through, suspend the key"
             )
-        given[name] = int(number)
-    return RateLimit(tuple((base.by_option() | given).values()))
+        limits[name] = int(number)
+    return RateLimit(tuple((base.by_option() | limits).values()))
 
 
 def expiry(text: str, now_us: int) -> int | None:

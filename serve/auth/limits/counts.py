@@ -39,8 +39,8 @@ class RateLimit:
     @classmethod
     def loads(cls, text: str) -> RateLimit:
         """Read the text of `dumps`, which may lack an optional window; raises ValueError or KeyError for a damaged store."""
-        given = json.loads(text)
-        return cls(tuple(given.get(x.option) if x.optional else given[x.option] for x in LIMIT_WINDOWS))
+        stored = json.loads(text)
+        return cls(tuple(stored.get(x.option) if x.optional else stored[x.option] for x in LIMIT_WINDOWS))
 
     def to_json(self) -> dict[str, int | None]:
         """Return the `rate_limit` object of the interface."""

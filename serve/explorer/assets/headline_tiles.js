@@ -84,10 +84,10 @@ export function conclusions({ state, metrics, curve, benchmark, signal, costs })
 
   async function load() {
     list.setAttribute("aria-busy", "true");
-    const given = (promise) => promise.catch(() => null); // the sections below show the refusal
-    const [answer, equity, score, paid] = await Promise.all([metrics, curve, signal, costs].map((load) => (load === null ? null : given(load()))));
+    const orNull = (promise) => promise.catch(() => null); // the sections below show the refusal
+    const [answer, equity, score, paid] = await Promise.all([metrics, curve, signal, costs].map((load) => (load === null ? null : orNull(load()))));
     const unwindowed = answer?.data.within_window === null;
-    const beside = equity?.rows.length ? await given(benchmark(equity.rows)) : null;
+    const beside = equity?.rows.length ? await orNull(benchmark(equity.rows)) : null;
     const sentences = sentencesOf({
       book: state.book,
       test: answer ? ofWindow(answer.data).nwt.ic : null,
