@@ -91,7 +91,7 @@ def test_a_polars_frame_is_every_row_of_the_interface_with_its_declared_type(
         frame = client.table(endpoint, **given).frame
     entry = ENDPOINTS[endpoint]
     declared = {x.name: x.type for x in ROWS[entry.full_row if given.get("fields") == "all" else entry.row]}
-    assert frame.schema == {name: POLARS[declared[name]] for name in frame.columns}
+    assert dict(frame.schema) == {name: POLARS[declared[name]] for name in frame.columns}
     assert frame.columns == [name for name in declared if any(name.split(".")[0] in row for row in expected)]
     assert frame.rows() == [
         tuple(as_sent(at(row, x), declared[x]) for x in frame.columns) for row in expected
