@@ -254,7 +254,7 @@ def test_a_second_signal_ends_a_batch_whose_worker_hangs(
     eventually(lambda: children(worker.pid), "a build")
     worker.send_signal(signal.SIGSTOP)
     batch.send_signal(signal.SIGTERM)
-    assert "a second one ends it at once" in batch.stderr.readline()
+    assert "a second one stops them at once" in batch.stderr.readline()
     batch.send_signal(signal.SIGTERM)
     output, complaints = batch.communicate(timeout=180)
     assert batch.returncode == 130, complaints
