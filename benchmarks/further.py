@@ -23,7 +23,7 @@ from benchmarks.alphas import alpha_id
 from benchmarks.batch import batch, copies
 from benchmarks.large_served import large
 from benchmarks.load import Connection, Load, LoadFailed, Request, drive
-from benchmarks.measure import Plan
+from benchmarks.measure import IDLE_STEPS, WARM_REQUESTS, Plan
 from benchmarks.servers import Ours, Running
 from benchmarks.table_downloads import measure_downloads
 from benchmarks.workload import Call, Workload
@@ -76,7 +76,7 @@ def catalogue(data: Path, plan: Plan, rounds: int) -> dict[str, Any]:
             with Ours(data / root).running() as up:
                 calls = plan.workload.distinct("Q1", f"catalogue {round_}", list(range(few)))
                 requests = (Request(call.path) for call in calls)
-                rate = _warm(up, requests, 8 * few)
+                rate = _warm(up, requests, WARM_REQUESTS * few)
                 listed = list(itertools.islice(requests, int(rate * _seconds(plan) * 4) + 500))
                 measured.append(_drive(up, listed, plan, 1).p50_ms)
     many = len(list((data / "root" / "catalog").iterdir()))
@@ -112,7 +112,7 @@ def restart(data: Path, plan: Plan) -> dict[str, Any]:
     calls = {query: plan.workload.distinct(query, "restart") for query in _RESTART_QUERIES}
     with ours.running() as up:
         for requests in calls.values():
-            _warm(up, (Request(call.path) for call in requests), 8 * alphas)
+            _warm(up, (Request(call.path) for call in requests), WARM_REQUESTS * alphas)
     times = {}
     for query, requests in calls.items():
         with ours.running() as up:
@@ -249,7 +249,7 @@ def _warm(up: Running, requests: Iterator[Request], count: int) -> float:
     for request in itertools.islice(requests, count):
         connection.send(request)
     connection.close()
-    up.settle()
+    up.settle(60.0, steps=IDLE_STEPS)
     connection = Connection(up.port, up.headers)
     late = [connection.send(request)[1] for request in itertools.islice(requests, 20)]
     connection.close()

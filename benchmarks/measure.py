@@ -20,11 +20,11 @@ _REPEATED: Final = 64
 CODINGS: Final = {"gzip": "gzip", "any": "gzip, deflate, br, zstd"}
 """State -> Accept-Encoding of its misses; plain misses send none."""
 _WARM_S: Final = 0.7
-_WARM_ROUNDS: Final = 30
+WARM_REQUESTS: Final = 60
 """Requests per alpha before our server is measured: its row tables are built then."""
 _MAX_WARM_S: Final = 60.0
 """Maximum seconds of these requests, which take half a minute on a slow machine."""
-_IDLE_STEPS: Final = 6
+IDLE_STEPS: Final = 6
 """Quarters of a second that a server must be idle before it counts as warm."""
 
 
@@ -182,7 +182,7 @@ def warm_up(server: Server, up: Running, plan: Plan, requests: Iterator[Request]
     """Send requests until the server is warm; return the requests per second that the fastest last answer allows."""
     connection = Connection(up.port, up.headers)
     ours = isinstance(server, Ours)
-    least, most_s = (plan.workload.alphas * _WARM_ROUNDS, _MAX_WARM_S) if ours else (3, 10.0)
+    least, most_s = (plan.workload.alphas * WARM_REQUESTS, _MAX_WARM_S) if ours else (3, 10.0)
     begin = time.monotonic()
     times: list[float] = []
     while len(times) < least or time.monotonic() - begin < _WARM_S:
@@ -191,7 +191,7 @@ def warm_up(server: Server, up: Running, plan: Plan, requests: Iterator[Request]
             break
     connection.close()
     # A row table being written waits for the disk now and then, so a moment of idleness is not the end.
-    up.settle(most_s=60.0, steps=_IDLE_STEPS)
+    up.settle(most_s=60.0, steps=IDLE_STEPS)
     # The server may have closed the idle connection meanwhile.
     connection = Connection(up.port, up.headers)
     late = [connection.send(next(requests))[1] for _ in range(min(20, len(times)))]
