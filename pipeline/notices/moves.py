@@ -12,7 +12,7 @@ from datasets.figures.series import Floats
 from pipeline.maths.weekly_digests import rounded
 from pipeline.notices.clipped_returns import by_frequency
 from pipeline.notices.copies import repeated_values
-from pipeline.notices.correlations import correlations, judge_mean
+from pipeline.notices.correlations import column_mean, correlations, judge_mean
 from pipeline.notices.held_names import Holdings
 from pipeline.notices.outcome import NoticeOutcome, by_chance, first_noticed, judged, not_checked, too_few
 from schemas.notices import NOTICE, NOTICES
@@ -266,7 +266,7 @@ def _judge_payments(holdings: Holdings, moves: Floats) -> NoticeOutcome:
     yields = holdings.paid[:, 1:] / (holdings.quantities[:, :-1] * holdings.marks[:, :-1])
     known = np.isfinite(moves)
     others = known & (yields == 0)
-    own = moves - np.sum(moves, axis=0, where=others) / others.sum(axis=0)
+    own = moves - column_mean(np.where(others, moves, np.nan))
     paying = np.isfinite(own) & (yields > 0) & (yields < MAX_PAYMENT)
     payments = int(paying.sum())
     if payments < MIN_PAYMENTS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -61,7 +62,7 @@ _COMPARED_NAMES: Final = 32
 """Maximum names for the comparison of two weeks."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Panel:
     """Some names by week; every array has shape (names, weeks), NaN where there is no value.
 
@@ -111,7 +112,7 @@ class Panel:
         changes[:, 1:] = np.diff(centred_ranks(self.scores), axis=1)
         return changes
 
-    @property
+    @cached_property
     def news(self) -> Floats:
         """Part of the rank of each score that its rank of the week before and the returns of the last weeks do not explain, by least squares.
 
