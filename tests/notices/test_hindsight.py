@@ -14,21 +14,17 @@ import pytest
 from examples.reference_engine import (
     AlphaSpec,
     Market,
-    RunRecord,
     ledger,
     run_alpha,
     simulate_market,
-    write_seal,
 )
 from examples.reference_engine.market import Flags, Floats
 from examples.reference_engine.sessions import trading_sessions
 from examples.reference_engine.signal import raw_signal
 from examples.reference_engine.strategy import decide
 from examples.reference_engine.weekly_tables import forward_returns
-from pipeline.notices import NoticeOutcome
 from pipeline.notices.signal import judge_weekly_days
-from pipeline.rules import check
-from pipeline.seal import Seal
+from tests.support.notices import notices_of
 
 SPEC = AlphaSpec("Test_hindsight", "reversal", raw=False)
 
@@ -38,15 +34,8 @@ def market() -> Market:
     return simulate_market(11, 60, 110)
 
 
-def given(run: RunRecord, folder: Path) -> dict[str, NoticeOutcome]:
-    seal = write_seal(folder / "seal", RunRecord(run.manifest, run.tables, None, None, None))
-    report = check(Seal.open(str(seal)))
-    assert not report.violations, [violation.message for violation in report.violations]
-    return {x.notice: x for x in report.notices if x.outcome == "notice"}
-
-
 def test_an_honest_run_has_no_notice(market: Market, tmp_path: Path) -> None:
-    assert given(run_alpha(market, SPEC), tmp_path) == {}
+    assert notices_of(run_alpha(market, SPEC), tmp_path) == {}
 
 
 @pytest.mark.parametrize("variant", ["advisory", "_adjustments"])
@@ -68,7 +57,7 @@ def test_positions_larger_than_their_weights_where_they_pay_are_noticed(
     monkeypatch.setattr(ledger._Books, "rebalance", tilted)  # noqa: SLF001
     run = run_alpha(market, SPEC)
     advisory = {"reconciliation": {"targets": "advisory"}} if variant == "advisory" else {}
-    notices = given(replace(run, manifest={**run.manifest, **advisory}), tmp_path)
+    notices = notices_of(replace(run, manifest={**run.manifest, **advisory}), tmp_path)
     assert notices.keys() - {"fills.foresight"} == {"book.tilt"}
     assert ("fills.foresight" in notices) == (variant == "_adjustments")
     assert notices["book.tilt"].value == pytest.approx(0.38, abs=0.05)
@@ -91,7 +80,7 @@ def test_sizes_tuned_by_name_are_noticed(
     long_only = genuine.weights["long_only"]
     changed = replace(genuine, weights={"long_short": tuned, "long_only": long_only})
     monkeypatch.setattr("examples.reference_engine.run.decide", lambda *_: changed)
-    assert given(run_alpha(market, SPEC), tmp_path).keys() == expected
+    assert notices_of(run_alpha(market, SPEC), tmp_path).keys() == expected
 
 
 def test_losing_names_that_could_not_be_traded_are_noticed(market: Market, tmp_path: Path) -> None:
@@ -102,7 +91,7 @@ def test_losing_names_that_could_not_be_traded_are_noticed(market: Market, tmp_p
         low, high = np.nanquantile(scores[week], [0.2, 0.8])
         losses = np.where(scores[week] < low, gains[week], np.where(scores[week] > high, -gains[week], 0.0))
         illiquid[day, losses.argmax()] = True
-    notices = given(run_alpha(replace(market, illiquid=illiquid), SPEC), tmp_path)
+    notices = notices_of(run_alpha(replace(market, illiquid=illiquid), SPEC), tmp_path)
     assert notices.keys() == {"universe.barred_names", "signal.weight_ic"}
     outcome = notices["universe.barred_names"]
     assert outcome.value == pytest.approx(0.33, abs=0.05)
@@ -122,7 +111,7 @@ def test_positions_closed_before_they_lose_are_noticed(
         books.fill(kept, variant=variant, phase="close", change="exit", exit_reason="risk_exit")
 
     monkeypatch.setattr("examples.reference_engine.ledger._Books.adjust", stop)
-    notices = given(run_alpha(market, SPEC), tmp_path)
+    notices = notices_of(run_alpha(market, SPEC), tmp_path)
     assert notices.keys() == {"fills.foresight"}
     outcome = notices["fills.foresight"]
     assert outcome.value == pytest.approx(880, abs=50)
@@ -142,7 +131,7 @@ def test_fills_between_decisions_are_judged_on_all_days(
         books.fill(kept, variant="_adjustments", phase="close", change="exit", exit_reason="risk_exit")
 
     monkeypatch.setattr("examples.reference_engine.ledger._Books.adjust", stop)
-    outcome = given(run_alpha(market, SPEC), tmp_path)["fills.foresight"]
+    outcome = notices_of(run_alpha(market, SPEC), tmp_path)["fills.foresight"]
     assert outcome.details["fills"] > 50  # 24 of them are on the days whose fills are sampled
 
 
@@ -168,7 +157,7 @@ def test_weeks_left_out_because_they_lost_are_noticed(
         monkeypatch.setattr("examples.reference_engine.run.decide", lambda *_, own=changed: own)
         folder = tmp_path / str(len(expected))
         folder.mkdir()
-        notices = given(run_alpha(market, spec), folder)
+        notices = notices_of(run_alpha(market, spec), folder)
         assert notices.keys() & {"signal.skipped_losses"} == expected
 
 
@@ -186,7 +175,7 @@ def test_a_score_that_knows_only_the_worst_weeks_is_noticed(
         return scores
 
     monkeypatch.setattr("examples.reference_engine.strategy.raw_signal", knowing)
-    outcome = given(run_alpha(market, spec), tmp_path)["signal.outlying_weeks"]
+    outcome = notices_of(run_alpha(market, spec), tmp_path)["signal.outlying_weeks"]
     assert (outcome.message or "").startswith("The IC of what is new in the score of ")
 
 
@@ -207,7 +196,7 @@ def test_weeks_with_the_sign_of_their_returns_turned_are_noticed(
     opens = market.opens * np.exp(np.vstack([path[:1], path[:-1]]))
     forged = replace(market, opens=opens, closes=market.closes * np.exp(path))
     monkeypatch.setattr("examples.reference_engine.run.decide", lambda *_: genuine)
-    notices = given(run_alpha(forged, spec), tmp_path)
+    notices = notices_of(run_alpha(forged, spec), tmp_path)
     assert notices["signal.opposed_weeks"].details["opposed"] == 5
 
 
@@ -218,7 +207,7 @@ def test_decision_days_chosen_by_what_they_earned_are_noticed(market: Market, tm
     side = np.sign(np.nan_to_num(scores - np.nanmedian(scores, axis=1)[:, np.newaxis]))
     better = np.nansum(side * (market.opens[days + 1] / market.opens[days] - 1), axis=1) > 0
     chosen = replace(market, decisions=np.concatenate([days - better, last]))
-    notices = given(run_alpha(chosen, SPEC), tmp_path)
+    notices = notices_of(run_alpha(chosen, SPEC), tmp_path)
     assert notices.keys() == {"signal.irregular_weeks"}
     outcome = notices["signal.irregular_weeks"]
     assert outcome.value == pytest.approx(0.35, abs=0.05)
@@ -242,7 +231,7 @@ def test_fill_days_chosen_by_what_they_earned_are_noticed(
         for kind, table in run.tables.items()
         if kind not in left_out
     }
-    outcome = given(replace(run, tables=tables), tmp_path)["signal.irregular_weeks"]
+    outcome = notices_of(replace(run, tables=tables), tmp_path)["signal.irregular_weeks"]
     assert outcome.message == (
         "Of 108 decisions, 0 are taken on another day than usual, and 36 are filled on another day or at another hour."
     )
@@ -270,7 +259,7 @@ def test_fill_hours_chosen_by_what_they_earned_are_noticed(market: Market, tmp_p
         "decisions": run.tables["decisions"].with_columns(at_close("fill_at", "entry_at", "maturity_at")),
         "trades": run.tables["trades"].with_columns(at_close("timestamp")),
     }
-    outcome = given(replace(run, tables=tables), tmp_path)["signal.irregular_weeks"]
+    outcome = notices_of(replace(run, tables=tables), tmp_path)["signal.irregular_weeks"]
     at_the_close = later.size / filled.size
     assert outcome.value == pytest.approx(min(at_the_close, 1 - at_the_close), abs=0.03)
     assert 0.25 < at_the_close < 0.75
@@ -283,13 +272,13 @@ def test_a_seal_dated_before_its_last_session_is_noticed(market: Market, tmp_pat
         market, replace(SPEC, started_at="2022-07-01T06:00:00Z", sealed_at="2022-07-01T22:00:00Z")
     )
     last = str(run.tables["portfolio"]["date"].to_numpy().max())
-    notices = given(run, tmp_path)
+    notices = notices_of(run, tmp_path)
     assert notices.keys() == {"book.early_seal"}
     assert notices["book.early_seal"].message == (
         f"The seal is dated 2022-07-01, but has sessions up to {last}."
     )
     same_day = replace(run, manifest={**run.manifest, "sealed_at": f"{last}T22:00:00Z"})
-    assert given(same_day, tmp_path / "same day") == {}
+    assert notices_of(same_day, tmp_path / "same day") == {}
 
 
 @pytest.mark.parametrize("weekday", range(5))

@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from examples.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, simulate_market, write_seal
+from examples.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, simulate_market
 from examples.reference_engine.market import Floats
 from examples.reference_engine.strategy import decide
 from examples.reference_engine.weekly_tables import forward_returns
-from pipeline.notices import NoticeOutcome
-from pipeline.rules import check
-from pipeline.seal import Seal
+from tests.support.notices import notices_of
 
 SPEC = AlphaSpec("Test_known_returns", "reversal", 1.0, raw=False)
 STEADY = replace(SPEC, signal="low_volatility", half_life_weeks=4.0)
@@ -25,13 +23,6 @@ STEADY = replace(SPEC, signal="low_volatility", half_life_weeks=4.0)
 @pytest.fixture(scope="module")
 def market() -> Market:
     return simulate_market(21, 60, 120)
-
-
-def given(run: RunRecord, folder: Path) -> dict[str, NoticeOutcome]:
-    seal = write_seal(folder / "seal", RunRecord(run.manifest, run.tables, None, None, None))
-    report = check(Seal.open(str(seal)))
-    assert not report.violations, [violation.message for violation in report.violations]
-    return {x.notice: x for x in report.notices if x.outcome == "notice"}
 
 
 def standard(values: Floats) -> Floats:
@@ -94,7 +85,7 @@ def test_names_selected_by_their_returns_are_noticed(
     monkeypatch: pytest.MonkeyPatch,
     change: Callable[[Floats, Floats], Floats],
 ) -> None:
-    assert "signal.neighbours" in given(scored(market, SPEC, change, monkeypatch), tmp_path)
+    assert "signal.neighbours" in notices_of(scored(market, SPEC, change, monkeypatch), tmp_path)
 
 
 def test_names_ordered_within_each_side_by_their_returns_are_noticed(
@@ -107,7 +98,7 @@ def test_names_ordered_within_each_side_by_their_returns_are_noticed(
                 row[some[np.argsort(gain[some])]] = np.sort(row[some])
         return score
 
-    notices = given(scored(market, SPEC, ordered, monkeypatch), tmp_path)
+    notices = notices_of(scored(market, SPEC, ordered, monkeypatch), tmp_path)
     assert "4 names of neighbouring scores" in (notices["signal.neighbours"].message or "")
 
 
@@ -122,7 +113,7 @@ def test_a_steady_score_that_knows_one_name_in_ten_is_noticed(
         mixed: Floats = score + 0.3 * gains * (np.arange(gains.shape[1]) % 10 == 0)
         return mixed
 
-    notices = given(scored(market, STEADY, knowing, monkeypatch), tmp_path)
+    notices = notices_of(scored(market, STEADY, knowing, monkeypatch), tmp_path)
     assert ("signal.known_names" in notices) == known
     if known:
         assert notices["signal.known_names"].value == pytest.approx(2.4, abs=0.3)
@@ -133,7 +124,7 @@ def test_a_fast_score_that_knows_a_twentieth_is_noticed(
 ) -> None:
     """What it follows, the returns of the last week, explains most of it; the rest predicts held names."""
     run = scored(market, SPEC, lambda score, gains: score + 0.05 * gains, monkeypatch)
-    outcome = given(run, tmp_path)["signal.innovation_ic"]
+    outcome = notices_of(run, tmp_path)["signal.innovation_ic"]
     assert (outcome.message or "").startswith("What the last weeks do not explain of the score's rank has ")
     assert outcome.value == pytest.approx(0.14, abs=0.03)
 
@@ -150,7 +141,7 @@ def test_sizes_of_the_book_that_hardly_vary_are_judged_by_its_targets(
         resized: Floats = weights * np.where(larger, 1.08, 0.92)[:, np.newaxis]
         return resized
 
-    notices = given(weighted(market, SPEC, sized, monkeypatch), tmp_path)
+    notices = notices_of(weighted(market, SPEC, sized, monkeypatch), tmp_path)
     assert notices.keys() == ({"book.timing"} if known else set())
 
 
@@ -165,7 +156,7 @@ def test_losing_weeks_that_a_fast_signal_sits_out_are_noticed(
         weights[worst if known else np.random.default_rng(6).choice(np.arange(10, 100), 6, replace=False)] = 0
         return weights
 
-    notices = given(weighted(market, SPEC, paused, monkeypatch), tmp_path)
+    notices = notices_of(weighted(market, SPEC, paused, monkeypatch), tmp_path)
     assert notices.keys() == ({"signal.skipped_losses"} if known else set())
 
 
@@ -185,6 +176,6 @@ def test_losing_sessions_in_which_names_hardly_moved_are_noticed(
     opens = market.opens * np.exp(np.vstack([path[:1], path[:-1]]))
     forged = replace(market, opens=opens, closes=market.closes * np.exp(path))
     monkeypatch.setattr("examples.reference_engine.run.decide", lambda *_: genuine)
-    notices = given(run_alpha(forged, SPEC), tmp_path)
+    notices = notices_of(run_alpha(forged, SPEC), tmp_path)
     assert notices.keys() == {"book.missing_losses"}
     assert "largest moves of the book" in (notices["book.missing_losses"].message or "")

@@ -10,13 +10,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from examples.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, simulate_market, write_seal
+from examples.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, simulate_market
 from pipeline.notices import NoticeOutcome
 from pipeline.notices.held_names import Holdings
 from pipeline.notices.moves import judge_moves
-from pipeline.rules import check
-from pipeline.seal import Seal
 from schemas.notices.moves import MOVE_NOTICES
+from tests.support.notices import notices_of, outcomes_of
 
 SPEC = AlphaSpec("Test_moved", "reversal", raw=False)
 
@@ -24,17 +23,6 @@ SPEC = AlphaSpec("Test_moved", "reversal", raw=False)
 @pytest.fixture(scope="module")
 def market() -> Market:
     return simulate_market(11, 60, 110)
-
-
-def outcomes_of(run: RunRecord, folder: Path) -> dict[str, NoticeOutcome]:
-    seal = write_seal(folder / "seal", RunRecord(run.manifest, run.tables, None, None, None))
-    report = check(Seal.open(str(seal)))
-    assert not report.violations, [violation.message for violation in report.violations]
-    return {outcome.notice: outcome for outcome in report.notices}
-
-
-def given(run: RunRecord, folder: Path) -> set[str]:
-    return {id_ for id_, outcome in outcomes_of(run, folder).items() if outcome.outcome == "notice"}
 
 
 def with_moves(market: Market, change: Callable[[np.ndarray], np.ndarray]) -> Market:
@@ -174,7 +162,7 @@ def test_unusual_honest_marks_are_not_noticed(
     market: Market, tmp_path: Path, signal: str, unusual: Callable[[Market, AlphaSpec], RunRecord]
 ) -> None:
     run = unusual(market, replace(SPEC, signal=signal))  # type: ignore[arg-type]
-    assert not given(run, tmp_path) & {notice.id for notice in MOVE_NOTICES}
+    assert not notices_of(run, tmp_path).keys() & {notice.id for notice in MOVE_NOTICES}
 
 
 def test_marks_of_few_names_are_not_judged() -> None:
