@@ -14,7 +14,7 @@ from datasets.analysis.window import require_window
 from datasets.figures.price import Benchmark
 from datasets.figures.series import FULL_HISTORY, Window
 from datasets.market_data.benchmark_prices import read_benchmark
-from datasets.market_data.operator_files import given_by, read_all
+from datasets.market_data.operator_files import read_all, setting_named_in_errors
 from datasets.market_data.prices import is_configured, read_symbols
 from datasets.snapshot import Snapshot
 from schemas.errors import KindNotPublished, SettingsError
@@ -282,7 +282,7 @@ class Alpha(Snapshot):
         if address is None:
             table, withheld["factors"] = None, "no file of factors was given"
         else:
-            with given_by("factors"):
+            with setting_named_in_errors("factors"):
                 table = read_factors(read_all(address))
         ledger = read_ledger(self, book)
         return {"book": book, **explain(ledger, window, series, table, rolling=rolling, withheld=withheld)}

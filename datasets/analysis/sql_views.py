@@ -85,7 +85,7 @@ def write(root: Root, file: str) -> list[str]:
     except duckdb.Error as error:
         if is_new:  # an unfinished file would make the next attempt fail
             for name in (file, f"{file}.wal"):
-                with contextlib.suppress(OSError):  # on a read-only disk there is none
+                with contextlib.suppress(OSError):  # a read-only disk holds no unfinished file
                     Path(name).unlink()
         # DuckDB errors have no error number, only the system's message.
         kind = DiskUnavailable if any(words in str(error) for words in _FULL) else SettingsError

@@ -188,7 +188,9 @@ def regimes(returns: Floats | Unavailable, market: Market | None, seed: int) -> 
     if isinstance(returns, Unavailable):
         return _no_regimes(returns)
     known = ~np.isnan(returns)
-    returns, market = returns[known], None if market is None else cut(market, known)
+    returns = returns[known]
+    if market is not None:
+        market = cut(market, known)
     reason = unmeasurable(returns, 2 * MIN_OBSERVATIONS, "daily returns")
     if reason is not None:
         return _no_regimes(reason)

@@ -21,7 +21,7 @@ _SUFFIX: Final = ".parquet"
 
 
 @contextmanager
-def given_by(setting: str) -> Iterator[None]:
+def setting_named_in_errors(setting: str) -> Iterator[None]:
     """Name the flag and the variable of a setting in errors about its files."""
     try:
         yield

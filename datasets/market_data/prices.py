@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from datasets.figures.price import Benchmark
-from datasets.market_data.operator_files import given_by, read_all, read_columns, refused
+from datasets.market_data.operator_files import read_all, read_columns, refused, setting_named_in_errors
 from schemas.errors import SettingsError
 from schemas.market_data import DEFAULT_NAMES, MARKET_DATA, SIMULATED_KEY, SIMULATED_SYMBOLS, USUAL_BENCHMARK
 from schemas.plurals import counted
@@ -93,7 +93,7 @@ def read_symbols(
         raise SettingsError(
             f"no market data: give a Parquet file or a folder of them, or set {_SETTING.variable}"
         )
-    with given_by("market_data"):
+    with setting_named_in_errors("market_data"):
         benchmarks = read_benchmarks(read_all(place))
     return [_pick(benchmarks, symbol, place) for symbol in symbols]
 

@@ -14,7 +14,7 @@ import structlog
 from datasets.figures.exposures import Factors
 from datasets.figures.price import Benchmark
 from datasets.market_data.factors import read_factors
-from datasets.market_data.operator_files import find_files, given_by, read_files
+from datasets.market_data.operator_files import find_files, read_files, setting_named_in_errors
 from datasets.market_data.prices import read_benchmarks
 from datasets.storage import Signature, open_storage
 from datasets.storage.failures import is_refusal, names_missing_bucket
@@ -113,7 +113,7 @@ class OperatorFiles(Generic[T]):
             If the store does not answer.
         """
         assert self._storage is not None
-        with given_by(self._name):
+        with setting_named_in_errors(self._name):
             signatures = find_files(self._storage)
             if signatures == self._signatures:
                 return

@@ -31,8 +31,8 @@ class Costs:
         ``risk_free_return``; if not stated, that is null and no interest is credited.
     recovery
         Share of its last close, above 0 and at most 1, that is received for a position in a name without further prices, such
-        as a delisted one: it is settled without cost at the close of the next session. By default it is held at its last
-        close.
+        as a delisted one: it is settled without cost at the close of the next session. By default the position stays, at
+        the last close.
 
     Raises
     ------

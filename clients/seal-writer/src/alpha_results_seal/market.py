@@ -17,7 +17,7 @@ from alpha_results_seal.errors import SealError
 from alpha_results_seal.frames import Days, Floats, prices, to_local_day
 
 _MAX_NAMED = 3
-"""Number of held names that a note lists; the rest are counted."""
+"""Maximum number of symbols in a note."""
 
 
 @dataclass(frozen=True)
@@ -117,11 +117,11 @@ class Market:
         notes += self._note_on_weekends()
         ended = ~np.isfinite(self.closes[-1])
         for book in books.values():
-            held = [self.symbols[at] for at in np.flatnonzero(ended & (book.shares != 0))]
-            if held:
-                more = f" and {len(held) - _MAX_NAMED} more" if len(held) > _MAX_NAMED else ""
+            symbols = [self.symbols[at] for at in np.flatnonzero(ended & (book.shares != 0))]
+            if symbols:
+                more = f" and {len(symbols) - _MAX_NAMED} more" if len(symbols) > _MAX_NAMED else ""
                 notes.append(
-                    f"{book.name} still holds {', '.join(held[:_MAX_NAMED])}{more}, without a price on the last day, at the last price; to "
+                    f"{book.name} still holds {', '.join(symbols[:_MAX_NAMED])}{more}, without a price on the last day, at the last price; to "
                     "close a position, state a recovery, the share of its last close received, or add a bar at the price received to a "
                     "session on which a decision is filled"
                 )

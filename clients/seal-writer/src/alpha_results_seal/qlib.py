@@ -58,8 +58,8 @@ def ledger_from_qlib(
     account = dict(zip(to_days(rows[days_column], "report"), rows["account"]))
     held = matrix(table(positions, "positions"), "amount", "positions")
     days = np.array(sorted(account), "datetime64[D]")
-    every_day = np.union1d(days, held.days)
-    amounts = np.nan_to_num(held.on(every_day, held.symbols))[np.isin(every_day, days)]
+    all_days = np.union1d(days, held.days)
+    amounts = np.nan_to_num(held.on(all_days, held.symbols))[np.isin(all_days, days)]
     change = np.diff(amounts, axis=0, prepend=np.zeros((1, len(held.symbols))))
     price = matrix(closes, "close", "closes")
     marks = dict(zip(price.days.tolist(), price.values))

@@ -288,5 +288,6 @@ def _instant(name: str, moment: dt.datetime) -> str:
     return moment.astimezone(dt.timezone.utc).isoformat().replace("+00:00", "Z")
 
 
-def _smoothing(stated: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    return None if stated is None else {"half_life_weeks": None, "detail": None, **stated}
+def _smoothing(description: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    defaults = {"half_life_weeks": None, "detail": None}
+    return None if description is None else {**defaults, **description}
