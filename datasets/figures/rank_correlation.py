@@ -76,80 +76,6 @@ def tie_starts(ascending: Floats, size: Integers) -> Flags:
     return starts
 
 
-def in_ties(starts: Flags) -> Flags:
-    """Find the rows whose value occurs more than once in their group.
-
-    Parameters
-    ----------
-    starts : Flags, shape (n_rows,)
-        As :func:`tie_starts` returns them.
-
-    Returns
-    -------
-    Flags, shape (n_rows,)
-        True for every row of a run of two or more equal values.
-    """
-    tied = ~starts
-    tied[:-1] |= tied[1:]
-    return tied
-
-
-def centred_ranks_in_order(ascending: Floats, size: Integers) -> Integers:
-    """Rank like :func:`centred_ranks`, for rows in ascending order.
-
-    Parameters
-    ----------
-    ascending : Floats, shape (n_rows,)
-        Values sorted within each group, groups in order; without NaN.
-    size : Integers, shape (n_groups,)
-        Rows of each group; may be 0.
-
-    Returns
-    -------
-    Integers, shape (n_rows,)
-        ``2 rank - (n + 1)`` by row.
-    """
-    # Twice the mean position of a run of equal values is its first plus its last position, counted from 0.
-    ranks = 2 * np.arange(ascending.size)
-    starts = tie_starts(ascending, size)
-    tied = in_ties(starts)
-    if tied.any():
-        place = ranks[tied]
-        first = np.flatnonzero(starts[tied])
-        length = np.diff(first, append=place.size)
-        ranks[tied] = np.repeat(place[first] + length - 1, length)
-    closed = np.cumsum(size)
-    ranks -= np.repeat(2 * closed - size - 1, size)
-    return ranks
-
-
-def correlate_ranks(x: Integers, y: Integers, size: Integers) -> Floats:
-    """Rank correlation of each group, from centred ranks.
-
-    Parameters
-    ----------
-    x, y : Integers, shape (n_rows,)
-        Centred ranks of both columns, groups in order.
-    size : Integers, shape (n_groups,)
-        Rows of each group; may be 0.
-
-    Returns
-    -------
-    Floats, shape (n_groups,)
-        Between -1 and 1; NaN with fewer than two rows or when either side is constant.
-    """
-    occupied = size > 0
-    first = (np.cumsum(size) - size)[occupied]
-    sums = np.zeros((3, size.size))
-    if first.size:
-        sums[:, occupied] = [np.add.reduceat(product, first) for product in (x * y, x * x, y * y)]
-    xy, xx, yy = sums
-    rho = np.full(size.size, np.nan)
-    np.divide(xy, np.sqrt(xx * yy), out=rho, where=(xx > 0) & (yy > 0))
-    clipped: Floats = np.clip(rho, -1.0, 1.0)
-    return clipped
-
-
 def spearman_by_group(
     x_code: Integers, y_code: Integers, group: Integers, n_groups: int
 ) -> tuple[Floats, Integers]:
@@ -172,11 +98,12 @@ def spearman_by_group(
         Rows of each group.
     """
     x, y = (centred_ranks(code, group, n_groups) for code in (x_code, y_code))
-    if np.any(group[1:] < group[:-1]):
-        by_group = np.argsort(group, kind="stable")
-        x, y = x[by_group], y[by_group]
-    size = np.bincount(group, minlength=n_groups)
-    return correlate_ranks(x, y, size), size
+    xy, xx, yy = (
+        np.bincount(group, weights=product, minlength=n_groups) for product in (x * y, x * x, y * y)
+    )
+    rho = np.full(n_groups, np.nan)
+    np.divide(xy, np.sqrt(xx * yy), out=rho, where=(xx > 0) & (yy > 0))
+    return np.clip(rho, -1.0, 1.0), np.bincount(group, minlength=n_groups)
 
 
 def spearman(x: Floats, y: Floats) -> float:

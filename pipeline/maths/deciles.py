@@ -11,7 +11,7 @@ import polars as pl
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Floats, Matrix
 from pipeline.maths.cross_section import cross_section
-from pipeline.maths.information_coefficient import ic_in_order
+from pipeline.maths.information_coefficient import ic_by_group
 from pipeline.maths.ordering import ascending_within, ordered
 from pipeline.maths.weeks import count_flags, iter_blocks, week_sizes
 from schemas.tables.weekly_signal import BUCKETS, MIN_DECILE_NAMES
@@ -74,8 +74,8 @@ def _buckets(columns: dict[str, Floats], size: Integers) -> dict[str, npt.NDArra
     group = np.repeat(np.arange(n_symbols.size), n_symbols)
     columns = {name: values[names] for name, values in columns.items()}
     returned = ~np.isnan(columns["mean_forward_return"])
-    n_return_obs = np.bincount(group[returned], minlength=n_symbols.size)
-    ic = ic_in_order(columns["mean_score"][returned], columns["mean_forward_return"][returned], n_return_obs)
+    score, outcome = (columns[name][returned] for name in ("mean_score", "mean_forward_return"))
+    ic, n_return_obs = ic_by_group(score, outcome, group[returned], n_symbols.size)
     means = {name: _mean_by_group(values, group, n_symbols) for name, values in columns.items()}
     return {"cut": cut, "n_symbols": n_symbols, **means, "ic": ic, "n_return_obs": n_return_obs}
 

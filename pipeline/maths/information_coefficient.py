@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from datasets.figures.rank_correlation import Integers, centred_ranks_in_order, correlate_ranks
+from datasets.figures.rank_correlation import Integers, spearman_by_group
 from datasets.figures.series import Floats
-from pipeline.maths.ordering import ascending_within, ordered
-from pipeline.maths.weeks import count_flags, iter_blocks, week_sizes
+from pipeline.maths.ordering import order_codes, ordered
+from pipeline.maths.weeks import iter_blocks, week_sizes
 
 
 def weekly_ic(decisions: pl.DataFrame, signal: str) -> pl.DataFrame:
@@ -43,35 +43,32 @@ def weekly_ic(decisions: pl.DataFrame, signal: str) -> pl.DataFrame:
 
 def _week_ics(x: Floats, y: Floats, size: Integers) -> tuple[Floats, Integers]:
     both = ~(np.isnan(x) | np.isnan(y))
-    n_pairs = count_flags(both, size)
-    x, y = x[both], y[both]
-    order = ascending_within(x, n_pairs)
-    return ic_in_order(x[order], y[order], n_pairs), n_pairs
+    week = np.repeat(np.arange(size.size), size)
+    return ic_by_group(x[both], y[both], week[both], size.size)
 
 
-def ic_in_order(signal: Floats, outcome: Floats, size: Integers) -> Floats:
-    """Compute Spearman's rank correlation within each group, for rows sorted by the signal.
+def ic_by_group(signal: Floats, outcome: Floats, group: Integers, n_groups: int) -> tuple[Floats, Integers]:
+    """Compute Spearman's rank correlation of two columns within each group.
 
     Parameters
     ----------
-    signal : Floats, shape (n_rows,)
-        Values sorted within each group, groups in order; without NaN.
-    outcome : Floats, shape (n_rows,)
-        The other side of each pair; without NaN.
-    size : Integers, shape (n_groups,)
-        Rows of each group; may be 0.
+    signal, outcome : Floats, shape (n_rows,)
+        The two sides of each pair; without NaN.
+    group : Integers, shape (n_rows,)
+        Group of each row, 0 to ``n_groups - 1``; rows in any order.
+    n_groups : int
+        Number of groups; a group may be empty.
 
     Returns
     -------
-    Floats, shape (n_groups,)
+    ic : Floats, shape (n_groups,)
         Between -1 and 1; NaN with fewer than two rows or when either side is constant.
+    n_pairs : Integers, shape (n_groups,)
+        Rows of each group.
 
     Examples
     --------
-    >>> ic_in_order(np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.3, 0.2]), np.array([3]))
-    array([0.5])
+    >>> ic_by_group(np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.3, 0.2]), np.zeros(3, np.int64), 1)
+    (array([0.5]), array([3]))
     """
-    order = ascending_within(outcome, size)
-    return correlate_ranks(
-        centred_ranks_in_order(signal, size)[order], centred_ranks_in_order(outcome[order], size), size
-    )
+    return spearman_by_group(order_codes(signal, group), order_codes(outcome, group), group, n_groups)
