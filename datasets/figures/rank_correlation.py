@@ -14,9 +14,34 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from datasets.figures.series import Flags, Floats
+from datasets.figures.series import Floats
 
 Integers: TypeAlias = npt.NDArray[np.int64]
+
+
+def order_codes(values: Floats, group: Integers) -> Integers:
+    """Code values so that :func:`centred_ranks` can rank any subset of them.
+
+    Parameters
+    ----------
+    values : Floats, shape (n_rows,)
+        Values in any order; without NaN.
+    group : Integers, shape (n_rows,)
+        Group of each row, at least 0.
+
+    Returns
+    -------
+    Integers, shape (n_rows,)
+        Codes from 0 on: equal for equal values of a group, ascending in the value within a group, and above every code of
+        earlier groups.
+    """
+    order = np.lexsort((values, group))
+    ascending, groups = values[order], group[order]
+    is_new = np.ones(values.size, np.bool_)
+    is_new[1:] = (ascending[1:] != ascending[:-1]) | (groups[1:] != groups[:-1])
+    codes = np.empty(values.size, np.int64)
+    codes[order] = np.cumsum(is_new) - 1
+    return codes
 
 
 def centred_ranks(code: Integers, group: Integers, n_groups: int) -> Integers:
@@ -27,8 +52,7 @@ def centred_ranks(code: Integers, group: Integers, n_groups: int) -> Integers:
     Parameters
     ----------
     code : Integers, shape (n_rows,)
-        Ordinal code of each row's value: within a group, ordered like the values and equal for equal values; above every code
-        of earlier groups. Memory grows with the range of the codes.
+        Ordinal code of each row's value, as :func:`order_codes` returns them. Memory grows with the range of the codes.
     group : Integers, shape (n_rows,)
         Group of each row, 0 to ``n_groups - 1``; rows in any order.
     n_groups : int
@@ -55,27 +79,6 @@ def centred_ranks(code: Integers, group: Integers, n_groups: int) -> Integers:
     return ranks
 
 
-def tie_starts(ascending: Floats, size: Integers) -> Flags:
-    """Find the rows that start a run of equal values within their group.
-
-    Parameters
-    ----------
-    ascending : Floats, shape (n_rows,)
-        Values sorted within each group, groups in order; without NaN.
-    size : Integers, shape (n_groups,)
-        Rows of each group; may be 0.
-
-    Returns
-    -------
-    Flags, shape (n_rows,)
-        True where the value differs from the one before it, and for the first row of every group.
-    """
-    starts = np.ones(ascending.size, np.bool_)
-    np.not_equal(ascending[1:], ascending[:-1], out=starts[1:])
-    starts[(np.cumsum(size) - size)[size > 0]] = True
-    return starts
-
-
 def spearman_by_group(
     x_code: Integers, y_code: Integers, group: Integers, n_groups: int
 ) -> tuple[Floats, Integers]:
@@ -84,7 +87,7 @@ def spearman_by_group(
     Parameters
     ----------
     x_code, y_code : Integers, shape (n_rows,)
-        Ordinal codes of the two columns, as :func:`centred_ranks` requires; without nulls.
+        Ordinal codes of the two columns, as :func:`order_codes` returns them; without nulls.
     group : Integers, shape (n_rows,)
         Group of each row, 0 to ``n_groups - 1``; rows in any order.
     n_groups : int
@@ -125,5 +128,6 @@ def spearman(x: Floats, y: Floats) -> float:
     0.5
     """
     both = ~(np.isnan(x) | np.isnan(y))
-    x_code, y_code = (np.unique(side[both], return_inverse=True)[1].astype(np.int64) for side in (x, y))
-    return float(spearman_by_group(x_code, y_code, np.zeros(x_code.size, np.int64), 1)[0][0])
+    group = np.zeros(np.count_nonzero(both), np.int64)
+    x_code, y_code = (order_codes(side[both], group) for side in (x, y))
+    return float(spearman_by_group(x_code, y_code, group, 1)[0][0])

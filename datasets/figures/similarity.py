@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from datasets.figures.rank_correlation import Integers, centred_ranks
+from datasets.figures.rank_correlation import centred_ranks, order_codes
 from datasets.figures.series import Flags, Floats
 
 ORDERS: Final[Mapping[str, Callable[[Any], Any]]] = {
@@ -47,7 +47,7 @@ def rank_correlations(scores: Floats, *, first_only: bool = False) -> Floats:
     Spearman (1904), "The Proof and Measurement of Association between Two Things", American Journal of Psychology 15.
     """
     known = ~np.isnan(scores)
-    ranks, scored = _ranks(_codes(scores), known), known.astype(np.float64)
+    ranks, scored = _ranks(scores, known), known.astype(np.float64)
     squares = np.square(ranks)
     rows = slice(0, 1) if first_only else slice(None)
 
@@ -70,24 +70,13 @@ def rank_correlations(scores: Floats, *, first_only: bool = False) -> Floats:
     return clipped
 
 
-def _ranks(codes: Integers, known: Flags) -> Floats:
+def _ranks(scores: Floats, known: Flags) -> Floats:
     """Twice the average rank minus the mean, by day and alpha; 0 where an alpha does not score a name."""
     count, names = known.shape[0] * known.shape[1], known.shape[2]
     group = np.repeat(np.arange(count), names)[known.ravel()]
     ranks = np.zeros(known.shape)
-    ranks[known] = centred_ranks(codes[known] + group * names, group, count)
+    ranks[known] = centred_ranks(order_codes(scores[known], group), group, count)
     return ranks
-
-
-def _codes(scores: Floats) -> Integers:
-    """Ordinal codes of the values of each day and alpha, below the number of names."""
-    order = np.argsort(scores, axis=2)
-    ascending = np.take_along_axis(scores, order, axis=2)
-    steps = np.zeros(scores.shape, np.int64)
-    steps[..., 1:] = ascending[..., 1:] != ascending[..., :-1]
-    codes = np.empty(scores.shape, np.int64)
-    np.put_along_axis(codes, order, np.cumsum(steps, axis=2), axis=2)
-    return codes
 
 
 def overlaps(weights: Floats, *, first_only: bool = False) -> Floats:

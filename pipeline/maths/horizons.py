@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from datasets.figures.rank_correlation import Integers, spearman_by_group
+from datasets.figures.rank_correlation import Integers, order_codes, spearman_by_group
 from datasets.figures.series import Floats
-from pipeline.maths.ordering import order_codes
 from pipeline.maths.week_clock import WeeklyPanel
 from schemas.tables.weekly_signal import HORIZONS
 

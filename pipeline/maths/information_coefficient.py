@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from datasets.figures.rank_correlation import Integers, spearman_by_group
+from datasets.figures.rank_correlation import Integers, order_codes, spearman_by_group
 from datasets.figures.series import Floats
-from pipeline.maths.ordering import order_codes, ordered
+from pipeline.maths.ordering import ordered
 from pipeline.maths.weeks import iter_blocks, week_sizes
 
 

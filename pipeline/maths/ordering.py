@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from datasets.figures.rank_correlation import Integers, tie_starts
+from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Floats
 
 
@@ -32,28 +32,6 @@ def ascending_within(values: Floats, size: Integers) -> Integers:
     array([1, 0, 2, 4, 3])
     """
     return np.lexsort((values, np.repeat(np.arange(size.size), size)))
-
-
-def order_codes(values: Floats, group: Integers) -> Integers:
-    """Code values so that :func:`datasets.figures.rank_correlation.centred_ranks` can rank any subset of them.
-
-    Parameters
-    ----------
-    values : Floats, shape (n_rows,)
-        Values in any order; without NaN.
-    group : Integers, shape (n_rows,)
-        Group of each row, at least 0.
-
-    Returns
-    -------
-    Integers, shape (n_rows,)
-        Codes from 0 on: equal for equal values of a group, ascending in the value within a group, and above every code of
-        earlier groups.
-    """
-    order = np.lexsort((values, group))
-    codes = np.empty(values.size, np.int64)
-    codes[order] = np.cumsum(tie_starts(values[order], np.bincount(group))) - 1
-    return codes
 
 
 def ordered(rows: pl.DataFrame, order: Sequence[str]) -> pl.DataFrame:

@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
-from datasets.figures.rank_correlation import Integers
+from datasets.figures.rank_correlation import Integers, order_codes
 from datasets.figures.series import Floats
-from pipeline.maths.ordering import order_codes
 from pipeline.maths.weeks import iter_blocks
 from schemas.tables.rebalances import PENDING, TRADED
 
@@ -80,7 +79,7 @@ class WeeklyPanel:
         Returns
         -------
         Integers, shape (n_rows,)
-            As returned by :func:`pipeline.maths.ordering.order_codes` with weeks as groups; 0 where the column is null.
+            As returned by :func:`datasets.figures.rank_correlation.order_codes` with weeks as groups; 0 where the column is null.
         """
         if column not in self._codes:
             values = self.columns[column]
