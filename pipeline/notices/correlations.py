@@ -7,7 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from datasets.figures.rank_correlation import Integers, centred_ranks, order_codes
+from datasets.figures import rank_correlation
+from datasets.figures.rank_correlation import Integers, order_codes
 from datasets.figures.series import Floats
 from pipeline.notices.outcome import NoticeOutcome, by_chance, judged, not_checked, too_few
 from schemas.notices import MIN_CORRELATED_WEEKS
@@ -109,7 +110,7 @@ def centred_ranks(values: Floats) -> Floats:
     column, _ = np.nonzero(known)
     ranks = np.full(known.shape, np.nan)
     codes = order_codes(values.T[known], column)
-    ranks[known] = centred_ranks(codes, column, values.shape[1])
+    ranks[known] = rank_correlation.centred_ranks(codes, column, values.shape[1])
     by_name: Floats = ranks.T
     return by_name
 
