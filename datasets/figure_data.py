@@ -7,7 +7,7 @@ from typing import Final, Protocol, TypeVar
 
 import polars as pl
 
-from datasets.figures.checks import NOTICED, CheckSummary, forward_returns_proven, named_alphas
+from datasets.figures.checks import CheckSummary, forward_returns_proven, named_alphas
 from datasets.figures.luck import LUCK, Luck, measure
 from datasets.figures.luck_evidence import EVERYTHING, NO_TRIALS, Evidence, LuckQuery, TrialReturns
 from datasets.figures.luck_trials import searched_combinations
@@ -22,6 +22,7 @@ from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt
 from schemas.metrics.deciles import BUCKET_MEANS
 from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER, SCORE_FIELD, UNSMOOTHED_FIELD, Checked
+from schemas.notices.notice import NOTICE
 from schemas.tables.books import CONDITIONED_BOOKS
 from schemas.tables.rebalances import PENDING, TRADED
 from schemas.tables.weekly_signal import HORIZONS, LAGS
@@ -159,7 +160,7 @@ def _check_summary(manifest: Manifest, sealed: SealedMetrics | None) -> CheckSum
     noticed = [
         (bool(notice["raw"]), named_alphas(notice))
         for notice in manifest.notices
-        if notice["outcome"] == NOTICED
+        if notice["outcome"] == NOTICE
     ]
     limited = tuple((raw, names) for raw, names in noticed if raw or names)
     return CheckSummary(

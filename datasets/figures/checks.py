@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from schemas.metrics.checked import FORWARD_RETURN_RULE
 
 MayRead = Callable[[str], bool]
 """Whether a caller may read the data of an alpha, by its id."""
-NOTICED: Final = "notice"
-"""Outcome of a notice that applies, or of a broken warning rule."""
 
 
 @dataclass(frozen=True, slots=True)

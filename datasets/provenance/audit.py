@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from datasets.figures.checks import (
-    NOTICED,
     CheckSummary,
     MayRead,
     may_see,
@@ -137,7 +136,7 @@ def _notices(manifest: Manifest, reader: Reader) -> Iterator[Entry]:
             "notice",
             notice["notice"],
             notice["outcome"],
-            reason=notice["message" if notice["outcome"] == NOTICED else "reason"],
+            reason=notice["message" if notice["outcome"] == NOTICE else "reason"],
             **{name: notice[name] for name in ("figure", "value", "threshold", "unit", "details")},
         )
         readable = [name for name in names if reader.may_read(name)]

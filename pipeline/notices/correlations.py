@@ -11,7 +11,7 @@ from datasets.figures import rank_correlation
 from datasets.figures.rank_correlation import Integers, order_codes
 from datasets.figures.series import Floats
 from pipeline.notices.outcome import NoticeOutcome, by_chance, judged, not_checked, too_few
-from schemas.notices import MIN_CORRELATED_WEEKS
+from schemas.notices.notice import MIN_CORRELATED_WEEKS
 
 _MIN_GROUPS: Final = 2
 """Minimum number of independent values for their deviation."""

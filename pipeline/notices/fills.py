@@ -14,8 +14,9 @@ from datasets.figures.series import Flags, Floats
 from pipeline.notices.correlations import judge_mean, standard_error
 from pipeline.notices.outcome import NoticeOutcome, by_chance, first_noticed, judged, not_checked, too_few
 from pipeline.reconciliation.grid import Codes
-from schemas.notices import BASIS_POINTS, NOTICES
+from schemas.notices import NOTICES
 from schemas.notices.books import MIN_ADJUSTING_FILLS, MIN_FILLS, MIN_TAX, NEARLY_FREE
+from schemas.notices.notice import BASIS_POINTS
 from schemas.plurals import counted
 from schemas.tables.books import ADJUSTING, SETTLEMENTS, base_book
 

@@ -24,7 +24,7 @@ from datasets.figures.series import (
 from datasets.figures.unavailable import Unavailable
 from pipeline.notices.correlations import rank_correlations
 from pipeline.notices.outcome import NoticeOutcome, by_chance, judged, not_checked
-from schemas.notices import BASIS_POINTS, CHANCE, EXCEPTIONAL_RATIO, NOTICES
+from schemas.notices import NOTICES
 from schemas.notices.books import (
     LAST_DEVIATIONS,
     LOWEST_RATE,
@@ -35,6 +35,7 @@ from schemas.notices.books import (
     MIN_SHORT_SHARE,
     SESSIONS_ALLOWED,
 )
+from schemas.notices.notice import BASIS_POINTS, CHANCE, EXCEPTIONAL_RATIO
 from schemas.plurals import counted
 from schemas.tables.books import book_order, is_raw_book
 

@@ -15,7 +15,7 @@ from pipeline.notices.copies import repeated_values
 from pipeline.notices.correlations import column_mean, correlations, judge_mean
 from pipeline.notices.held_names import Holdings
 from pipeline.notices.outcome import NoticeOutcome, by_chance, first_noticed, judged, not_checked, too_few
-from schemas.notices import NOTICE, NOTICES
+from schemas.notices import NOTICES
 from schemas.notices.moves import (
     CLIPPED_FROM,
     LARGEST_OF_BOOK,
@@ -40,6 +40,7 @@ from schemas.notices.moves import (
     STALE_SHARE,
     USUAL_FALL,
 )
+from schemas.notices.notice import NOTICE
 from schemas.notices.signal import COPIED_SHARE, MIN_COPIED_NAMES
 from schemas.plurals import counted
 

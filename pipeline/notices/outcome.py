@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from schemas.notices import CHANCE, FEW_VALUES, NOT_CHECKED, NOTICE, NOTICES, PASS
+from schemas.notices import NOTICES
+from schemas.notices.notice import CHANCE, FEW_VALUES, NOT_CHECKED, NOTICE, PASS
 from schemas.plurals import counted
 
 

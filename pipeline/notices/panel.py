@@ -22,7 +22,7 @@ from pipeline.notices.outcome import (
     uncorrelated,
 )
 from pipeline.notices.spans import Instants, Span
-from schemas.notices import MIN_CORRELATED_WEEKS
+from schemas.notices.notice import MIN_CORRELATED_WEEKS
 from schemas.notices.signal import (
     EXPLAINING_WEEKS,
     FLIPPED_CORRELATION,

@@ -30,7 +30,7 @@ from pipeline.notices.spans import NEVER, Span
 from pipeline.reconciliation.fills import FILLS, fill_instants
 from pipeline.reconciliation.row_ranges import RowRanges
 from pipeline.reconciliation.tables import SESSION
-from schemas.notices import BASIS_POINTS
+from schemas.notices.notice import BASIS_POINTS
 from schemas.tables.books import (
     ADJUSTING,
     CONDITIONED_BOOKS,

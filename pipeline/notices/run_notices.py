@@ -27,8 +27,9 @@ from pipeline.notices.outcome import (
 )
 from pipeline.reconciliation.figures import NO_RAW_SIGNAL, Figure
 from pipeline.rule import Coverage
-from schemas.notices import MIN_CORRELATED_WEEKS, NOTICES
+from schemas.notices import NOTICES
 from schemas.notices.moves import MOVE_NOTICES
+from schemas.notices.notice import MIN_CORRELATED_WEEKS
 from schemas.notices.signal import MIN_OUTLYING_NAMES, MIN_PROVABLE_RETURNS, PROVEN_BY_CHANCE, PROVEN_SHARE
 from schemas.settings import SETTINGS
 from schemas.tables.books import CONDITIONED_BOOKS

@@ -22,8 +22,9 @@ from pipeline.notices.outcome import (
     too_few,
 )
 from pipeline.notices.probe import HOURS_APART
-from schemas.notices import CHANCE, EXCEPTIONAL_RATIO, MIN_CORRELATED_WEEKS, NOTICES
+from schemas.notices import NOTICES
 from schemas.notices.books import MIN_EXPOSURE_VARIATION, MIN_NET_VARIATION
+from schemas.notices.notice import CHANCE, EXCEPTIONAL_RATIO, MIN_CORRELATED_WEEKS
 from schemas.notices.signal import (
     CORRELATED_SHARE,
     CORRELATION_ERRORS,

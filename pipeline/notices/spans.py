@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from datasets.figures.series import Floats
 from pipeline.notices.correlations import judge_mean, rank_correlations
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked, too_few
-from schemas.notices import MIN_CORRELATED_WEEKS
+from schemas.notices.notice import MIN_CORRELATED_WEEKS
 from schemas.notices.signal import MIN_NAME_SPANS, MIN_PAUSES, MIN_PROVEN_NAMES, UNPROVEN_BY_SKIPPING
 
 Instants = NDArray[np.int64]

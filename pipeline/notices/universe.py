@@ -10,7 +10,7 @@ import numpy as np
 from datasets.figures.series import Floats
 from pipeline.notices.correlations import centred_ranks, judge_mean
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
-from schemas.notices import MIN_CORRELATED_WEEKS
+from schemas.notices.notice import MIN_CORRELATED_WEEKS
 from schemas.notices.signal import MIN_RANKED_NAMES
 from schemas.notices.universe import FROZEN_SESSIONS, MIN_EXIT_RATE, MIN_EXIT_YEARS
 from schemas.plurals import counted

@@ -10,7 +10,7 @@ import numpy as np
 from datasets.figures.series import Floats
 from pipeline.notices.correlations import centred_ranks, judge_mean, rank_correlations
 from pipeline.notices.outcome import NoticeOutcome, first_noticed, not_checked
-from schemas.notices import NOTICE
+from schemas.notices.notice import NOTICE
 from schemas.notices.signal import MIN_SIZED_WEEKS
 
 _TOLERANCE: Final = 1e-6

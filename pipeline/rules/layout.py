@@ -17,7 +17,7 @@ from pipeline.rule import Level
 from pipeline.rules.registry import RULES
 from pipeline.rules.report import Report
 from schemas.console.screen import Screen
-from schemas.notices import NOTICE
+from schemas.notices.notice import NOTICE
 
 _SCALAR: Final = re.compile(r"null|true|false|-?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 """Text that reads like a JSON scalar of another type."""

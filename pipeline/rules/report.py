@@ -13,7 +13,7 @@ from pipeline.rule import Coverage, Finding, Level, NotChecked, Rule
 from pipeline.rules.registry import RULES
 from pipeline.seal.file_rules import seal_signature
 from pipeline.seal.records import METRICS
-from schemas.notices import NOT_CHECKED, NOTICE, PASS
+from schemas.notices.notice import NOT_CHECKED, NOTICE, PASS
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,8 @@ from pipeline.snapshot_builder.write import SnapshotWriter
 from schemas.errors import OtherFormat, SealRefused
 from schemas.instants import utc_text
 from schemas.kinds import KINDS, REQUIRED_KINDS
-from schemas.notices import NOTICE, NOTICES
+from schemas.notices import NOTICES
+from schemas.notices.notice import NOTICE
 from schemas.plurals import counted
 from schemas.version import schema_version
 

@@ -11,7 +11,8 @@ from schemas.exit_codes import ExitCode
 from schemas.metrics.core import CORE, RANK_IC
 from schemas.metrics.families import FAMILIES
 from schemas.metrics.statistic import CHECKED_MEANINGS
-from schemas.notices import NOTICES, Notice
+from schemas.notices import NOTICES
+from schemas.notices.notice import Notice
 from schemas.settings import GROUPS, Setting
 from schemas.table import Column, Origin, Table
 from schemas.tables import TABLES

@@ -12,34 +12,9 @@ from schemas.notices.books import BOOK_NOTICES
 from schemas.notices.catalogue import CATALOGUE_NOTICES
 from schemas.notices.market import MARKET_NOTICES
 from schemas.notices.moves import MOVE_NOTICES
-from schemas.notices.notice import (
-    BASIS_POINTS,
-    CHANCE,
-    EXCEPTIONAL_RATIO,
-    FEW_VALUES,
-    MIN_CORRELATED_WEEKS,
-    NOT_CHECKED,
-    NOTICE,
-    OUTCOMES,
-    PASS,
-    Notice,
-)
+from schemas.notices.notice import Notice
 from schemas.notices.signal import SIGNAL_NOTICES
 from schemas.notices.universe import UNIVERSE_NOTICES
-
-__all__ = [
-    "BASIS_POINTS",
-    "CHANCE",
-    "EXCEPTIONAL_RATIO",
-    "FEW_VALUES",
-    "MIN_CORRELATED_WEEKS",
-    "NOTICE",
-    "NOTICES",
-    "NOT_CHECKED",
-    "OUTCOMES",
-    "PASS",
-    "Notice",
-]
 
 NOTICES: Final[dict[str, Notice]] = {
     notice.id: notice

@@ -8,9 +8,6 @@ from typing import Final
 PASS: Final = "pass"  # noqa: S105 - not a password
 NOTICE: Final = "notice"
 NOT_CHECKED: Final = "not_checked"
-OUTCOMES: Final = (PASS, NOTICE, NOT_CHECKED)
-"""Outcomes of a rule or a notice."""
-
 CHANCE: Final = 3.0
 """Minimum distance of a mean from zero, in standard errors, for a notice: means of short runs are large by chance."""
 FEW_VALUES: Final = 7.5

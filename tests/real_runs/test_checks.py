@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.rules import Report, check
 from pipeline.seal import Seal
-from schemas.notices import NOTICE
+from schemas.notices.notice import NOTICE
 
 # These rules are not checked, because the run did not seal their data.
 UNCHECKED: dict[str, set[str]] = {

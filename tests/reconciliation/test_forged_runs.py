@@ -16,7 +16,7 @@ from examples.reference_engine.alpha import SignalName
 from pipeline.rules import Report, check
 from pipeline.seal import Seal
 from pipeline.snapshot_builder import build_seal
-from schemas.notices import NOTICE
+from schemas.notices.notice import NOTICE
 from tests.reconciliation.careful_runs import CAREFUL
 from tests.reconciliation.forged_runs import (
     FORGERIES,

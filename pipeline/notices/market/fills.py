@@ -12,9 +12,9 @@ from pipeline.notices.correlations import judge_mean
 from pipeline.notices.market.price_file import MarketPrices
 from pipeline.notices.market.run import PRICED, WEEK
 from pipeline.notices.outcome import NoticeOutcome, first_noticed, judged, not_checked
-from schemas.notices import BASIS_POINTS
 from schemas.notices.catalogue import CELL_TOLERANCE
 from schemas.notices.market import BETTER_SETTLEMENT, JUMP, MAX_MID_GAP, WITHIN_DAY
+from schemas.notices.notice import BASIS_POINTS
 from schemas.plurals import counted
 
 FILL_NOTICES: Final = ("market.fills", "market.foresight", "market.settlements")

@@ -15,7 +15,6 @@ from pipeline.notices.correlations import judge_mean
 from pipeline.notices.market.price_file import MarketPrices, first_session_after
 from pipeline.notices.market.run import CELL, PRICED, MarketRun
 from pipeline.notices.outcome import NoticeOutcome, first_noticed, judged, none_checked, not_checked
-from schemas.notices import BASIS_POINTS
 from schemas.notices.catalogue import CELL_TOLERANCE, MIN_SHARED_CELLS
 from schemas.notices.market import (
     BEYOND_DAY,
@@ -30,6 +29,7 @@ from schemas.notices.market import (
     TAIL_SHARE,
     TAIL_TOLERANCE,
 )
+from schemas.notices.notice import BASIS_POINTS
 
 FORWARD_NOTICES: Final = ("market.forward_returns", "market.forward_bias", "market.forward_drift")
 _LIMITED: Final = pl.col("excess").clip(-LIMIT, LIMIT) * BASIS_POINTS
