@@ -9,6 +9,7 @@ import click
 
 from schemas.console.command_group import CommandGroup, LazyCommand
 from schemas.console.terminal import echo
+from schemas.instants import utc_text
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 _ROOT = click.argument("root")
@@ -39,10 +40,11 @@ def list_alphas(root: str, as_json: bool) -> None:
 
     rows = open_published(root).list().to_dicts()
     if as_json:
-        echo(json.dumps({"alphas": rows}))
+        echo(json.dumps({"alphas": rows}, default=utc_text))
         return
     for row in rows:
-        echo(f"{row['alpha_id']}  {row['snapshot']}  {row['published_at']}  {row['name'] or ''}".rstrip())
+        published = utc_text(row["published_at"])
+        echo(f"{row['alpha_id']}  {row['snapshot']}  {published}  {row['name'] or ''}".rstrip())
 
 
 @click.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
 import polars as pl
@@ -82,20 +83,25 @@ class Root:
         return len(self.catalogue.listing.pointers)
 
     def list(self) -> pl.DataFrame:
-        """Return one row per alpha: id, name, summary, snapshot, completeness and dates."""
-        columns = (
-            "alpha_id",
-            "name",
-            "tldr",
-            "snapshot",
-            "complete",
-            "started_at",
-            "sealed_at",
-            "published_at",
-        )
-        rows = [[getattr(pointer, name) for name in columns] for pointer in self.catalogue.listing.pointers]
-        schema = {name: pl.Boolean if name == "complete" else pl.String for name in columns}
-        return pl.DataFrame(rows, schema=schema, orient="row")
+        """Return one row per alpha, latest started first.
+
+        Returns
+        -------
+        polars.DataFrame
+            ``alpha_id``, ``name``, ``tldr`` (null without a summary), ``snapshot``, ``complete`` (whether all required kinds are
+            present), and the times ``started_at``, ``sealed_at`` and ``published_at`` in UTC.
+        """
+        texts, times = ("alpha_id", "name", "tldr", "snapshot"), ("started_at", "sealed_at", "published_at")
+        types: dict[str, pl.DataType] = {
+            **dict.fromkeys(texts, pl.String()),
+            "complete": pl.Boolean(),
+            **dict.fromkeys(times, pl.Datetime("us", "UTC")),
+        }
+        pointers = self.catalogue.listing.pointers
+        columns = {name: [getattr(pointer, name) for pointer in pointers] for name in types}
+        for name in times:
+            columns[name] = [datetime.fromisoformat(text) for text in columns[name]]
+        return pl.DataFrame(columns, schema=types)
 
     def correlations(
         self,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from datasets.layout import snapshot_path
 from schemas.errors import DiskUnavailable, SettingsError
+from schemas.instants import utc_text
 from schemas.tables import PUBLISHED_TABLES
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def _listing(root: Root) -> str:
     rows = root.list()
     types = {name: "TIMESTAMPTZ" if name.endswith("_at") else "VARCHAR" for name in rows.columns}
     types["complete"] = "BOOLEAN"
-    listed, columns = _text(json.dumps(rows.to_dicts())), _text(json.dumps([types]))
+    listed, columns = _text(json.dumps(rows.to_dicts(), default=utc_text)), _text(json.dumps([types]))
     return f"SELECT unnest(from_json({listed}, {columns}), recursive := true)"
 
 

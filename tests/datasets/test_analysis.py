@@ -322,7 +322,9 @@ def test_a_missing_or_invalid_root_is_an_error(root: Path, tmp_path: Path) -> No
     with pytest.raises(SettingsError, match="holds no catalog/"):
         datasets.open(root.parent)
     (tmp_path / "new").mkdir()
-    assert list(datasets.open(tmp_path / "new")) == []
+    new = datasets.open(tmp_path / "new")
+    assert list(new) == []
+    assert new.list().schema == datasets.open(root).list().schema
 
 
 def test_the_views_contain_every_alpha_of_the_root(root: Path, tmp_path: Path) -> None:
@@ -341,6 +343,7 @@ def test_the_views_contain_every_alpha_of_the_root(root: Path, tmp_path: Path) -
                 actual = pl.DataFrame(connection.sql(query, params=[alpha]).to_arrow_table())
                 actual = actual.with_columns(pl.selectors.datetime().dt.convert_time_zone("UTC"))
                 assert_frame_equal(actual, expected.sort(PUBLISHED_TABLES[table].key))
+        listed = pl.DataFrame(connection.sql("FROM alphas").to_arrow_table())
         nulls = connection.execute(
             "SELECT count(entry_at), count(raw_score), count(score) FROM decisions WHERE alpha_id = ?",
             [OTHER],
@@ -352,8 +355,20 @@ def test_the_views_contain_every_alpha_of_the_root(root: Path, tmp_path: Path) -
             "SELECT comment FROM duckdb_columns() WHERE table_name = 'positions' AND column_name = 'weight'"
         ).fetchone() or ("",)
         assert PUBLISHED_TABLES["positions"]["weight"].meaning in comment
-        listed = connection.execute("SELECT alpha_id, snapshot FROM alphas").fetchall()
-    assert sorted(listed) == sorted((alpha, opened[alpha].id) for alpha in opened)
+    assert_frame_equal(
+        listed.with_columns(pl.selectors.datetime().dt.convert_time_zone("UTC")), opened.list()
+    )
+    assert listed.select("alpha_id", "snapshot").rows() == [(alpha, opened[alpha].id) for alpha in opened]
+
+
+def test_the_times_of_the_list_are_those_of_the_pointers(root: Path) -> None:
+    opened = datasets.open(root)
+    rows = opened.list()
+    listed = json.loads(command("list", str(root), "--json").stdout)["alphas"]
+    for name in ("started_at", "sealed_at", "published_at"):
+        stored = [getattr(pointer, name) for pointer in opened.catalogue.listing.pointers]
+        assert rows[name].to_list() == [dt.datetime.fromisoformat(text) for text in stored]
+        assert [row[name] for row in listed] == stored
 
 
 def test_recreated_views_follow_publications(tmp_path: Path) -> None:
