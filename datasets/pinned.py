@@ -9,94 +9,59 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from datasets.catalogue.live import Catalogue
 from datasets.layout import is_snapshot_id
 from datasets.pointer import Pointer, make_pointer
 from datasets.publication.history import empty_snapshot_ids
-from datasets.publication.pointers import not_published, served
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage
 from schemas.errors import SnapshotCorrupt, SnapshotNotKept
 
 
-class PinnedSnapshots:
-    """Opens the snapshots of an alpha by id. Thread-safe.
+def open_kept(storage: Storage, current: Pointer, snapshot: str) -> Snapshot:
+    """Return a snapshot of an alpha: the served one, or an earlier one that is still kept.
 
     Parameters
     ----------
     storage
         The datasets root.
-    catalogue
-        Catalogue of the root, refreshed by the caller.
+    current
+        The alpha's pointer.
+    snapshot
+        Id of the snapshot.
+
+    Returns
+    -------
+    Snapshot
+        An earlier snapshot's ``pointer``, made from its manifest, has as ``published_at`` the time when it was first served,
+        like :attr:`Snapshot.published_at` of the served one, so that answers from a pinned snapshot never change.
+
+    Raises
+    ------
+    SnapshotNotKept
+        When the text is not an id, or names a snapshot that is no longer kept; the message names the served one.
+    SnapshotCorrupt, StorageUnavailable
+        When the manifest cannot be read.
     """
-
-    def __init__(self, storage: Storage, catalogue: Catalogue) -> None:
-        self._storage = storage
-        self._catalogue = catalogue
-
-    def open(self, alpha_id: str, snapshot: str) -> Snapshot:
-        """Return a snapshot of an alpha: the served one, or an earlier one that is still kept.
-
-        Returns
-        -------
-        Snapshot
-            An earlier snapshot's ``pointer.published_at`` is the time it was first served, like
-            :attr:`Snapshot.published_at` of the served one, so that answers from a pinned snapshot never change.
-
-        Raises
-        ------
-        AlphaNotPublished
-            When the alpha is not published, or is withdrawn.
-        SnapshotNotKept
-            When the text is not an id, or names a snapshot that is no longer kept; the message names the served one.
-        SnapshotCorrupt, StorageUnavailable
-            When the manifest cannot be read.
-        """
-        current = self._catalogue.resolve(alpha_id)
-        if current is None:
-            raise not_published(self._storage, alpha_id)
-        return current if snapshot == current.id else self._open(current.pointer, snapshot)
-
-    def open_fresh(self, alpha_id: str, snapshot: str) -> Snapshot:
-        """Open a snapshot like :meth:`open`, but read the pointer from the root instead of from memory.
-
-        Another reader may already have seen a newer snapshot, and gc may have removed an old one since the last refresh.
-        This costs one small read.
-
-        Raises
-        ------
-        AlphaNotPublished, SnapshotNotKept, SnapshotCorrupt, StorageUnavailable
-            As in :meth:`open`.
-        """
-        pointer = served(self._storage, alpha_id) if is_snapshot_id(snapshot) else None
-        if pointer is None:
-            return self.open(alpha_id, snapshot)
-        if pointer.is_withdrawn:
-            raise not_published(self._storage, alpha_id)
-        return self._open(pointer, snapshot)
-
-    def _open(self, current: Pointer, snapshot: str) -> Snapshot:
-        """Open a kept snapshot; for an earlier one, rebuild its former pointer from its manifest."""
-        if not is_kept(current, snapshot):
-            raise _not_kept(current.alpha_id, snapshot, current.snapshot)
-        if snapshot == current.snapshot:
-            return Snapshot(self._storage, current)
-        earlier = current.earlier[snapshot]
-        draft = replace(current, snapshot=snapshot, manifest_sha256=earlier.manifest_sha256)
-        opened = Snapshot(self._storage, draft)
-        try:
-            manifest = opened.manifest
-        except SnapshotCorrupt as error:
-            if isinstance(error.__cause__, FileNotFoundError):  # gc removed it meanwhile
-                raise _not_kept(current.alpha_id, snapshot, current.snapshot) from None
-            raise
-        pointer = replace(
-            make_pointer(manifest, opened.description()),
-            manifest_sha256=earlier.manifest_sha256,
-            published_at=earlier.published_at,
-            first_published_at=earlier.published_at,
-        )
-        return opened.with_pointer(pointer)
+    if not is_kept(current, snapshot):
+        raise _not_kept(current.alpha_id, snapshot, current.snapshot)
+    if snapshot == current.snapshot:
+        return Snapshot(storage, current)
+    earlier = current.earlier[snapshot]
+    draft = replace(current, snapshot=snapshot, manifest_sha256=earlier.manifest_sha256)
+    opened = Snapshot(storage, draft)
+    try:
+        manifest = opened.manifest
+    except SnapshotCorrupt as error:
+        if isinstance(error.__cause__, FileNotFoundError):  # gc removed it meanwhile
+            raise _not_kept(current.alpha_id, snapshot, current.snapshot) from None
+        raise
+    pointer = replace(
+        make_pointer(manifest, opened.description()),
+        manifest_sha256=earlier.manifest_sha256,
+        published_at=earlier.published_at,
+        first_published_at=earlier.published_at,
+    )
+    return opened.with_pointer(pointer)
 
 
 def is_kept(pointer: Pointer, snapshot: str) -> bool:

@@ -151,15 +151,7 @@ class Snapshot:
 
     def books(self, dataset: str) -> tuple[str, ...]:
         """Return the books of a partitioned dataset in canonical order; empty for other datasets."""
-        return self._books.get(dataset, ())
-
-    @cached_property
-    def _books(self) -> Mapping[str, tuple[str, ...]]:
-        books: dict[str, tuple[str, ...]] = {}
-        for entry in self.manifest.files:
-            if entry.book:
-                books[entry.dataset] = (*books.get(entry.dataset, ()), entry.book)
-        return books
+        return tuple(entry.book for entry in self.manifest.files if entry.dataset == dataset and entry.book)
 
     def columns(self, dataset: str) -> tuple[str, ...]:
         """Return the published columns of a dataset in declared order; empty for an absent dataset."""

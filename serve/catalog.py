@@ -11,8 +11,9 @@ import structlog
 
 from datasets.catalogue.live import Catalogue
 from datasets.disk import reading
-from datasets.layout import ALPHAS, CATALOG
-from datasets.pinned import PinnedSnapshots
+from datasets.layout import ALPHAS, CATALOG, is_snapshot_id
+from datasets.pinned import open_kept
+from datasets.publication import pointers
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt, SnapshotNotKept, StorageUnavailable
@@ -60,11 +61,6 @@ class Catalog(Catalogue):
         self.followed = True
         """Whether the last refresh succeeded."""
         self._lease = ReaderLease(storage)
-        pinned = PinnedSnapshots(storage, self)
-        self.open_pinned: Final = pinned.open
-        """Return a snapshot by its id."""
-        self.open_fresh: Final = pinned.open_fresh
-        """Return a snapshot by its id, after reading the pointer again."""
 
     def start(self) -> None:
         """Refresh once, then in the background; if the store is unavailable at the start, the catalogue is empty."""
@@ -94,6 +90,39 @@ class Catalog(Catalogue):
             raise AlphaNotPublished(f"no alpha {alpha_id} is served")
         return snapshot
 
+    def open_pinned(self, alpha_id: str, snapshot: str) -> Snapshot:
+        """Return a snapshot by its id, as :func:`datasets.pinned.open_kept`.
+
+        Raises
+        ------
+        AlphaNotPublished
+            When the alpha is not published, or is withdrawn.
+        SnapshotNotKept, SnapshotCorrupt, StorageUnavailable
+            As in :func:`datasets.pinned.open_kept`.
+        """
+        current = self.resolve(alpha_id)
+        if current is None:
+            raise pointers.not_published(self._storage, alpha_id)
+        return current if snapshot == current.id else open_kept(self._storage, current.pointer, snapshot)
+
+    def open_fresh(self, alpha_id: str, snapshot: str) -> Snapshot:
+        """Open a snapshot like :meth:`open_pinned`, but read the pointer from the root instead of from memory.
+
+        Another reader may already have seen a newer snapshot, and gc may have removed an old one since the last refresh.
+        This costs one small read.
+
+        Raises
+        ------
+        AlphaNotPublished, SnapshotNotKept, SnapshotCorrupt, StorageUnavailable
+            As in :meth:`open_pinned`.
+        """
+        pointer = pointers.served(self._storage, alpha_id) if is_snapshot_id(snapshot) else None
+        if pointer is None:
+            return self.open_pinned(alpha_id, snapshot)
+        if pointer.is_withdrawn:
+            raise pointers.not_published(self._storage, alpha_id)
+        return open_kept(self._storage, pointer, snapshot)
+
     def find_pinned(self, alpha_id: str, snapshot: str) -> Snapshot:
         """Return a snapshot by its id, after reading the pointer again if this process does not know the snapshot.
 
@@ -102,7 +131,7 @@ class Catalog(Catalogue):
         Raises
         ------
         AlphaNotPublished, SnapshotNotKept, SnapshotCorrupt, StorageUnavailable
-            As :meth:`datasets.pinned.PinnedSnapshots.open_fresh`.
+            As :meth:`open_fresh`.
         """
         try:
             return self.open_pinned(alpha_id, snapshot)
