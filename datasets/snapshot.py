@@ -203,7 +203,7 @@ class Snapshot:
             return self._storage.intact_file(f"{self._folder}/{entry.path}", entry.bytes, entry.sha256)
 
     def files(self, dataset: str) -> tuple[str, ...]:
-        """Return the paths of all files of a dataset, books in canonical order."""
+        """Return the paths of all files of a dataset, books in canonical order; errors are those of :meth:`file`."""
         if PUBLISHED_TABLES[dataset].partition:
             return tuple(self.file(dataset, book) for book in self.books(dataset))
         return (self.file(dataset),)
@@ -232,9 +232,9 @@ class Snapshot:
 
         Parameters
         ----------
-        dataset
+        dataset : str
             One of :meth:`datasets`.
-        book
+        book : str or None
             Book to read; None for all books.
 
         Returns
@@ -246,6 +246,8 @@ class Snapshot:
         ------
         KindNotPublished
             When the snapshot lacks the dataset or book.
+        SnapshotCorrupt, StorageUnavailable
+            As in :meth:`file`.
         """
         if not self.has(dataset, book):
             self.entry(dataset, book)
@@ -316,7 +318,13 @@ class Snapshot:
         )
 
     def description(self) -> dict[str, Any] | None:
-        """Return the sealed description; None if the run sealed none."""
+        """Return the sealed description; None if the run sealed none.
+
+        Raises
+        ------
+        SnapshotCorrupt
+            When the document is missing or damaged.
+        """
         if "description" not in self.manifest.kinds:
             return None
         data = self._document(f"{self._folder}/{DESCRIPTION}", self.entry("description").sha256)
@@ -344,9 +352,9 @@ class Snapshot:
 
         Parameters
         ----------
-        family
+        family : str
             One of :data:`schemas.metrics.families.FAMILIES`.
-        book
+        book : str or None
             Name of the book, if the family has one object per book.
 
         Returns

@@ -37,7 +37,7 @@ class Root:
 
     Parameters
     ----------
-    storage
+    storage : Storage
         The datasets root.
     """
 
@@ -115,19 +115,20 @@ class Root:
 
         Parameters
         ----------
-        alphas
+        alphas : sequence of str
             Ids of the alphas; repetitions are ignored.
-        by
+        by : str
             ``returns``, ``scores`` or ``holdings``.
-        book
+        book : str
             Book of the returns or holdings.
-        window
+        window : Window
             Days to compare.
 
         Returns
         -------
         polars.DataFrame
-            ``alpha_id`` and a column for each alpha; null where a pair cannot be compared.
+            ``alpha_id`` and a column for each alpha: correlations between -1 and 1, or overlaps of holdings between 0 and 1;
+            null where a pair cannot be compared.
 
         Raises
         ------
@@ -164,21 +165,22 @@ class Root:
 
         Parameters
         ----------
-        alpha
+        alpha : str
             Id of the alpha.
-        among
+        among : sequence of str, or None
             Ids of the alphas to compare with; None for all. The files of each are read.
         by, book, window
             As in :meth:`correlations`.
-        order
+        order : str
             ``nearest``, ``farthest``, or ``strongest`` (largest absolute value).
-        limit
+        limit : int
             Maximum number of rows.
 
         Returns
         -------
         polars.DataFrame
-            ``alpha_id``, ``name``, ``correlation`` (``overlap`` for holdings) and ``observations``.
+            ``alpha_id``, ``name``, ``correlation`` (``overlap`` for holdings) and ``observations`` (common sessions, or weeks of
+            scores), rows in the requested order; an alpha that cannot be compared has none.
 
         Raises
         ------
@@ -215,16 +217,21 @@ class Root:
 
         Parameters
         ----------
-        alpha
+        alpha : str
             Id of the alpha.
-        others
+        others : sequence of str
             Ids of the other alphas in the book, at least one; repetitions and `alpha` itself are ignored.
-        weights
+        weights : str, or sequence of float
             ``equal``, ``volatility``, or one number per alpha, `alpha` first: none below 0, those of the others not all 0.
-        book
+        book : str
             Book of the returns.
-        window
+        window : Window
             Days to measure.
+
+        Returns
+        -------
+        dict
+            The ``data`` of the answer; a withheld figure is null, with its reason in ``withheld``.
 
         Raises
         ------
@@ -284,13 +291,18 @@ def open_root(
 
     Parameters
     ----------
-    address
+    address : str or os.PathLike
         A local folder or the URL of a supported store.
-    cache
+    cache : str, os.PathLike or None
         Folder for copies of a remote root's files, reused by later sessions; None for a temporary folder. Ignored for a local
         root.
-    cache_bytes
+    cache_bytes : int
         Maximum size of the cache in bytes.
+
+    Returns
+    -------
+    Root
+        The alphas that are served now; later publications are not followed.
 
     Raises
     ------
