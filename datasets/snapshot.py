@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -382,7 +383,4 @@ class Snapshot:
 
 def in_window(window: Window) -> pl.Expr:
     """Return a Polars condition that ``date`` is within a window, both ends included."""
-    condition = pl.lit(True)
-    if window.first is not None:
-        condition &= pl.col("date") >= window.first
-    return condition if window.last is None else condition & (pl.col("date") <= window.last)
+    return pl.col("date").is_between(window.first or dt.date.min, window.last or dt.date.max)
