@@ -54,15 +54,15 @@ WEEKLY_FIGURES: Final[Mapping[str, Callable[[Floats], Figure]]] = {
 """Figure -> function of the weekly information coefficients."""
 
 
-def ledger_bands(ledger: Ledger, draw: np.random.Generator) -> Bands:
+def ledger_bands(ledger: Ledger | Unavailable, draw: np.random.Generator) -> Bands:
     """Return the bands of the figures of a daily ledger.
 
     Return, risk-free return and turnover of a session are resampled together.
 
     Parameters
     ----------
-    ledger : Ledger
-        Sessions in order of date. Those without a return or turnover are not resampled, and those without a risk-free return
+    ledger : Ledger or Unavailable
+        Sessions in order of date, or the reason why there are none. Those without a return or turnover are not resampled, and those without a risk-free return
         not for ``excess_sharpe``, which is withheld if no session has one.
     draw : numpy.random.Generator
         Source of random numbers.
@@ -78,6 +78,8 @@ def ledger_bands(ledger: Ledger, draw: np.random.Generator) -> Bands:
     ----------
     Politis and Romano (1994), "The Stationary Bootstrap", Journal of the American Statistical Association 89.
     """
+    if isinstance(ledger, Unavailable):
+        return Bands(dict.fromkeys(LEDGER_FIGURES, ledger))
     returns = solvent_returns(ledger.starting, ledger.ending)
     if isinstance(returns, Unavailable):
         return Bands(dict.fromkeys(LEDGER_FIGURES, returns))
@@ -106,13 +108,13 @@ def ledger_bands(ledger: Ledger, draw: np.random.Generator) -> Bands:
     return bands
 
 
-def weekly_bands(ic: Floats, draw: np.random.Generator) -> Bands:
+def weekly_bands(ic: Floats | Unavailable, draw: np.random.Generator) -> Bands:
     """Return the bands of the figures of a weekly information coefficient.
 
     Parameters
     ----------
-    ic : Floats, shape (n_weeks,)
-        One IC per week in order of date; NaN is dropped.
+    ic : Floats, shape (n_weeks,), or Unavailable
+        One IC per week in order of date, NaN is dropped; or the reason why there is none.
     draw : numpy.random.Generator
         Source of random numbers.
 
@@ -121,6 +123,8 @@ def weekly_bands(ic: Floats, draw: np.random.Generator) -> Bands:
     Bands
         One band per figure of :data:`WEEKLY_FIGURES`, withheld under the conditions of :func:`ledger_bands`.
     """
+    if isinstance(ic, Unavailable):
+        return Bands(dict.fromkeys(WEEKLY_FIGURES, ic))
     values = measured(ic)
     estimates = {name: measure(ic) for name, measure in WEEKLY_FIGURES.items()}
     mean_block = block_length(values, "weeks with a measured IC", "weekly ICs")

@@ -9,7 +9,7 @@ from typing import Any, Final, Self, TypeVar
 
 import numpy as np
 
-from datasets.figures.bands import LEDGER_FIGURES, WEEKLY_FIGURES, ledger_bands, weekly_bands
+from datasets.figures.bands import ledger_bands, weekly_bands
 from datasets.figures.bootstrap import SAMPLES, Bands, make_seed, resample
 from datasets.figures.data_snooping import data_snooping
 from datasets.figures.equity import period_returns, solvent_returns
@@ -164,7 +164,8 @@ def measure(evidence: Evidence, query: LuckQuery) -> Luck:
         withheld,
     )
     plain, excess = _measure_returns(ledger, trials, groups)
-    daily, weekly = _daily_bands(ledger, seed), _weekly_bands(ic, seed)
+    daily = ledger_bands(ledger, np.random.Generator(np.random.PCG64([seed, 0])))
+    weekly = weekly_bands(ic, np.random.Generator(np.random.PCG64([seed, 1])))
     snooping = or_null(_data_snooping(ledger, search, daily, seed), "data_snooping", withheld)
     data = {
         "book": query.book,
@@ -331,18 +332,6 @@ def _closed(source: Source, query: LuckQuery) -> Unavailable | None:
     if source.endpoint in query.may_call:
         return None
     return Unavailable(ACCESS_LIMITED, f"the key may not call {source.endpoint}", source.kind)
-
-
-def _daily_bands(ledger: Ledger | Unavailable, seed: int) -> Bands:
-    if isinstance(ledger, Unavailable):
-        return Bands(dict.fromkeys(LEDGER_FIGURES, ledger))
-    return ledger_bands(ledger, np.random.Generator(np.random.PCG64([seed, 0])))
-
-
-def _weekly_bands(ic: Floats | Unavailable, seed: int) -> Bands:
-    if isinstance(ic, Unavailable):
-        return Bands(dict.fromkeys(WEEKLY_FIGURES, ic))
-    return weekly_bands(ic, np.random.Generator(np.random.PCG64([seed, 1])))
 
 
 def or_null(figure: T | Unavailable, path: str, withheld: dict[str, str]) -> T | None:

@@ -109,7 +109,7 @@ CORRELATIONS: Final = record(
     ),
     array(
         "observations",
-        "Common sessions in the window, or weeks for `by=scores`.",
+        _OBSERVATIONS.meaning,
         array("", "Observations of one alpha with each.", count("", "Common observations.")),
     ),
     withheld("Two addresses, separated by a comma, to the reason why their figure is null."),

@@ -213,6 +213,12 @@ def test_undetermined_bands_are_withheld() -> None:
     }
     assert reasons(weekly_bands(np.full(30, math.nan), generator())) == {"insufficient_data"}
     assert reasons(weekly_bands(np.full(30, 0.1), generator())) == {"nonpositive_variance"}
+    missing = Unavailable("missing_kind", "the run sealed none")
+    assert (
+        reasons(ledger_bands(missing, generator()))
+        == reasons(weekly_bands(missing, generator()))
+        == {"missing_kind"}
+    )
 
 
 def test_a_figure_undefined_in_some_samples_has_no_band() -> None:
