@@ -254,6 +254,7 @@ def test_omitted_input_is_noted() -> None:
         (long(SCORES, "score").with_columns(pl.col("date").dt.strftime("%m/%d/%Y")), {}, "scores: the date '01/19/2024' is not a day: write YYYY-MM-DD"),
         (long(SCORES, "score").with_columns(symbol=pl.col("symbol").str.tail(1).cast(pl.Float64)), {}, "scores: symbol is Float64, so that 0.0 would be a name"),
         (pd.concat({"Close": SCORES.to_pandas().set_index("date")}, axis=1), {}, r"scores has columns of 2 levels: select one, such as frame\['Close'\]"),
+        (SCORES.to_pandas().rename(columns={"N1": "N2"}), {}, "scores cannot be read: .*column names"),
         (SCORES, {"costs": 0.001}, r"costs is 0.001: give Costs\(…\)"),
         (long(SCORES, "score").with_columns(other=pl.lit(1)).drop("score").with_columns(more=pl.lit(1)), {}, "scores has no column 'score'"),
     ],

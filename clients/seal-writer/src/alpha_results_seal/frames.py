@@ -63,14 +63,22 @@ def table(frame: Any, label: str) -> pl.DataFrame:
     """Return a frame of Polars, pandas or Arrow, or a CSV or Parquet file, as a Polars frame.
 
     A named pandas index becomes columns.
+
+    Raises
+    ------
+    SealError
+        If it is none of these, a file cannot be read, or two columns have the same name.
     """
     if isinstance(frame, pl.DataFrame):
         return frame
     if isinstance(frame, (str, os.PathLike)):
         return _file(Path(frame), label)
     if _is_pandas(frame):
-        flat = frame.reset_index() if any(name is not None for name in frame.index.names) else frame
-        copy: pl.DataFrame = pl.from_pandas(flat)
+        try:
+            flat = frame.reset_index() if any(name is not None for name in frame.index.names) else frame
+            copy: pl.DataFrame = pl.from_pandas(flat)
+        except (TypeError, ValueError) as error:
+            raise SealError(f"{label} cannot be read: {error}") from error
         return copy
     try:
         converted = pl.from_arrow(frame) if hasattr(frame, "schema") else pl.DataFrame(frame)
