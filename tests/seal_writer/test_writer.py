@@ -75,6 +75,39 @@ def test_derived_columns_pass_the_strict_check(
             assert result[name].to_list() == pytest.approx(tables[kind][name].to_list(), abs=1e-12), name
 
 
+def test_exposures_of_a_book_that_owes_more_than_it_owns_are_derived(tmp_path: Path) -> None:
+    days, closes = DAYS[:4], [10.0, 15.0, 25.0, 28.0]
+    open_, close = (
+        pl.Series([datetime(x.year, x.month, x.day, hour, tzinfo=UTC) for x in days]) for hour in (8, 16)
+    )
+    short = pl.DataFrame({"date": days, "symbol": "AAA"}).insert_column(0, pl.lit("long_short").alias("book"))
+    moves = [0.0, -0.5, -1.0, -0.3]
+    fill = {
+        "symbol": "AAA",
+        "phase": "open",
+        "quantity": -0.1,
+        "mid_price": 10.0,
+        "fill_price": 10.0,
+        "fee": 0.0,
+    }
+    ledger = pl.DataFrame({"date": days, "timestamp": close, "cash_end": 2.0})
+    writer = begun(tmp_path / "seal")
+    writer.add_table(
+        "trades",
+        pl.DataFrame(
+            [{"book": "long_short", "timestamp": open_[0], "decision_at": date(2023, 12, 29)} | fill]
+        ),
+    )
+    writer.add_table("positions", short.with_columns(quantity=pl.lit(-0.1), mark_price=pl.Series(closes)))
+    writer.add_table(
+        "pnl", short.with_columns(market_pnl=pl.Series(moves), execution_cost=0.0, borrow_cashflow=0.0)
+    )
+    writer.add_table("portfolio", ledger.insert_column(0, pl.lit("long_short").alias("book")))
+    portfolio = Seal.open(str(writer.write())).table("portfolio")
+    assert portfolio["ending_equity"].to_list() == pytest.approx([1.0, 0.5, -0.5, -0.8])
+    assert portfolio["largest_abs_weight"].to_list() == pytest.approx([1.0, 3.0, 5.0, 3.5])
+
+
 def test_frames_of_pandas_make_the_same_seal(tables: dict[str, pl.DataFrame], tmp_path: Path) -> None:
     one = filled(tmp_path / "one", tables).write()
     other = filled(tmp_path / "other", {kind: frame.to_pandas() for kind, frame in tables.items()}).write()
@@ -157,6 +190,7 @@ def test_without_the_rules_a_seal_is_written_unchecked(
     ("kind", "change", "said"),
     [
         ("decisions", lambda x: x.rename({"score": "scores"}), "no column 'scores': did you mean score"),
+        ("pnl", lambda x: x.with_columns(net_pnl=0.0), "no column 'net_pnl'; it has book, date"),
         ("signals", lambda x: x, "'signals' is not a table of a seal: it is one of rebalances"),
         (
             "trades",

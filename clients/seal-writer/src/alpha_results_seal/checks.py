@@ -40,7 +40,8 @@ def typed(kind: str, frame: pl.DataFrame) -> pl.DataFrame:
     declared = COLUMNS[kind]
     for name in frame.columns:
         if name not in declared:
-            near = difflib.get_close_matches(name.lower(), declared, n=1, cutoff=0.6)
+            absent = [column for column in declared if column not in frame.columns]
+            near = difflib.get_close_matches(name.lower(), absent, n=1, cutoff=0.6)
             hint = f": did you mean {near[0]}?" if near else f"; it has {', '.join(declared)}."
             raise SealError(f"{kind} has no column {name!r}{hint}")
     return frame.select(

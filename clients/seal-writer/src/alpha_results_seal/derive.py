@@ -85,7 +85,7 @@ def _portfolio(tables: Mapping[str, pl.DataFrame], equity_basis: float) -> pl.Da
         rounding_adjustment=pl.lit(0.0),
         gross_exposure=pl.col("gross_notional") / ending,
         net_exposure=pl.col("net_notional") / ending,
-        largest_abs_weight=pl.col("_largest") / ending,
+        largest_abs_weight=(pl.col("_largest") / ending).abs(),  # equity may be negative
         turnover=pl.col("turnover_notional") / pl.col("starting_equity") / 2,
     ).drop("_largest", strict=False)
 
