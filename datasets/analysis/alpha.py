@@ -407,10 +407,11 @@ class Alpha(Snapshot):
             import pandas as pd  # noqa: PLC0415 - only needed here
         except ImportError as error:
             raise SettingsError("a factor is a pandas series: install pandas") from error
-        if column not in (present := self.columns("decisions")):
-            known = f"; they have {', '.join(present)}" if present else ""
-            raise KindNotPublished(f"{self.alpha_id} has no column {column!r} in its decisions{known}")
         decisions = self.scan("decisions")
+        if column not in (present := self.columns("decisions")):
+            raise KindNotPublished(
+                f"{self.alpha_id} has no column {column!r} in its decisions; they have {', '.join(present)}"
+            )
         if not decisions.collect_schema()[column].is_numeric():
             raise SettingsError(f"{column!r} is not a column of numbers, so it is no factor")
         rows = decisions.select("date", "symbol", column).drop_nulls().sort("date", "symbol").collect()

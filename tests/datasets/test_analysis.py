@@ -134,6 +134,12 @@ def test_an_unknown_column_of_a_factor_names_those_that_there_are(root: Path) ->
         datasets.open(root)[ONE].factor("scor")
 
 
+def test_a_factor_of_a_run_without_decisions_names_the_missing_table(tmp_path: Path) -> None:
+    build_seal(str(make_seal(tmp_path, without_kinds={"decisions"})), tmp_path / "published")
+    with pytest.raises(KindNotPublished, match="Test_small has no decisions; it holds rebalances, portfolio"):
+        datasets.open(tmp_path / "published")["Test_small"].factor()
+
+
 def test_a_column_without_numbers_is_no_factor(root: Path) -> None:
     run = datasets.open(root)[ONE]
     for column in ("symbol", "date", "decision_reason"):
