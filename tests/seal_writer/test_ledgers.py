@@ -360,6 +360,24 @@ def test_a_rate_that_is_no_fraction_is_refused(name: str, rate: Any) -> None:
         Costs(**{name: rate})
 
 
+def test_decisions_that_are_less_frequent_than_weekly_are_noted() -> None:
+    days = pl.date_range(date(2024, 1, 1), date(2024, 12, 31), eager=True).alias("date")
+    close = pl.DataFrame({"date": days, "AAA": 10.0 + np.arange(days.len()) % 3})
+    fridays = close.filter(pl.col("date").dt.weekday() == 5)
+    monthly = fridays.filter(pl.col("date").dt.day() <= 7).select("date", AAA=pl.lit(0.5))
+    notes = Ledger.from_weights(monthly, close, Costs(), NYSE).notes
+    assert any(
+        note.startswith(
+            "12 decisions in 49 weeks: weekly figures count decisions, so that icir is annualised by sqrt(52)"
+        )
+        for note in notes
+    )
+    weekly = fridays.select("date", AAA=pl.lit(0.5))
+    assert not any(
+        "count decisions" in note for note in Ledger.from_weights(weekly, close, Costs(), NYSE).notes
+    )
+
+
 def test_sessions_without_an_interest_rate_are_noted() -> None:
     costs = Costs(interest={date(2024, 1, 8): 0.0001})
     notes = Ledger.from_weights(WEEK, CLOSE, costs, NYSE).notes

@@ -25,6 +25,7 @@ from alpha_results_seal.weeks import (
     delay_weeks,
     last_sessions,
     note_moved_decisions,
+    note_rare_decisions,
     note_unpriced_names,
     read_weeks,
     rebalances_table,
@@ -202,7 +203,7 @@ class Ledger:
             market.close_books(state, session, costs, market.last_priced)
         tables = {**_joined(state, equity_basis), **_decided(weeks, state, market)}
         notes = market.notes(state, scored=scored is not None, decided=True) + note_moved_decisions(weeks)
-        notes += note_unpriced_names(weeks, market)
+        notes += note_rare_decisions(weeks) + note_unpriced_names(weeks, market)
         notes += costs.notes(tables["portfolio"]["date"].unique(maintain_order=True), traded=True)
         return cls(tables, equity_basis, tuple(notes))
 
@@ -301,7 +302,9 @@ class Ledger:
         if targets:
             tables |= _decided(weeks, {book: state}, market)
             _require_returns_of_fills(tables["decisions"], tables["trades"])
-            notes += note_moved_decisions(weeks) + note_unpriced_names(weeks, market)
+            notes += (
+                note_moved_decisions(weeks) + note_rare_decisions(weeks) + note_unpriced_names(weeks, market)
+            )
         else:
             tables["rebalances"] = rows.select(date=pl.col("decision_at").unique().sort()).with_columns(
                 week_status=pl.lit("traded")

@@ -146,6 +146,19 @@ def note_moved_decisions(weeks: Sequence[Week]) -> list[str]:
     return [note]
 
 
+def note_rare_decisions(weeks: Sequence[Week]) -> list[str]:
+    """Return a note on decisions that are less frequent than weekly, if they are."""
+    first, last = week_numbers(np.array([weeks[0].date, weeks[-1].date], "datetime64[D]"))
+    spanned = int(last - first) + 1
+    if len(weeks) >= 0.75 * spanned:
+        return []
+    note = (
+        f"{len(weeks)} decisions in {spanned} weeks: weekly figures count decisions, so that icir is annualised by sqrt(52), and "
+        "lags, horizons and half-lives are in decisions"
+    )
+    return [note]
+
+
 def note_unpriced_names(weeks: Sequence[Week], market: Market) -> list[str]:
     """Return a note on names with weights that have no prices, if any; raises SealError if none of them has prices."""
     weighted = np.any(
