@@ -264,6 +264,25 @@ def test_unusable_input_is_named(scores: Any, options: Any, said: str) -> None:
         Ledger.from_scores(scores, market(5), **options)
 
 
+@pytest.mark.parametrize("in_file", [True, False])
+@pytest.mark.parametrize("form", ["%m/%d/%Y", "%d-%m-%Y"])
+def test_days_that_may_begin_with_their_month_are_refused(in_file: bool, form: str, tmp_path: Path) -> None:
+    text = long(SCORES, "score").with_columns(pl.col("date").dt.strftime(form))
+    early = text.filter(pl.col("date").str.contains(r"^0\d[/-](0\d|1[0-2])[/-]"))
+    early.write_csv(tmp_path / "scores.csv")
+    with pytest.raises(
+        SealError, match=r"scores: the date '\d+[/-]\d+[/-]2024' may begin with the day or with the month"
+    ):
+        Ledger.from_scores(tmp_path / "scores.csv" if in_file else early, market(5))
+
+
+def test_days_that_can_only_begin_with_the_day_are_read(tmp_path: Path) -> None:
+    days_first = long(SCORES, "score").with_columns(pl.col("date").dt.strftime("%d/%m/%Y"))
+    days_first.write_csv(tmp_path / "scores.csv")
+    ledger = Ledger.from_scores(tmp_path / "scores.csv", market(5))
+    assert ledger.tables["decisions"].equals(Ledger.from_scores(SCORES, market(5)).tables["decisions"])
+
+
 def test_a_code_of_digits_keeps_its_zeros_in_a_file(tmp_path: Path) -> None:
     digits = {name: f"00000{at}" for at, name in enumerate(NAMES)}
     long(SCORES.rename(digits), "score").write_csv(tmp_path / "scores.csv")

@@ -15,6 +15,7 @@ import polars as pl
 
 from alpha_results_seal.errors import SealError
 
+_YEAR_LAST = r"^\d{1,2}[/-]\d{1,2}[/-]"
 _UNNAMED_INDEX = ("", "__index_level_0__")
 """Names of an unnamed pandas index in a CSV and a Parquet file; days, unless another column has them."""
 ALIASES = {
@@ -172,12 +173,13 @@ def _file(path: Path, label: str) -> pl.DataFrame:
     try:
         if path.suffix.lower() == ".parquet":
             return pl.read_parquet(path, glob=False)
+        # Kept as text: codes such as 000001, for their zeros, and days that do not begin with the year, for :func:`to_days`.
         names = [
-            name
-            for name in pl.read_csv(path, n_rows=0, glob=False).columns
-            if name.lower() in {"symbol", *ALIASES["symbol"]}
+            column.name
+            for column in pl.read_csv(path, n_rows=1, infer_schema=False, glob=False)
+            if column.name.lower() in {"symbol", *ALIASES["symbol"]} or column.str.contains(_YEAR_LAST).any()
         ]
-        texts = dict.fromkeys(names, pl.String)  # a code such as 000001 keeps its zeros
+        texts = dict.fromkeys(names, pl.String)
         frame = pl.read_csv(path, try_parse_dates=True, schema_overrides=texts, glob=False)
         # Polars converts instants with an offset to UTC, and the session is their local day.
         zoned = [name for name, kind in frame.schema.items() if getattr(kind, "time_zone", None) is not None]
@@ -281,6 +283,11 @@ def to_days(series: pl.Series, label: str) -> pl.Series:
     if days.null_count():
         first = series.filter(days.is_null())[0]
         raise SealError(f"{label}: the date {first!r} is not a day: write YYYY-MM-DD.")
+    if series.dtype == pl.String and series.str.contains(_YEAR_LAST).any() and (days.dt.day() <= 12).all():
+        # Polars takes the first number for the day.
+        raise SealError(
+            f"{label}: the date {series[0]!r} may begin with the day or with the month: write YYYY-MM-DD."
+        )
     return days
 
 
