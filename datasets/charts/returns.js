@@ -129,9 +129,10 @@ export function conclusions({ book, test, why, rows, benchmark, delivered, withh
     const deepest = Math.max(...rows.map((row) => row.drawdown_pct ?? 0));
     sentences.push(["return", `The book ${book} returned ${asPercent(last.cumulative_return)} over ${counted(rows.length, "session")}; its deepest drawdown was ${shown(deepest)} %.`]);
   }
-  if (benchmark && benchmark.points.length > 2) {
+  // A session that opens without equity has no return, and figures of the others alone are withheld everywhere.
+  if (benchmark && benchmark.points.length > 2 && rows.every((row) => row.period_return !== null)) {
     const other = returnsOf(benchmark.points);
-    const both = rows.filter((row, i) => i > 0 && row.period_return !== null && other.has(row.date));
+    const both = rows.filter((row, i) => i > 0 && other.has(row.date));
     const rho = correlation(both.map((row) => row.period_return), both.map((row) => other.get(row.date)));
     if (Number.isFinite(rho)) {
       sentences.push(["benchmark", `${benchmark.symbol} returned ${asPercent(benchmark.points.at(-1).growth - 1)} meanwhile; daily returns of the two correlate at ${rho.toFixed(2)}: the book is ${Math.abs(rho) > NEUTRAL ? "not" : "close to"} neutral to it.`]);

@@ -991,6 +991,28 @@ def test_withheld_deciles_of_the_delivered_score_show_their_reason_in_every_wind
     expect(page.locator("#delivered-deciles .unavailable")).to_have_text(f"Not available: {reason}")
 
 
+def test_a_book_with_a_session_without_a_return_is_not_called_neutral(visit: Visit) -> None:
+    curve = visit.site.send(f"alphas/{FULL}/equity-curve?limit=5000")
+    prices = [
+        {"date": row["date"], "cumulative_return": 0.01 * (at % 3)} for at, row in enumerate(curve["data"])
+    ]
+    answer = {
+        "data": prices,
+        "meta": {
+            "summary": {"previous_date": None, "first_return": None, "total_return_from_previous": None}
+        },
+        "pagination": {"total": len(prices), "has_more": False},
+    }
+    visit.page.route("**/benchmarks/SPY/daily?*", lambda route: route.fulfill(json=answer))
+    visit.page.route("**/equity-curve?*", lambda route: route.fulfill(json=curve))
+    page = visit.begin(f"/alphas/{FULL}?benchmark=SPY")
+    expect(page.locator("#conclusions [data-about=benchmark]")).to_contain_text("neutral to it")
+    curve["data"][-1] |= {"period_return": None, "cumulative_return": None}
+    page.reload()
+    expect(page.locator("#conclusions [data-about=skill]")).to_be_visible()
+    expect(page.locator("#conclusions [data-about=benchmark]")).to_have_count(0)
+
+
 def test_a_withheld_rank_correlation_of_deciles_shows_its_reason(visit: Visit) -> None:
     metrics = visit.site.send(f"alphas/{FULL}/metrics?panel=1&granularity=yearly")
     deciles = metrics["data"]["ic_deciles"]
