@@ -313,7 +313,11 @@ def _(benchmark, by_name, deciles, equity, interval, ledger, metrics, mo, run, t
         conclusions["benchmark"] = (
             f"The benchmark returned {benchmark['cumulative_return'][-1]:.2%} {_days}; "
         )
-        if isinstance(_related, float):
+        if _unmeasured := equity["period_return"].null_count():
+            conclusions["benchmark"] += (
+                f"the correlation with it is withheld: {_unmeasured} of {equity.height} sessions have no return, as they open without equity."
+            )
+        elif isinstance(_related, float):
             beta_correlation = _related
             conclusions["benchmark"] += (
                 f"daily returns of the two correlate at {beta_correlation:.2f}, so the book is "

@@ -165,7 +165,7 @@ def test_a_tour_withholds_deciles_with_their_own_reason_only(demo: Path) -> None
     assert other["message"] not in text
 
 
-def test_a_tour_does_not_call_a_book_neutral_to_prices_that_are_missing(demo: Path) -> None:
+def test_a_tour_does_not_call_a_book_neutral_if_prices_or_returns_are_missing(demo: Path) -> None:
     before = run("tour", demo)
     equity, benchmark = before["equity"], before["benchmark"]
     short = run("tour", demo, equity=equity, benchmark=benchmark.tail(5))
@@ -173,6 +173,10 @@ def test_a_tour_does_not_call_a_book_neutral_to_prices_that_are_missing(demo: Pa
     text = short["conclusions"]["benchmark"]
     assert f"from {benchmark['date'][-5]} to {benchmark['date'][-1]}, the days of the book" in text
     assert text.endswith("withheld: common sessions in the window: 5; the figure needs at least 10.")
+    without_equity = pl.when(pl.int_range(pl.len()) > 5).then("period_return")
+    ruined = run("tour", demo, equity=equity.with_columns(period_return=without_equity), benchmark=benchmark)
+    assert ruined["beta_correlation"] is None
+    assert "have no return, as they open without equity." in ruined["conclusions"]["benchmark"]
     absent = run("tour", demo, equity=equity, benchmark=benchmark.clear())
     assert absent["beta_correlation"] is None
     assert "no price of the benchmark" in absent["conclusions"]["benchmark"]
