@@ -252,6 +252,7 @@ def test_omitted_input_is_noted() -> None:
         ("nowhere.csv", {}, "scores: nowhere.csv cannot be read"),
         ("scores.xlsx", {}, "scores: scores.xlsx is neither a .csv nor a .parquet file"),
         (long(SCORES, "score").with_columns(pl.col("date").dt.strftime("%m/%d/%Y")), {}, "scores: the date '01/19/2024' is not a day: write YYYY-MM-DD"),
+        (long(SCORES, "score").with_columns(pl.col("date").dt.strftime("%Y%m%d").cast(pl.Int64)), {}, r"scores: the column date does not have days only \(it is Int64\): write YYYY-MM-DD"),
         (long(SCORES, "score").with_columns(symbol=pl.col("symbol").str.tail(1).cast(pl.Float64)), {}, "scores: symbol is Float64, so that 0.0 would be a name"),
         (pd.concat({"Close": SCORES.to_pandas().set_index("date")}, axis=1), {}, r"scores has columns of 2 levels: select one, such as frame\['Close'\]"),
         (SCORES.to_pandas().rename(columns={"N1": "N2"}), {}, "scores cannot be read: .*column names"),

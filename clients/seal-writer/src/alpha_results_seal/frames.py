@@ -279,7 +279,9 @@ def to_days(series: pl.Series, label: str) -> pl.Series:
     elif isinstance(series.dtype, pl.Datetime):
         days = series.dt.replace_time_zone(None).cast(pl.Date)
     if days.dtype != pl.Date:
-        raise SealError(f"{label}: the column date does not have days only (it is {series.dtype}).")
+        raise SealError(
+            f"{label}: the column date does not have days only (it is {series.dtype}): write YYYY-MM-DD."
+        )
     if days.null_count():
         first = series.filter(days.is_null())[0]
         raise SealError(f"{label}: the date {first!r} is not a day: write YYYY-MM-DD.")
