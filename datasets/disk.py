@@ -12,7 +12,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import Final
 
-from schemas.errors import DiskUnavailable
+from schemas.errors import DiskFull, DiskUnavailable
 
 _LOST: Final = {
     errno.EIO: "its disk reports a hardware fault; check the disk",
@@ -30,6 +30,8 @@ _BLOCKED: Final = "a file is where one of its folders should be; remove that fil
 _FULL: Final = {
     errno.ENOSPC: "no space is left on its disk; free some",
     errno.EDQUOT: "the quota of its disk is used up; free some space",
+}
+_UNWRITABLE: Final = {
     errno.EFBIG: "it would exceed the maximum size of a file; raise the limit (ulimit -f)",
     errno.EROFS: "its file system is mounted read-only; mount it for writing",
     errno.EACCES: "this user may not write there; permit it",
@@ -57,16 +59,19 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
 
     Raises
     ------
+    DiskFull
+        When no space is left.
     DiskUnavailable
-        In place of the OSError, which names no file when a write runs out of space.
+        In place of every other such OSError.
     """
     try:
         yield
     except OSError as error:
-        reason = (_FULL | _LOST).get(error.errno or 0)
+        number = error.errno or 0
+        reason = (_FULL | _UNWRITABLE | _LOST).get(number)
         if reason is None:
             raise
-        raise DiskUnavailable(
+        raise (DiskFull if number in _FULL else DiskUnavailable)(
             f"{os.fspath(path)} cannot be written: {reason}, then try again. Published snapshots stay as they are"
         ) from error
 

@@ -22,7 +22,8 @@
     │   └── PublicationRefused       the pointer was not moved: the seal is older, rolled back or its alpha withdrawn
     │       └── PublicationContended another command held the pointer; a retry may succeed
     ├── StorageUnavailable           the store did not answer; a retry may succeed
-    │   └── DiskUnavailable          a disk of this machine is full or failing
+    │   └── DiskUnavailable          a disk of this machine is read-only or failing
+    │       └── DiskFull             no space is left on it
     ├── SettingsError                a flag or environment variable is invalid
     │   └── StoreRefused             a server refuses the setting; also a StorageUnavailable
     ├── AccessError                  an administrative operation on accounts or keys was refused
@@ -105,7 +106,7 @@ class BuildCrashed(AlphaResultsError):
 
 
 class BuildNotStarted(AlphaResultsError):
-    """A batch ended, or lost its cluster, before the seal was built."""
+    """A batch ended, lost its cluster or met a full disk, before the seal was built."""
 
     exit_code = ExitCode.INTERRUPTED
     retryable = True
@@ -201,6 +202,10 @@ class StorageUnavailable(AlphaResultsError):
 
 class DiskUnavailable(StorageUnavailable):
     """A disk of this machine is full, read-only, failing or missing."""
+
+
+class DiskFull(DiskUnavailable):
+    """No space is left on a disk of this machine, or a quota is used up."""
 
 
 class SettingsError(AlphaResultsError):

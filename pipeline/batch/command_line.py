@@ -30,16 +30,16 @@ def build_once(batch: Batch, output: Output) -> int:
         for step in run.steps():
             output.add(step)
         interrupted = False
-    lost = run.executor.lost
+    lost = run.executor.lost or run.disk_full
     return output.end(lost.exit_code if lost else None, interrupted=interrupted)
 
 
 def follow(batch: Batch, output: Output, interval: float) -> int:
     """Search and build until a signal; return 0, or 5 if the cluster was lost.
 
-    A refused seal is built again once it is resealed or its missing files arrive. After an unavailable store or a crashed
-    process, the next scan builds the seal again; after an error of the files of keys or market prices, the first scan that
-    finds them changed. An unavailable store does not end the loop; when it is back, every seal that failed is built again.
+    A refused seal is built again once it is resealed or its missing files arrive. After an unavailable store, a full disk or a
+    crashed process, the next scan builds the seal again; after an error of the files of keys or market prices, the first scan
+    that finds them changed. An unavailable store does not end the loop; when it is back, every seal that failed is built again.
     `interval` is the seconds between scans.
     """
     cancellation, unavailable = Cancellation(), False

@@ -21,7 +21,7 @@ from pipeline.batch.result import SealResult, failed, not_started
 from pipeline.batch.search import Search
 from pipeline.internal import contained
 from pipeline.seal.store import without_secrets
-from schemas.errors import AlphaResultsError, BuildCrashed, InternalFailure, SealError
+from schemas.errors import AlphaResultsError, BuildCrashed, DiskFull, InternalFailure, SealError
 
 if TYPE_CHECKING:
     from pipeline.batch.cluster import ClusterExecutor
@@ -71,6 +71,8 @@ class Run:
             self.executor = ClusterExecutor(batch.cluster, batch.jobs, batch.cluster_seconds, cancellation)
         self._pool = ThreadPoolExecutor(self.executor.jobs, thread_name_prefix="build")
         self._due = 0
+        self.disk_full: DiskFull | None = None
+        """Error of a build since the last scan that met a full disk; no further one is started, since each would meet it."""
 
     def __enter__(self) -> Self:
         return self
@@ -82,6 +84,7 @@ class Run:
 
     def scan(self) -> list[DiscoveredSeal]:
         """Find the finished seals, or take the named ones; raises as :meth:`~pipeline.batch.search.Search.scan`."""
+        self.disk_full = None
         if self._search is not None:
             with self._cancellation.interruptible():
                 return self._search.scan()
@@ -116,7 +119,7 @@ class Run:
                     failures.add(step.seal.address)
                 yield step
             tried |= {seal.address for seal in due}
-            if self._cancellation.stopping:
+            if self._cancellation.stopping or self.disk_full is not None:
                 break
         for place, (seal, result) in enumerate(plan.skipped, start=len(tried)):
             yield Step(place, seal, result, attempted=False)
@@ -149,20 +152,25 @@ class Run:
                 rebuild(self._storage)
 
     def _result(self, seal: str) -> tuple[SealResult, str]:
-        """Build a seal unless the batch is cancelled; return its result and the digest of its file listing."""
+        """Build a seal unless the batch is cancelled or a disk is full; return its result and the digest of its file listing."""
         if self._cancellation.stopping:
             return not_started(seal, "the batch was ended before this seal had its turn"), ""
+        if self.disk_full is not None:
+            return not_started(seal, "a disk is full, so this seal was not tried"), ""
         shown, files = without_secrets(seal), ""
         try:
             with contained("the build"):
                 if self._search is not None:
                     # Taken before the seal is read, so that a file that arrives during the check counts as a change.
                     files = file_digests_at(seal)
-                return self.executor.build(seal, self._options, partial(self._show, shown)), files
+                result = self.executor.build(seal, self._options, partial(self._show, shown))
         except AlphaResultsError as error:
-            return failed(seal, error), files
+            result = failed(seal, error)
         finally:
             self._show(shown, None)
+        if isinstance(result.error, DiskFull):
+            self.disk_full = result.error
+        return result, files
 
     def _show(self, seal: str, stage: str | None) -> None:
         if self._on_stage is not None:

@@ -22,6 +22,7 @@ from schemas.errors import AlphaResultsError
 from tests.support.pipeline_command import build, report
 from tests.support.processes import builds, tasks
 from tests.support.seals import rewrite
+from tests.support.small_disk import small_disk
 from tests.support.waiting import caught, eventually
 
 Seal = Callable[..., Path]
@@ -42,6 +43,34 @@ def test_a_refused_seal_does_not_stop_the_others(tmp_path: Path, seal: Seal) -> 
     refused = next(entry for entry in result.json["seals"] if entry["outcome"] == "refused")
     assert "pnl.total" in [violation["rule"] for violation in refused["violations"]]
     assert sorted(datasets.open(tmp_path / "root")) == ["Test_a", "Test_c"]
+
+
+def test_a_full_disk_ends_a_batch_and_the_next_one_builds_the_rest(tmp_path: Path, seal: Seal) -> None:
+    for alpha in ("Test_a", "Test_b", "Test_c"):
+        seal(alpha)
+    rewrite(tmp_path / "seals/group/Test_a", "pnl", lambda rows: rows[1:])
+    with small_disk(tmp_path / "disk") as disk:
+        root, searched = disk.folder / "root", str(tmp_path / "seals")
+        root.mkdir()
+        with disk.full():
+            result = build(root, "--from", searched, "--json")
+            assert result.outcomes() == {"Test_a": "refused", "Test_b": "failed", "Test_c": "not started"}
+            assert result.exit_code == 5
+            failed, untried = result.json["seals"][1:]
+            assert (failed["error"], failed["retryable"]) == ("DiskFull", True)
+            assert "no space is left on its disk" in failed["message"]
+            assert untried["message"].startswith("a disk is full, so this seal was not tried")
+            named = [str(tmp_path / "seals/group" / alpha) for alpha in ("Test_b", "Test_c")]
+            assert list(build(root, *named, "--json").outcomes().values()) == ["failed", "not started"]
+        again = build(root, "--from", searched, "--json").outcomes()
+        assert again == {"Test_a": "refused", "Test_b": "built", "Test_c": "built"}
+
+
+def test_the_size_of_a_build_is_that_of_its_files(tmp_path: Path, seal: Seal) -> None:
+    (built,) = build(tmp_path / "root", str(seal("Test_a")), "--json").json["seals"]
+    written = [path for path in (tmp_path / "root/alphas").rglob("*") if path.is_file()]
+    sizes = [path.stat().st_size for path in written if f"snapshot={built['snapshot']}" in str(path)]
+    assert (built["files"], built["bytes"]) == (len(sizes), sum(sizes))
 
 
 def test_text_output_has_one_line_per_seal_and_a_summary(tmp_path: Path, seal: Seal) -> None:
