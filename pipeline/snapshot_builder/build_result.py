@@ -22,7 +22,7 @@ class BuildResult:
     changed
         False when this snapshot was already served and no file was written.
     files, bytes
-        Published files and their total size; 0 without a change.
+        Published files, the manifest among them, and their total size; 0 without a change.
     warnings
         Warnings of the check.
     notices

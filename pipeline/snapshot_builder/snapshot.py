@@ -141,7 +141,7 @@ def build_seal(
         published.snapshot,
         published.changed,
         len(writer.files) + 1,
-        sum(entry.bytes for entry in writer.files),
+        sum(entry.bytes for entry in writer.files) + len(manifest.encode()),
         tuple(warning.to_dict() for warning in report.warnings),
         tuple(dict(notice) for notice in manifest.notices if notice["outcome"] == NOTICE),
         stages.seconds,
