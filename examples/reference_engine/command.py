@@ -12,22 +12,23 @@ from examples.reference_engine.alpha import DEFAULT_ALPHAS, FEWEST_NAMES, FEWEST
 from schemas.console.screen import Screen, make_table
 from schemas.console.terminal import echo
 from schemas.errors import DiskUnavailable, SettingsError
+from schemas.settings.options import WholeNumber
 
 
 @click.command("simulate")
 @click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), required=True, help="Folder to write into."
 )
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the market.")
+@click.option("--seed", type=WholeNumber(min=0), default=1, show_default=True, help="Seed of the market.")
 @click.option(
     "--names",
-    type=click.IntRange(min=FEWEST_NAMES),
+    type=WholeNumber(min=FEWEST_NAMES),
     default=100,
     show_default=True,
     help="Simulated securities.",
 )
 @click.option(
-    "--weeks", type=click.IntRange(min=FEWEST_WEEKS), default=104, show_default=True, help="Weekly decisions."
+    "--weeks", type=WholeNumber(min=FEWEST_WEEKS), default=104, show_default=True, help="Weekly decisions."
 )
 @click.option(
     "--replace",

@@ -20,6 +20,7 @@ from schemas.errors import SettingsError, SnapshotCorrupt, StorageUnavailable
 from schemas.exit_codes import ExitCode
 from schemas.extras import extra
 from schemas.plurals import counted
+from schemas.settings.options import WholeNumber
 
 if TYPE_CHECKING:
     from datasets.pointer import Pointer
@@ -55,7 +56,7 @@ def _ended_by_sigterm() -> Iterator[None]:
 )
 @click.option(
     "--days",
-    type=click.IntRange(1, 3650),
+    type=WholeNumber(1, 3650),
     default=7,
     show_default=True,
     help="How long a lease in the root protects the files of the catalogue from gc.",

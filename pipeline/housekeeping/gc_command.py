@@ -30,7 +30,7 @@ from schemas.console.terminal import echo
 from schemas.errors import SnapshotCorrupt
 from schemas.kinds import ALPHA_ID
 from schemas.plurals import counted
-from schemas.settings.options import option
+from schemas.settings.options import WholeNumber, option
 from schemas.settings.readers import duration_text
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ _PREFIX: Final = "alpha_id="
     "--keep",
     default=3,
     show_default=True,
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     help="Snapshots of an alpha to keep, including the served one.",
 )
 @option("gc_grace", "grace")

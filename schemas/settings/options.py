@@ -21,6 +21,20 @@ class SettingOption(click.Option):
         return f"{super().get_error_hint(ctx)} or {self.envvar}"
 
 
+class WholeNumber(click.IntRange):
+    """Type of an option: a whole number within inclusive bounds, which its error names."""
+
+    name = "integer"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read a number."""
+        try:
+            return int(super().convert(value, param, ctx))
+        except click.BadParameter:
+            bounds = f"of {self.min} or more" if self.max is None else f"from {self.min} to {self.max}"
+            self.fail(f"{value!r} is not a whole number {bounds}", param, ctx)
+
+
 def options(*added: Callable[[Any], Any]) -> Callable[[Command], Command]:
     """Return a decorator that adds several options to a command, in the order of its help."""
 

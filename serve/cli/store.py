@@ -8,6 +8,7 @@ import json
 import click
 
 from schemas.console.terminal import echo
+from schemas.settings.options import WholeNumber
 from serve.cli.session import Session, on_store
 
 
@@ -54,7 +55,7 @@ def upgrade(session: Session) -> None:
 @click.command()
 @click.option("--subject", metavar="ID", help="Only entries about this key or account id.")
 @click.option(
-    "--limit", default=100, show_default=True, type=click.IntRange(min=1), help="Maximum number of rows."
+    "--limit", default=100, show_default=True, type=WholeNumber(min=1), help="Maximum number of rows."
 )
 @on_store
 def audit(session: Session, subject: str | None, limit: int) -> None:

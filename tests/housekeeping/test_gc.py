@@ -131,6 +131,13 @@ def test_a_draft_that_is_placed_during_gc_does_not_stop_it(
     assert history.there() == {history.snapshots[2]}
 
 
+@pytest.mark.parametrize("keep", ["x", "0", "1.5"])
+def test_a_number_to_keep_that_is_no_number_is_refused(history: History, keep: str) -> None:
+    refused = history.run("gc", "--keep", keep)
+    assert refused.exit_code == 2
+    assert f"Invalid value for '--keep': '{keep}' is not a whole number of 1 or more" in refused.output
+
+
 def test_a_broken_pointer_keeps_every_snapshot(history: History) -> None:
     (history.root / "catalog" / f"{ALPHA}.json").write_text("{")
     assert history.run("gc", *ALL).exit_code == 4
