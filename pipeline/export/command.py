@@ -90,6 +90,10 @@ def export(*, root: str, folder: Path, days: int, as_json: bool) -> None:
     storage = opened(root)
     if storage.folder is not None:
         _require_addressable("--datasets", storage.folder)
+        if folder.resolve().is_relative_to(storage.folder.resolve()):
+            raise SettingsError(
+                f"--to: {folder} is inside the root {storage.address}; name a folder outside it"
+            )
     now = datetime.now(UTC)
     reader = f"export-{now:%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"  # two exports may begin in the same second
     try:

@@ -116,6 +116,25 @@ def test_folders_may_have_names_that_a_url_escapes(tmp_path: Path) -> None:
     assert table.scan().to_arrow().num_rows > 0
 
 
+def test_a_folder_inside_the_root_is_refused(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    build_seal(str(make_seal(tmp_path / "seals", weeks=14)), root)
+    before = sorted(root.rglob("*"))
+    (tmp_path / "link").symlink_to(root)
+    for folder in (root, root / "new", tmp_path / "link/alphas/new"):
+        result = export(root, folder)
+        assert result.exit_code == 2, result.output
+    assert f"error: --to: {folder} is inside the root {root}; name a folder outside it" in result.stderr
+    assert sorted(root.rglob("*")) == before
+
+
+@pytest.mark.parametrize("days", ["x", "0", "3651"])
+def test_days_out_of_bounds_are_refused_with_the_bounds(tmp_path: Path, days: str) -> None:
+    result = export(tmp_path / "root", tmp_path / "new", "--days", days)
+    assert result.exit_code == 2
+    assert f"'--days': '{days}' is not a whole number from 1 to 3650" in result.stderr
+
+
 @pytest.mark.parametrize("name", ["what?", "number#1", os.fsdecode(b"odd\xff")])
 def test_a_folder_whose_name_no_address_can_hold_is_refused(tmp_path: Path, name: str) -> None:
     odd, plain = tmp_path / f"{name} root", tmp_path / "root"
