@@ -284,6 +284,13 @@ def test_days_that_can_only_begin_with_the_day_are_read(tmp_path: Path) -> None:
     assert ledger.tables["decisions"].equals(Ledger.from_scores(SCORES, market(5)).tables["decisions"])
 
 
+def test_a_folder_named_as_a_file_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "scores.csv"
+    folder.mkdir()
+    with pytest.raises(SealError, match=re.escape(f"scores: {folder} is a folder; give a file.")):
+        Ledger.from_scores(folder, market(5))
+
+
 def test_a_code_of_digits_keeps_its_zeros_in_a_file(tmp_path: Path) -> None:
     digits = {name: f"00000{at}" for at, name in enumerate(NAMES)}
     long(SCORES.rename(digits), "score").write_csv(tmp_path / "scores.csv")

@@ -170,6 +170,8 @@ def _columns(frame: Any, label: str, *values: str) -> pl.DataFrame:
 def _file(path: Path, label: str) -> pl.DataFrame:
     if path.suffix.lower() not in {".csv", ".parquet"}:
         raise SealError(f"{label}: {path} is neither a .csv nor a .parquet file.")
+    if path.suffix.lower() == ".csv" and path.is_dir():  # Polars reads a folder of Parquet files as one table
+        raise SealError(f"{label}: {path} is a folder; give a file.")
     try:
         if path.suffix.lower() == ".parquet":
             return pl.read_parquet(path, glob=False)
