@@ -10,9 +10,19 @@ import click
 from schemas.console.command_group import CommandGroup, LazyCommand
 from schemas.console.terminal import echo
 from schemas.instants import utc_text
+from schemas.settings.declared import SETTINGS
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
-_ROOT = click.argument("root")
+
+
+class _RootArgument(click.Argument):
+    """The root; an error also names its environment variable."""
+
+    def get_error_hint(self, ctx: click.Context | None) -> str:
+        return f"{super().get_error_hint(ctx)} or {self.envvar}"
+
+
+_ROOT = click.argument("root", cls=_RootArgument, envvar=SETTINGS["datasets"].variable)
 
 
 COMMANDS: Final = {
@@ -35,7 +45,7 @@ def cli() -> None:
 @_ROOT
 @_JSON
 def list_alphas(root: str, as_json: bool) -> None:
-    """List the alphas of ROOT, latest started first."""
+    """List the alphas of ROOT, by default of ALPHA_RESULTS_DATASETS, latest started first."""
     from datasets.analysis.root import open_published  # noqa: PLC0415 - it loads Polars, and --help does without
 
     rows = open_published(root).list().to_dicts()
@@ -71,7 +81,7 @@ def units(table: str | None, as_json: bool) -> None:
 )
 @_JSON
 def sql(root: str, into: str | None, as_json: bool) -> None:
-    """Create SQL views over the served snapshots of ROOT: one view per table, with all alphas.
+    """Create SQL views over the served snapshots of ROOT, by default of ALPHA_RESULTS_DATASETS: one view per table, with all alphas.
 
     Without --into the statements are printed. A view names the files of the snapshots that are served now, so run the
     command again after a publication.

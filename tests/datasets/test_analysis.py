@@ -420,6 +420,21 @@ def test_a_command_on_a_missing_root_exits_with_two(arguments: list[str], tmp_pa
     assert (as_json.exit_code, result["error"]) == (2, "SettingsError")
 
 
+def test_the_root_may_be_given_by_its_environment_variable(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ALPHA_RESULTS_DATASETS", raising=False)
+    missing = command("list")
+    assert (missing.exit_code, "Missing argument 'ROOT' or ALPHA_RESULTS_DATASETS." in missing.output) == (
+        2,
+        True,
+    )
+    monkeypatch.setenv("ALPHA_RESULTS_DATASETS", str(root))
+    assert command("list").output == command("list", str(root)).output
+    assert command("sql").output == command("sql", str(root)).output
+    assert command("list", str(root / "nowhere")).exit_code == 2, "the argument takes precedence"
+
+
 def test_a_locked_file_or_another_format_is_refused_unchanged(root: Path, tmp_path: Path) -> None:
     other = tmp_path / "notes.txt"
     other.write_text("mine" * 2000)
