@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,14 +81,7 @@ def notify(
     sent = 0
     with Delivered(state) as delivered:
         if not delivered.started:
-            past = () if from_start else (event.id for event in events)
-            delivered.start(past, () if from_start else catalogue.broken)
-        unread = delivered.unread_until()
-        delivered.add(
-            event.id
-            for event in events
-            if event.alpha_id in unread and datetime.fromisoformat(event.at) <= unread[event.alpha_id]
-        )
+            delivered.start(() if from_start else (event.id for event in events))
         missing = delivered.missing({event.id for event in events}, complete=not catalogue.broken)
         for recorded in events:
             if recorded.id not in missing:

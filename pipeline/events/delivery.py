@@ -12,7 +12,6 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Collection, Iterable, Iterator
-from datetime import UTC, datetime
 from http import HTTPStatus
 from http.client import HTTPException
 from pathlib import Path
@@ -30,8 +29,6 @@ _PAUSE: Final = 1.0
 """Seconds before the second try; each later pause is twice as long."""
 _STARTED: Final = ""
 """Id that marks the end of the first run, which records past events as delivered without sending them."""
-_UNREAD: Final = "unread"
-"""First word of an entry for an alpha whose pointer the first run could not read; the time of that run and the alpha follow."""
 _UNWRITABLE: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY})
 """Primary result codes of SQLite for a file that cannot be written."""
 _RETRIED: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
@@ -107,15 +104,9 @@ class Delivered:
         """Whether a first run has completed."""
         return _STARTED in self._known()
 
-    def start(self, ids: Iterable[str], unread: Iterable[str]) -> None:
-        """Mark events as delivered before the first run, and remember alphas whose events it could not read, in one transaction."""
-        now = datetime.now(UTC).isoformat()
-        self.add((*ids, *(f"{_UNREAD} {now} {alpha}" for alpha in unread), _STARTED))
-
-    def unread_until(self) -> dict[str, datetime]:
-        """Return the alphas whose events the first run could not read, with its time: earlier events of theirs are not sent."""
-        entries = (id_.split(" ") for id_ in self._known() if id_.startswith(f"{_UNREAD} "))
-        return {alpha: datetime.fromisoformat(at) for _, at, alpha in entries}
+    def start(self, ids: Iterable[str]) -> None:
+        """Mark events as delivered before the first run, in one transaction."""
+        self.add((*ids, _STARTED))
 
     def missing(self, ids: Collection[str], *, complete: bool) -> set[str]:
         """Return the undelivered ids; delete recorded ids that the root no longer has, if the ids are `complete`."""

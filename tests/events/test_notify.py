@@ -276,7 +276,7 @@ def test_an_alpha_with_a_damaged_pointer_is_named_and_its_events_are_not_repeate
     assert receiver.got == []
 
 
-def test_events_before_the_first_run_stay_unsent_when_a_pointer_was_damaged_then(
+def test_all_events_of_an_alpha_follow_when_its_pointer_was_damaged_at_the_first_run(
     notify: Notify, receiver: Receiver, history: History
 ) -> None:
     pointer = history.root / "catalog" / f"{ALPHA}.json"
@@ -292,7 +292,9 @@ def test_events_before_the_first_run_stay_unsent_when_a_pointer_was_damaged_then
     assert history.run("withdraw", ALPHA).exit_code == 0
     assert [notify("--webhook", receiver.url).exit_code for _ in range(2)] == [0, 0]
     sent = [(event["subject"], event["type"].rpartition(".")[2]) for event in receiver.bodies]
-    assert sent == [("Test_other", "withdrawn"), (ALPHA, "withdrawn")]
+    assert (sent[0], sent[-1]) == (("Test_other", "withdrawn"), (ALPHA, "withdrawn"))
+    assert {alpha for alpha, _ in sent[1:]} == {ALPHA}
+    assert len(sent) == 2 + len(history.snapshots)
 
 
 def test_events_of_one_second_are_sent_in_their_order(
