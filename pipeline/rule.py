@@ -11,12 +11,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Final, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, Protocol, TypeVar
 
 from schemas.kinds import TABLE_KINDS
 
+if TYPE_CHECKING:
+    import polars as pl
+
 P = ParamSpec("P")
-E = TypeVar("E")
+Examples = TypeVar("Examples", Sequence[Any], "pl.DataFrame")
 
 MAX_EXAMPLES: Final = 5
 """Maximum broken rows that a finding shows; its count includes all of them."""
@@ -33,15 +36,9 @@ def all_examples() -> Iterator[None]:
         _SHOWN.reset(token)
 
 
-def limited(examples: Sequence[E]) -> tuple[E, ...]:
-    """Return the examples that a finding shows: the first five, or all in `all_examples`."""
-    return tuple(examples[: _SHOWN.get()])
-
-
-def examples_wanted(rows: int) -> int:
-    """Return the number of broken rows that a finding shows."""
-    wanted = _SHOWN.get()
-    return rows if wanted is None else min(rows, wanted)
+def limited(examples: Examples) -> Examples:
+    """Return the examples, or rows of a frame, that a finding shows: the first five, or all in `all_examples`."""
+    return examples[: _SHOWN.get()]
 
 
 class Level(StrEnum):
@@ -79,7 +76,7 @@ class Finding:
 
     kind: str
     rows: int
-    examples: tuple[Mapping[str, Any], ...]
+    examples: Sequence[Mapping[str, Any]]
     message: str
     columns: tuple[str, ...] = ()
     rule: str = ""
@@ -149,10 +146,10 @@ class Rule(Generic[P]):
         ``group.name``; stable, because reports and operators refer to it.
     meaning, remedy
         Its requirement, and the fix when it is broken.
-    level
-        Subject of the rule, which determines its arguments.
     body
         The function that checks; this class adds id, remedy and file to its findings.
+    level
+        Subject of the rule, which determines its arguments.
     needs
         Kind -> columns that the check requires.
     uses
@@ -168,8 +165,8 @@ class Rule(Generic[P]):
     id: str
     meaning: str
     remedy: str
-    level: Level
     body: Callable[P, Finding | Coverage | None]
+    level: Level = Level.RUN
     needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     uses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unique: tuple[str, ...] = ()
@@ -198,24 +195,30 @@ class Rule(Generic[P]):
         return tuple(dict.fromkeys((*self.needs, *self.uses)))
 
 
-def rule(
-    id: str,  # noqa: A002 -- the word used in every report
-    meaning: str,
-    remedy: str,
-    *,
-    level: Level = Level.RUN,
-    needs: Mapping[str, tuple[str, ...]] | None = None,
-    uses: Mapping[str, tuple[str, ...]] | None = None,
-    unique: tuple[str, ...] = (),
-    warns: bool = False,
-    voids: bool = False,
-) -> Callable[[Callable[P, Finding | Coverage | None]], Rule[P]]:
-    """Return a decorator that turns a function into a rule; for the parameters see the attributes of :class:`Rule`."""
+class Decorator(Protocol):
+    """Turns the function of a rule into the rule."""
 
-    def make(body: Callable[P, Finding | Coverage | None]) -> Rule[P]:
-        return Rule(id, meaning, remedy, level, body, needs or {}, uses or {}, unique, warns, voids)
+    def __call__(self, body: Callable[P, Finding | Coverage | None]) -> Rule[P]:
+        """Return the rule."""
 
-    return make
+
+def rule(id: str, meaning: str, remedy: str, **attributes: Any) -> Decorator:  # noqa: A002 -- the word used in every report
+    """Return a decorator that declares a rule on rows; for the attributes see :class:`Rule`."""
+
+    def declare(body: Callable[P, Finding | Coverage | None]) -> Rule[P]:
+        return Rule(id, meaning, remedy, body, **attributes)
+
+    return declare
+
+
+def table_rule(id: str, meaning: str, remedy: str, **attributes: Any) -> Decorator:  # noqa: A002 -- as above
+    """Return a decorator that declares a rule on one table."""
+    return rule(id, meaning, remedy, level=Level.TABLE, **attributes)
+
+
+def file_rule(id: str, meaning: str, remedy: str, **attributes: Any) -> Decorator:  # noqa: A002 -- as above
+    """Return a decorator that declares a rule on files."""
+    return rule(id, meaning, remedy, level=Level.FILE, **attributes)
 
 
 def default_file(kind: str) -> str:

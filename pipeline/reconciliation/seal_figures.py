@@ -9,18 +9,17 @@ import polars as pl
 
 from pipeline.maths.weekly_signal import measured_decisions, weekly_ics
 from pipeline.reconciliation.figures import Figure, daily_series, not_reproduced, reconcile, weekly_series
-from pipeline.rule import Finding, Level, limited, rule
+from pipeline.rule import Finding, file_rule, limited
 from pipeline.seal import Seal
 
 
-@rule(
+@file_rule(
     "metrics.reproduced",
     "Every figure of metrics.json that the interface serves, overall and by period, follows from the sealed tables "
     "under one of the conventions of docs/rules.md, to 1e-6. Otherwise the recomputed "
     "figure is served in its place, with a warning that names both.",
     "Compute the figure from the tables that are sealed, or leave it out and let it be computed; name and unit say "
     "which figure it is.",
-    level=Level.FILE,
     needs={"metrics": ()},
     warns=True,
 )
@@ -73,38 +72,20 @@ def measure_weeks(seal: Seal) -> pl.DataFrame | None:
     return weekly_ics(seal.table("rebalances"), measured_decisions(decisions, seal.smoothing))
 
 
-def recompute_figures(seal: Seal, weeks: pl.DataFrame | None) -> tuple[Figure, ...]:
-    """Recompute the figures of a sound seal.
+def recompute_figures(
+    records: pl.DataFrame | None,
+    weeks: pl.DataFrame | None,
+    portfolio: pl.DataFrame | None,
+    equity_basis: float,
+) -> tuple[Figure, ...]:
+    """Recompute the figures of a sound run from its weekly figures and its ledger.
 
     Parameters
     ----------
-    seal : Seal
-        A seal that passes the rules.
+    records : polars.DataFrame or None
+        Sealed figures; None if the run sealed none.
     weeks : polars.DataFrame or None
         As :func:`measure_weeks` returns them.
-
-    Returns
-    -------
-    tuple of Figure
-        Empty when the run sealed no figures.
-    """
-    records = seal.metrics()
-    if records is None:
-        return ()
-    return figures_from(records, weeks, seal.optional_table("portfolio"), seal.equity_basis)
-
-
-def figures_from(
-    records: pl.DataFrame, weeks: pl.DataFrame | None, portfolio: pl.DataFrame | None, equity_basis: float
-) -> tuple[Figure, ...]:
-    """Recompute figures from the weekly figures and the ledger.
-
-    Parameters
-    ----------
-    records : polars.DataFrame
-        Sealed figures.
-    weeks : polars.DataFrame or None
-        Weekly figures for :func:`pipeline.reconciliation.figures.weekly_series`; None without cross-sections.
     portfolio : polars.DataFrame or None
         Sealed ledger of all books; None if the run sealed none.
     equity_basis : float
@@ -113,8 +94,10 @@ def figures_from(
     Returns
     -------
     tuple of Figure
-        As :func:`pipeline.reconciliation.figures.reconcile`.
+        As :func:`pipeline.reconciliation.figures.reconcile`; empty without sealed figures.
     """
+    if records is None:
+        return ()
     daily = None if portfolio is None else daily_series(portfolio, equity_basis)
     return reconcile(records, None if weeks is None else weekly_series(weeks), daily)
 

@@ -117,7 +117,8 @@ def _report(state: CheckState, tables: Tables, *, figures: bool, prices: str | N
     if figures and evidence is not None:
         state.on_step(metrics_reproduced.id)
         weeks = measure_weeks(seal)
-        recomputed = recompute_figures(seal, weeks)
+        portfolio = seal.optional_table("portfolio")
+        recomputed = recompute_figures(seal.metrics(), weeks, portfolio, seal.equity_basis)
         state.record(metrics_reproduced(recomputed))
         notices = judge(seal, evidence, state.coverage, weeks=weeks, figures=recomputed)
     elif figures and "metrics" in seal.kinds:

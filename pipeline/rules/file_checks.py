@@ -203,10 +203,8 @@ def _check_description(state: CheckState) -> None:
     document = state.seal.parsed_description()
     if isinstance(document, NotJson):
         state.record(description_object(document))
-        state.skip_all(
-            (description_shape, description_extra, *DESCRIPTION_CROSS_CHECKS),
-            "description failed description.object",
-        )
+        _, *others = _DOCUMENT_RULES["description"]
+        state.skip_all(others, "description failed description.object")
         return
     shape = compare_description(document)
     state.record(description_extra(shape))

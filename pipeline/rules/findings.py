@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from pipeline.rule import Finding, examples_wanted, limited
+from pipeline.rule import Finding, limited
 from pipeline.seal.shape import short_value
 
 
@@ -28,9 +28,7 @@ def pick_examples(frame: pl.DataFrame, columns: Sequence[str]) -> tuple[Mapping[
     tuple
         Days and instants as ISO-8601 text, long texts cut; numbers that JSON cannot represent as text.
     """
-    shown = frame.head(examples_wanted(frame.height)).select(
-        [name for name in dict.fromkeys(columns) if name in frame.columns]
-    )
+    shown = limited(frame).select([name for name in dict.fromkeys(columns) if name in frame.columns])
     texts = [
         pl.col(name).dt.strftime("%Y-%m-%dT%H:%M:%S%.fZ")
         if isinstance(dtype, pl.Datetime)
@@ -70,7 +68,7 @@ def broken_rows(
     """
     if not rows.height:
         return None
-    examples = rows.head(examples_wanted(rows.height)).with_columns(**shown) if shown else rows
+    examples = limited(rows).with_columns(**shown) if shown else rows
     return Finding(kind, rows.height, pick_examples(examples, columns), message, at_fault)
 
 

@@ -9,7 +9,7 @@ from operator import or_
 import polars as pl
 
 from pipeline.reconciliation.tables import Tables
-from pipeline.rule import Finding, Level, rule
+from pipeline.rule import Finding, table_rule
 from pipeline.rules.findings import broken_rows
 from schemas.plurals import counted
 from schemas.table import PATTERNS, Bound, Column
@@ -17,11 +17,10 @@ from schemas.tables import TABLES
 from schemas.units import Type
 
 
-@rule(
+@table_rule(
     "table.finite",
     "No double is NaN or infinite.",
     "Write null where the column allows it and there is no figure; else correct the figure.",
-    level=Level.TABLE,
     voids=True,
 )
 def table_finite(kind: str, tables: Tables) -> Finding | None:
@@ -31,11 +30,10 @@ def table_finite(kind: str, tables: Tables) -> Finding | None:
     return _finding(kind, tables, suspects, dict.fromkeys(doubles, "is not finite"))
 
 
-@rule(
+@table_rule(
     "table.null",
     "A column that does not allow nulls has none.",
     "Write a value in every row; leave an optional column out of the file when the run never recorded it.",
-    level=Level.TABLE,
     voids=True,
 )
 def table_null(kind: str, tables: Tables) -> Finding | None:
@@ -45,11 +43,10 @@ def table_null(kind: str, tables: Tables) -> Finding | None:
     return _finding(kind, tables, suspects, dict.fromkeys(required, "is null"))
 
 
-@rule(
+@table_rule(
     "table.key",
     "No two rows of a table share their key (trades have none: a fill is known by its place in the file).",
     "Write each row once; when two rows are both right, they belong to one row or to two books.",
-    level=Level.TABLE,
 )
 def table_key(kind: str, tables: Tables) -> Finding | None:
     """Report every row whose key occurs more than once."""
@@ -61,11 +58,10 @@ def table_key(kind: str, tables: Tables) -> Finding | None:
     return broken_rows(kind, broken, key, message, at_fault=key)
 
 
-@rule(
+@table_rule(
     "table.vocabulary",
     "A coded column holds only the codes listed for it.",
     "Write one of the listed codes, or null where the column allows it.",
-    level=Level.TABLE,
 )
 def table_vocabulary(kind: str, tables: Tables) -> Finding | None:
     """Report rows with a code that is not listed."""
@@ -75,13 +71,12 @@ def table_vocabulary(kind: str, tables: Tables) -> Finding | None:
     return _finding(kind, tables, suspects, complaints)
 
 
-@rule(
+@table_rule(
     "table.bound",
     "Values keep the bound declared for their column: prices above 0, quantities not 0, "
     f"costs of one sign, tickers {Bound.TICKER.value}, names {Bound.NAME.value}, notes {Bound.NOTE.value}, "
     f"books {Bound.BOOK.value}.",
     "Correct the sign or the name; a name that is not held or not traded has no row.",
-    level=Level.TABLE,
 )
 def table_bound(kind: str, tables: Tables) -> Finding | None:
     """Report rows with a value outside the bound of its column."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from pipeline.rule import Finding, Level, limited, rule
+from pipeline.rule import Finding, file_rule, limited
 from pipeline.seal.file_rules import shape_finding
 from pipeline.seal.shape import Shape, compare, with_optional_keys
 from pipeline.seal.strict_json import NotJson
@@ -23,12 +23,11 @@ def compare_description(description: Mapping[str, Any]) -> Shape:
     return compare(_DESCRIPTION, description)
 
 
-@rule(
+@file_rule(
     "description.object",
     "description.json is one JSON object, in UTF-8, without NaN, Infinity or a key given twice, of at most "
     f"{MAX_KEYS['description']:,} keys and {MAX_DEPTH} levels.",
     "Write the description as a plain JSON object, or leave the kind out of the seal.",
-    level=Level.FILE,
     needs={"description": ()},
 )
 def description_object(problem: NotJson) -> Finding:
@@ -36,13 +35,12 @@ def description_object(problem: NotJson) -> Finding:
     return Finding("description", 1, ({"found": str(problem)},), f"it cannot be read: {problem}")
 
 
-@rule(
+@file_rule(
     "description.shape",
     "The contents of description.json have the documented shape: every value has its documented type, coded values are "
     "among the listed words, and no text or list is longer than documented. Any key may be left out "
     "or null.",
     "Write each part as the schema of the description in docs/openapi.json says, shorten it, or leave it out.",
-    level=Level.FILE,
     needs={"description": ()},
 )
 def description_shape(shape: Shape) -> Finding | None:
@@ -50,11 +48,10 @@ def description_shape(shape: Shape) -> Finding | None:
     return shape_finding("description", "field", shape.problems)
 
 
-@rule(
+@file_rule(
     "description.extra",
     "description.json has no keys that are not documented.",
     "Check the spelling; undocumented keys are not served.",
-    level=Level.FILE,
     needs={"description": ()},
     warns=True,
 )
@@ -66,11 +63,10 @@ def description_extra(shape: Shape) -> Finding | None:
     return Finding("description", len(shape.extra), examples, f"{shape.extra[0]} is not a documented key")
 
 
-@rule(
+@file_rule(
     "description.seed",
     "Of the source papers, when there are any, exactly one has the role seed.",
     "Mark the one paper the alpha was made from; the others are mechanism, validation or contradiction.",
-    level=Level.FILE,
     needs={"description": ()},
     warns=True,
 )
@@ -87,11 +83,10 @@ def description_seed(document: Mapping[str, Any]) -> Finding | None:
     )
 
 
-@rule(
+@file_rule(
     "description.history",
     "The history an alpha needs is counted in bars or described in prose, not both.",
     "Seal lookback_bars and warmup_bars, or history_requirement; leave the other null.",
-    level=Level.FILE,
     needs={"description": ()},
     warns=True,
 )

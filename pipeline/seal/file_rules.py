@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from pipeline.rule import MAX_EXAMPLES, Finding, Level, limited, rule
+from pipeline.rule import MAX_EXAMPLES, Finding, file_rule, limited
 from pipeline.seal.casting import CastProblem
 from pipeline.seal.dtype_messages import nearest
 from pipeline.seal.shape import ShapeProblem, short_value
@@ -67,12 +67,11 @@ class FileFact:
         return self.actual_sha256 == self.sha256 and self.bytes in (None, self.actual_bytes)
 
 
-@rule(
+@file_rule(
     "seal.manifest",
     f"seal.json is a JSON object of at most {MAX_KEYS['seal']:,} keys and {MAX_DEPTH} levels, every key has its type, and its "
     "version is one this pipeline reads.",
     "Let the engine write seal.json again, after all other files, with the keys and types of seal format 1.",
-    level=Level.FILE,
 )
 def seal_manifest(problems: Sequence[ShapeProblem]) -> Finding | None:
     """Report the invalid keys of a manifest; one row is one key."""
@@ -91,11 +90,10 @@ def shape_finding(kind: str, part: str, problems: Sequence[ShapeProblem]) -> Fin
     return Finding(kind, len(problems), examples, f"{first.key} must be {first.expected}")
 
 
-@rule(
+@file_rule(
     "seal.unknown",
     "The manifest names only keys and kinds of seal format 1; others are checked against their digest and not read.",
     "None if it belongs to a later format; otherwise correct the spelling of the key or kind.",
-    level=Level.FILE,
     warns=True,
 )
 def seal_unknown(keys: Sequence[str], kinds: Sequence[str]) -> Finding | None:
@@ -107,25 +105,23 @@ def seal_unknown(keys: Sequence[str], kinds: Sequence[str]) -> Finding | None:
     return Finding("seal", len(named), examples, f"{shown} unknown")
 
 
-@rule(
+@file_rule(
     "seal.signature",
     "If the deployment lists keys of teams, seal.dsse.json holds a signature of this seal.json by one of them.",
     "Sign the seal with a key of the team (`alpha-results-seal sign`) before builds can find it; or have the "
     "team's public key added to the deployment's file.",
-    level=Level.FILE,
 )
 def seal_signature(fault: str) -> Finding:
     """Report a seal that no known team signed."""
     return Finding("seal", 1, ({"fault": fault},), fault)
 
 
-@rule(
+@file_rule(
     "seal.clock",
     f"started_at and sealed_at lie between {EARLIEST:%Y-%m-%d} and the time of the check; they may be at most "
     f"{CLOCK_SKEW.total_seconds() / 60:.0f} minutes ahead of the clock of the check.",
     "Set the clock of the machine that seals, and let the engine seal the run again; of two seals of an alpha the later "
     "one is served, so a time in the future would hide every seal until then.",
-    level=Level.FILE,
 )
 def seal_clock(times: Mapping[str, datetime], now: datetime) -> Finding | None:
     """Report impossible times of a manifest; one row is one time."""
@@ -142,11 +138,10 @@ def seal_clock(times: Mapping[str, datetime], now: datetime) -> Finding | None:
     return Finding("seal", len(broken), examples, f"{name} is {utc_text(moment, 'seconds')}, which is {when}")
 
 
-@rule(
+@file_rule(
     "seal.path",
     "Every declared path stays inside the seal (relative, without '..' and without links) and names a file, if it exists.",
     "Write the files into the seal itself and declare each by a plain relative path.",
-    level=Level.FILE,
 )
 def seal_path(kind: str, faults: Mapping[str, str]) -> Finding | None:
     """Report the declared paths of a kind that leave the seal, by path with the reason; one row is one path."""
@@ -161,12 +156,11 @@ def seal_path(kind: str, faults: Mapping[str, str]) -> Finding | None:
 _LIMITS: Final = ", ".join(f"{kind} {limit // 2**20:,} MiB" for kind, limit in MAX_BYTES.items())
 
 
-@rule(
+@file_rule(
     "seal.size",
     f"No file is larger than its kind may be ({_LIMITS}; of source, each file; of other kinds {OTHER_BYTES // 2**20:,} "
     f"MiB), and no table is declared to have more than {MAX_ROWS:,} rows.",
     "Split the run, or leave out data that does not belong to the kind; a manifest names files and does not contain them.",
-    level=Level.FILE,
 )
 def seal_size(kind: str, facts: Sequence[FileFact]) -> Finding | None:
     """Report the files of a kind that are too large to be read; one row is one file."""
@@ -185,11 +179,10 @@ def seal_size(kind: str, facts: Sequence[FileFact]) -> Finding | None:
     return Finding(kind, len(broken), examples, f"{short_value(broken[0].path)} is too large to be read")
 
 
-@rule(
+@file_rule(
     "seal.digest",
     "Every declared file exists and has the declared size, SHA-256 and number of rows.",
     "Copy the complete seal again; if that does not help, let the engine seal the run again: a seal is never edited.",
-    level=Level.FILE,
 )
 def seal_digest(kind: str, facts: Sequence[FileFact]) -> Finding | None:
     """Report the files of a kind that differ from their declaration; one row is one file."""
@@ -202,7 +195,7 @@ def seal_digest(kind: str, facts: Sequence[FileFact]) -> Finding | None:
     return Finding(kind, len(broken), examples, f"{fact.path} {what}")
 
 
-@rule(
+@file_rule(
     "table.columns",
     "The file is Parquet, the numbers of its footer agree with each other, and it unpacks to at most "
     f"{FREE_BYTES // 2**20} MiB, or {EXPANSION} times its bytes where that is more; its required columns are there, and "
@@ -210,7 +203,6 @@ def seal_digest(kind: str, facts: Sequence[FileFact]) -> Finding | None:
     "(lossless casts are applied: whole numbers to doubles up to 2**53, timestamps at midnight to dates, "
     "aware timestamps of any precision to UTC microseconds when nothing is cut off, dictionary codes to text).",
     "Write a Parquet file with the named columns in their declared types; instants need a zone (Parquet isAdjustedToUTC).",
-    level=Level.FILE,
     voids=True,
 )
 def table_columns(kind: str, rows: int, problems: Sequence[CastProblem]) -> Finding | None:
@@ -233,11 +225,10 @@ def table_columns(kind: str, rows: int, problems: Sequence[CastProblem]) -> Find
     )
 
 
-@rule(
+@file_rule(
     "table.extra",
     "A file holds only declared columns (metrics.json only declared fields); others are dropped.",
     "None if the column is the engine's own; otherwise correct its spelling.",
-    level=Level.FILE,
     warns=True,
 )
 def table_extra(kind: str, names: Sequence[str]) -> Finding | None:

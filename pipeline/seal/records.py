@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from pipeline.rule import Finding, Level, examples_wanted, limited, rule
+from pipeline.rule import Finding, file_rule, limited
 from pipeline.seal.casting import POLARS_TYPES
 from pipeline.seal.shape import ShapeProblem, compare, short_value
 from pipeline.seal.strict_json import NotJson, parse_json
@@ -121,12 +121,11 @@ def _period_problems(scope: str, period: str | None) -> list[ShapeProblem]:
     return [ShapeProblem("period", period, f"{shape} for scope {scope}")]
 
 
-@rule(
+@file_rule(
     "metrics.record",
     "Each record of metrics.json has its fields with their types, its period fits its scope, "
     f"and (name, scope, period) is unique; the document has at most {MAX_KEYS['metrics']:,} keys and {MAX_DEPTH} levels.",
     "Seal every figure once, with all seven fields; overall figures have period null, others a year or a month.",
-    level=Level.FILE,
     needs={"metrics": ()},
 )
 def metrics_record(records: SealedRecords) -> Finding | None:
@@ -137,10 +136,7 @@ def metrics_record(records: SealedRecords) -> Finding | None:
     ]
     key = list(METRICS.key)
     twice = records.frame.filter(pl.struct(key).is_duplicated()) if records.frame.height else records.frame
-    examples += [
-        {"found": "more than once"} | row
-        for row in twice.head(examples_wanted(twice.height)).select(key).to_dicts()
-    ]
+    examples += [{"found": "more than once"} | row for row in limited(twice).select(key).to_dicts()]
     if not examples:
         return None
     rows = len({index for index, _ in records.problems}) + twice.height

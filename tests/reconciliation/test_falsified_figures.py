@@ -94,7 +94,8 @@ def test_recomputed_figures_are_those_the_interface_serves() -> None:
 
 
 def recomputed(seal: Seal) -> tuple[Figure, ...]:
-    return recompute_figures(seal, measure_weeks(seal))
+    weeks, ledger = measure_weeks(seal), seal.optional_table("portfolio")
+    return recompute_figures(seal.metrics(), weeks, ledger, seal.equity_basis)
 
 
 def test_an_honest_run_has_every_figure_reproduced(valid: Path) -> None:
