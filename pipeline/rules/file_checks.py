@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, Final
 
 import polars as pl
@@ -41,8 +40,6 @@ from schemas.kinds import KINDS, TABLE_KINDS
 
 _READERS: Final = 8
 """Threads that read and hash: hashing releases the GIL, and object stores have high latency."""
-_SEQUENTIAL_BYTES: Final = 4 * 2**20
-"""Total bytes up to which the files of a local folder are read sequentially."""
 _DOCUMENT_RULES: Final[dict[str, tuple[Rule[Any], ...]]] = {
     "metrics": (metrics_record,),
     "description": (description_object, description_shape, description_extra, *DESCRIPTION_CROSS_CHECKS),
@@ -146,17 +143,12 @@ def _read_files(state: CheckState) -> None:
             state.leave_out(kind, "seal.path")
         else:
             safe.append(kind)
-    few = seal.local and sum(seal.kinds[kind].bytes or 0 for kind in safe) <= _SEQUENTIAL_BYTES
-    # Small local seals are read without threads, which would take a quarter longer.
     with ThreadPoolExecutor(_READERS, thread_name_prefix="seal") as pool:
-        reading = {
-            kind: partial(_read, state, kind) if few else pool.submit(_read, state, kind).result
-            for kind in safe
-        }
+        reading = {kind: pool.submit(_read, state, kind) for kind in safe}
         # Small files first: large files are hashed while small ones are decoded.
         for kind in sorted(safe, key=lambda kind: seal.kinds[kind].bytes or 0):
             state.on_step(seal.kinds[kind].path)
-            facts = reading[kind]()
+            facts = reading[kind].result()
             if all(fact.intact for fact in facts):
                 _decode(state, kind)
             else:
@@ -200,9 +192,10 @@ def _decode(state: CheckState, kind: str) -> None:
 
 def _check_description(state: CheckState) -> None:
     """Apply the rules on the description, each only if the previous ones hold."""
-    document = state.seal.parsed_description()
-    if isinstance(document, NotJson):
-        state.record(description_object(document))
+    try:
+        document = state.seal.parsed_description()
+    except NotJson as error:
+        state.record(description_object(error))
         _, *others = _DOCUMENT_RULES["description"]
         state.skip_all(others, "description failed description.object")
         return

@@ -28,7 +28,7 @@ from pipeline.seal.file_rules import (
 )
 from pipeline.seal.manifest import MANIFEST_FILE, KindEntry, Manifest, parse_manifest
 from pipeline.seal.records import SealedRecords, decode_description, decode_metrics, metrics_record
-from pipeline.seal.signature import MAX_ENVELOPE_BYTES, SIGNATURE_FILE, TeamKeys, Unsigned, signer
+from pipeline.seal.signature import MAX_ENVELOPE_BYTES, SIGNATURE_FILE, TeamKeys, Unsigned, verify
 from pipeline.seal.store import SealStore, lexical_fault
 from pipeline.seal.strict_json import NotJson
 from pipeline.seal.tables import DecodedTable, decode_table
@@ -58,8 +58,6 @@ class Seal:
         Address of the seal, without user names or passwords.
     alpha_id, source_alpha_id, started_at, sealed_at, equity_basis, smoothing, declared, engine, kinds
         As in ``seal.json``; `source_alpha_id` is `alpha_id` where the manifest says null.
-    local
-        Whether the seal is a local folder.
     in_parts
         Whether its large tables are copied to temporary files and decoded in parts.
     digest
@@ -68,7 +66,6 @@ class Seal:
 
     def __init__(self, store: SealStore, manifest: Manifest, digest: str) -> None:
         self.address = store.name
-        self.local = store.local
         self.alpha_id: str = manifest.alpha_id
         self.source_alpha_id: str = manifest.source_alpha_id
         self.started_at: datetime = manifest.started_at
@@ -146,13 +143,18 @@ class Seal:
         Raises
         ------
         Unsigned
-            When none of the teams signed it.
+            When none of the teams signed it, or its envelope belongs to another seal.
         """
         try:
             envelope = self._store.read(SIGNATURE_FILE, MAX_ENVELOPE_BYTES)
         except (NotRegular, TooLarge) as error:
             raise Unsigned(f"{SIGNATURE_FILE} is not a file of at most {MAX_ENVELOPE_BYTES} bytes") from error
-        return signer(envelope, keys, seal_digest=self.digest, alpha_id=self.alpha_id)
+        if envelope is None:
+            raise Unsigned(f"it has no {SIGNATURE_FILE}")
+        signed = verify(envelope, keys)
+        if (signed.seal_digest, signed.alpha_id) != (self.digest, self.alpha_id):
+            raise Unsigned(f"its {SIGNATURE_FILE} belongs to another seal, of {signed.alpha_id}")
+        return signed.team
 
     def files(self, kind: str) -> tuple[FileFact, ...]:
         """Read and hash the files of a kind once; return them with their declarations.
@@ -232,12 +234,9 @@ class Seal:
         self._require(metrics_record(records))
         return records.frame
 
-    def parsed_description(self) -> dict[str, Any] | NotJson:
-        """Return the description as sealed, of any shape, or the reason why it is not a JSON object."""
-        try:
-            return decode_description(self.read("description"))
-        except NotJson as error:
-            return error
+    def parsed_description(self) -> dict[str, Any]:
+        """Return the description as sealed, of any shape; raises NotJson when it is not a JSON object."""
+        return decode_description(self.read("description"))
 
     def description(self) -> dict[str, Any] | None:
         """Return the description; None if the run sealed none.
@@ -249,9 +248,10 @@ class Seal:
         """
         if not self.has("description"):
             return None
-        document = self.parsed_description()
-        if isinstance(document, NotJson):
-            raise _refused(self.address, description_object(document)) from document
+        try:
+            document = self.parsed_description()
+        except NotJson as error:
+            raise _refused(self.address, description_object(error)) from error
         self._require(description_shape(compare_description(document)))
         return document
 

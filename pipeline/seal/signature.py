@@ -97,31 +97,6 @@ def verify(envelope: bytes, keys: TeamKeys) -> Signed:
     raise Unsigned("none of the deployment's team keys signed it")
 
 
-def signer(envelope: bytes | None, keys: TeamKeys, *, seal_digest: str, alpha_id: str) -> str:
-    """Return the team that signed a seal.
-
-    Parameters
-    ----------
-    envelope
-        The bytes of its ``seal.dsse.json``; None if it has none.
-    keys
-        Keys of the teams.
-    seal_digest, alpha_id
-        Digest and alpha of the seal.
-
-    Raises
-    ------
-    Unsigned
-        When no team signed it, or the envelope belongs to another seal.
-    """
-    if envelope is None:
-        raise Unsigned(f"it has no {SIGNATURE_FILE}")
-    signed = verify(envelope, keys)
-    if (signed.seal_digest, signed.alpha_id) != (seal_digest, alpha_id):
-        raise Unsigned(f"its {SIGNATURE_FILE} belongs to another seal, of {signed.alpha_id}")
-    return signed.team
-
-
 def read_keys(path: str, flag: str = SETTINGS["seal_keys"].flag) -> TeamKeys:
     """Read a file of public keys, a JSON object of team -> list of keys in base64, given with a flag that errors name.
 

@@ -49,11 +49,6 @@ class SealStore:
         self._storage = storage
 
     @property
-    def local(self) -> bool:
-        """Whether it is a local folder."""
-        return self._storage.folder is not None
-
-    @property
     def missing(self) -> bool:
         """Whether it is a local folder that does not exist."""
         return self._storage.missing
