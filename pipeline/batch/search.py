@@ -141,12 +141,12 @@ class Search:
             # A damaged state makes its seal due; the build rewrites it.
             with contextlib.suppress(SnapshotCorrupt):
                 state = None if raw is None else ArchiveState.decode(raw, path)
-                if state is not None and (state.status == DELIVERED or self._is_all_left_out(state)):
+                if state is None:
+                    continue
+                # The patterns of this command are known to leave out every source file.
+                empty = state.status == FAILED and state.left_out > 0 and state.exclude == self._exclude
+                if empty or state.status == DELIVERED:
                     self._delivered.add(paths[path])
-
-    def _is_all_left_out(self, state: ArchiveState) -> bool:
-        """Return whether the patterns of this command are known to leave out every source file."""
-        return state.status == FAILED and state.left_out > 0 and state.exclude == self._exclude
 
     def _pointer(self, seal: DiscoveredSeal) -> Pointer | None:
         if seal.alpha_id is None or seal.alpha_id in self._catalogue.broken:

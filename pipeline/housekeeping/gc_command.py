@@ -15,7 +15,7 @@ from rich.table import Column
 
 from datasets.catalogue.pointer_index import rebuild
 from datasets.layout import ALPHAS
-from datasets.publication.leases import LEASES, Lease, horizon, is_stale, read_leases
+from datasets.publication.leases import LEASES, horizon, is_stale, read_leases
 from pipeline.housekeeping.command_line import (
     json_option,
     named_or_all,
@@ -184,13 +184,12 @@ def _tidy(storage: Storage) -> None:
     from datasets.publication.publish import DRAFT_AGE, sweep_staging
 
     now = datetime.now(UTC)
-    stale = [lease for lease in read_leases(storage) if _is_abandoned(lease, now)]
-    storage.remove_files([f"{LEASES}/{lease.reader}.json" for lease in stale])
+    storage.remove_files(
+        f"{LEASES}/{lease.reader}.json"
+        for lease in read_leases(storage)
+        if is_stale(lease, now) and now - datetime.fromisoformat(lease.refreshed_at) > _LEASE_AGE
+    )
     sweep_staging(storage, now - DRAFT_AGE)
-
-
-def _is_abandoned(lease: Lease, now: datetime) -> bool:
-    return is_stale(lease, now) and now - datetime.fromisoformat(lease.refreshed_at) > _LEASE_AGE
 
 
 def _row(stored: StoredSnapshot, reason: str | None) -> dict[str, Any]:

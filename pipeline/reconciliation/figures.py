@@ -187,7 +187,9 @@ def _reconciled(
     ]
     for candidate in fitting:
         recomputed = _computed(candidate, span)
-        if recomputed is not None and _agree(sealed, recomputed, scale):
+        if recomputed is None:
+            continue
+        if abs(sealed - recomputed) <= TOLERANCE * max(scale, abs(sealed), abs(recomputed)):
             return figure(recomputed, REPRODUCED, candidate.name)
     return figure(_computed((fitting or CONVENTIONS[name])[0], span), NOT_REPRODUCED)
 
@@ -195,10 +197,6 @@ def _reconciled(
 def _computed(candidate: Convention, span: Weekly | Daily) -> float | None:
     figure = candidate.compute(span)
     return figure if figure is not None and math.isfinite(figure) else None
-
-
-def _agree(sealed: float, recomputed: float, scale: float) -> bool:
-    return abs(sealed - recomputed) <= TOLERANCE * max(scale, abs(sealed), abs(recomputed))
 
 
 def _part(series: Weekly | Daily, scope: str, period: str) -> Weekly | Daily:

@@ -85,11 +85,12 @@ def decode_table(
     height = len(rows) if rows else 0
     try:
         if not rows:
+            size = len(raw) if isinstance(raw, bytes) else raw.stat().st_size
             # Checked first: a few bytes may claim, or unpack to, more than the memory. Parts follow an empty one.
             height, unpacked = _totals(raw, declared)
             if height > MAX_ROWS:
                 return _unreadable(table, f"at most {MAX_ROWS:,} rows", f"{height:,} rows")
-            if unpacked > max(FREE_BYTES, EXPANSION * _size(raw)):
+            if unpacked > max(FREE_BYTES, EXPANSION * size):
                 return _unreadable(table, _UNPACKED, f"{unpacked:,} bytes in memory")
         stored = pl.read_parquet_schema(_source(raw))
         present = [name for name in declared if name in stored]
@@ -170,10 +171,6 @@ def _totals(raw: bytes | Path, columns: Collection[str]) -> tuple[int, int]:
     if rows != metadata.num_rows:
         raise ValueError(f"its footer says {metadata.num_rows:,} rows, its row groups {rows:,}")
     return rows, unpacked
-
-
-def _size(raw: bytes | Path) -> int:
-    return len(raw) if isinstance(raw, bytes) else raw.stat().st_size
 
 
 def _source(raw: bytes | Path) -> io.BytesIO | Path:
