@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, Protocol, TypeVar
 
 from schemas.kinds import TABLE_KINDS
@@ -211,14 +212,10 @@ def rule(id: str, meaning: str, remedy: str, **attributes: Any) -> Decorator:  #
     return declare
 
 
-def table_rule(id: str, meaning: str, remedy: str, **attributes: Any) -> Decorator:  # noqa: A002 -- as above
-    """Return a decorator that declares a rule on one table."""
-    return rule(id, meaning, remedy, level=Level.TABLE, **attributes)
-
-
-def file_rule(id: str, meaning: str, remedy: str, **attributes: Any) -> Decorator:  # noqa: A002 -- as above
-    """Return a decorator that declares a rule on files."""
-    return rule(id, meaning, remedy, level=Level.FILE, **attributes)
+table_rule: Final = partial(rule, level=Level.TABLE)
+"""Declares a rule on one table."""
+file_rule: Final = partial(rule, level=Level.FILE)
+"""Declares a rule on files."""
 
 
 def default_file(kind: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from pipeline.rule import Finding, file_rule, limited
@@ -16,6 +17,7 @@ from schemas.objects.description import ADDRESS_KEYS, DESCRIPTION
 _DESCRIPTION: Final = with_optional_keys(
     replace(DESCRIPTION, fields=tuple(x for x in DESCRIPTION.fields if x.name not in ADDRESS_KEYS))
 )
+_rule: Final = partial(file_rule, needs={"description": ()})
 
 
 def compare_description(description: Mapping[str, Any]) -> Shape:
@@ -23,36 +25,33 @@ def compare_description(description: Mapping[str, Any]) -> Shape:
     return compare(_DESCRIPTION, description)
 
 
-@file_rule(
+@_rule(
     "description.object",
     "description.json is one JSON object, in UTF-8, without NaN, Infinity or a key given twice, of at most "
     f"{MAX_KEYS['description']:,} keys and {MAX_DEPTH} levels.",
     "Write the description as a plain JSON object, or leave the kind out of the seal.",
-    needs={"description": ()},
 )
 def description_object(problem: NotJson) -> Finding:
     """Report a description that is not a JSON object."""
     return Finding("description", 1, ({"found": str(problem)},), f"it cannot be read: {problem}")
 
 
-@file_rule(
+@_rule(
     "description.shape",
     "The contents of description.json have the documented shape: every value has its documented type, coded values are "
     "among the listed words, and no text or list is longer than documented. Any key may be left out "
     "or null.",
     "Write each part as the schema of the description in docs/openapi.json says, shorten it, or leave it out.",
-    needs={"description": ()},
 )
 def description_shape(shape: Shape) -> Finding | None:
     """Report parts of a description that could not be served as documented."""
     return shape_finding("description", "field", shape.problems)
 
 
-@file_rule(
+@_rule(
     "description.extra",
     "description.json has no keys that are not documented.",
     "Check the spelling; undocumented keys are not served.",
-    needs={"description": ()},
     warns=True,
 )
 def description_extra(shape: Shape) -> Finding | None:
@@ -63,11 +62,10 @@ def description_extra(shape: Shape) -> Finding | None:
     return Finding("description", len(shape.extra), examples, f"{shape.extra[0]} is not a documented key")
 
 
-@file_rule(
+@_rule(
     "description.seed",
     "Of the source papers, when there are any, exactly one has the role seed.",
     "Mark the one paper the alpha was made from; the others are mechanism, validation or contradiction.",
-    needs={"description": ()},
     warns=True,
 )
 def description_seed(document: Mapping[str, Any]) -> Finding | None:
@@ -83,11 +81,10 @@ def description_seed(document: Mapping[str, Any]) -> Finding | None:
     )
 
 
-@file_rule(
+@_rule(
     "description.history",
     "The history an alpha needs is counted in bars or described in prose, not both.",
     "Seal lookback_bars and warmup_bars, or history_requirement; leave the other null.",
-    needs={"description": ()},
     warns=True,
 )
 def description_history(document: Mapping[str, Any]) -> Finding | None:

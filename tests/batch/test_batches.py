@@ -66,6 +66,20 @@ def test_a_full_disk_ends_a_batch_and_the_next_one_builds_the_rest(tmp_path: Pat
         assert again == {"Test_a": "refused", "Test_b": "built", "Test_c": "built"}
 
 
+def test_after_a_full_disk_the_next_search_of_a_watcher_builds_the_rest(tmp_path: Path, seal: Seal) -> None:
+    for alpha in ("Test_a", "Test_b"):
+        seal(alpha)
+    with small_disk(tmp_path / "disk") as disk:
+        batch = Batch(root=disk.folder / "root", searched=str(tmp_path / "seals"))
+        (disk.folder / "root").mkdir()
+        with Run(batch, Cancellation()) as run:
+            with disk.full():
+                run.scan()
+                assert [step.result.outcome for step in run.steps()] == ["failed", "not started"]
+            run.scan()
+            assert [step.result.outcome for step in run.steps()] == ["built", "built"]
+
+
 def test_the_size_of_a_build_is_that_of_its_files(tmp_path: Path, seal: Seal) -> None:
     (built,) = build(tmp_path / "root", str(seal("Test_a")), "--json").json["seals"]
     written = [path for path in (tmp_path / "root/alphas").rglob("*") if path.is_file()]
