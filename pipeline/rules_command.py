@@ -6,6 +6,7 @@ import json
 from typing import Final
 
 import click
+from rich.table import Column
 
 from schemas.console.screen import Screen, make_table
 from schemas.console.terminal import echo
@@ -37,10 +38,8 @@ def rules(as_json: bool, manifest_schema: bool) -> None:
         ]
         echo(json.dumps(listed, indent=2))
     else:
-        table = make_table(show_lines=True)
-        table.add_column("rule", no_wrap=True)
-        table.add_column("demands")
-        table.add_column("fix", style="dim")
+        columns = (Column("rule", no_wrap=True), "demands", Column("fix", style="dim"))
+        table = make_table(*columns, show_lines=True)
         for rule in RULES.values():
             table.add_row(rule.id, rule.meaning, rule.remedy)
         screen = Screen()

@@ -156,19 +156,11 @@ def _failed(
     seal: Seal, storage: Storage, exclude: Sequence[str], before: ArchiveState | None, error: Exception
 ) -> ArchiveState:
     left_out = len(seal.source_files()) if isinstance(error, _AllLeftOut) else 0
-    state = replace(_state(seal, FAILED, exclude), reason=_one_line(error), left_out=left_out)
+    state = replace(_state(seal, FAILED, exclude), reason=" ".join(str(error).split()), left_out=left_out)
     if before is None or before.status != DELIVERED:
-        try:
+        with suppress(AlphaResultsError, OSError):  # the result gives the reason of the failed delivery
             write_archive_state(storage, state)
-        except (AlphaResultsError, OSError) as unrecorded:
-            return replace(
-                state, reason=f"{state.reason}; this could not be recorded either: {_one_line(unrecorded)}"
-            )
     return state
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
 
 
 def _state(seal: Seal, status: str, exclude: Sequence[str]) -> ArchiveState:

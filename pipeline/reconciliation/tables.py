@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pipeline.reconciliation.fills import FILLS, fill_sessions
-from pipeline.reconciliation.grid import Cells, Codes, Flags, Floats, Symbols
+from pipeline.reconciliation.grid import Cells, Codes, Flags, Floats
 from pipeline.reconciliation.row_ranges import RowRanges, find_row_ranges
 from pipeline.seal.declared_differences import DeclaredDifferences
 from schemas.kinds import TABLE_KINDS
@@ -176,7 +176,6 @@ class Alignment:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._range_sessions: dict[Hashable, tuple[Codes, Codes]] = {}
-        self._symbol_kinds = [kind for kind in _SYMBOL_KINDS if tables.has(kind, "symbol")]
 
     @cached_property
     def _order(self) -> Codes:
@@ -212,7 +211,7 @@ class Alignment:
         """
         keys = {"positions": SESSION, "pnl": SESSION, "trades": ("book", "timestamp")}
         tables = {
-            kind: (self.sessions_of_rows(kind), self.codes(kind))
+            kind: (self.sessions_of_rows(kind), self._tables.symbols(kind).codes)
             for kind, key in keys.items()
             if self._tables.has(kind, *key, "symbol")
         }
@@ -226,17 +225,14 @@ class Alignment:
         book = self.sessions["book"].rle_id().to_numpy()
         return [Cells.of(tables, self.compared & (book == own)) for own in np.unique(book)]
 
-    def codes(self, kind: str) -> Symbols:
-        """Return the column of the grid for each row of a table with ``symbol``."""
-        return self._tables.symbols(kind).codes
-
     def column(self, kind: str, name: str) -> Floats:
         """Return a column of a table as an array."""
         return self._tables[kind][name].to_numpy()
 
     def rows(self, gaps: pl.DataFrame) -> pl.DataFrame:
         """Describe differing cells, sorted by key: book, date, symbol, the parts of the expected value, it, and the sealed value."""
-        names = pl.concat([self._tables.symbols(kind).names for kind in self._symbol_kinds]).unique()
+        kinds = [kind for kind in _SYMBOL_KINDS if self._tables.has(kind, "symbol")]
+        names = pl.concat([self._tables.symbols(kind).names for kind in kinds]).unique()
         rows = gaps.rename({"symbol": "code"}).cast({"code": pl.UInt32}).join(names, on="code", how="left")
         cells = rows.join(self.sessions, on="session")
         return cells.select(*CELL, pl.exclude(*CELL, "session", "code")).sort(CELL)

@@ -128,7 +128,9 @@ def _faults(tables: Tables, weight: str, weeks: pl.DataFrame) -> Iterator[tuple[
         "trades": grid.sessions_of_rows("trades"),
     }
     chosen = np.isin(np.arange(grid.sessions.height), weeks["session"].to_numpy())
-    cells = Cells.of({kind: (session, grid.codes(kind)) for kind, session in sessions.items()}, chosen)
+    cells = Cells.of(
+        {kind: (session, tables.symbols(kind).codes) for kind, session in sessions.items()}, chosen
+    )
     target = cells.spread("decisions", grid.column("decisions", weight))
     tradeable = decisions["next_open_tradeable"].cast(pl.Float64).to_numpy()
     frozen = totals(cells.session, cells.spread("decisions", 1.0 - tradeable), chosen.size) > 0
@@ -180,7 +182,7 @@ def _faults(tables: Tables, weight: str, weeks: pl.DataFrame) -> Iterator[tuple[
 
 def _highest_mids(tables: Tables, symbol: Codes) -> Floats:
     """Return the highest mid at which each name was filled, or any name for one that never was."""
-    mids, codes = tables.alignment.column("trades", "mid_price"), tables.alignment.codes("trades")
+    mids, codes = tables.alignment.column("trades", "mid_price"), tables.symbols("trades").codes
     highest = np.zeros(1 + max(symbol.max(initial=0), codes.max(initial=0)))
     np.maximum.at(highest, codes, mids)
     return np.where(highest > 0, highest, mids.max(initial=0.0))[symbol]
