@@ -127,7 +127,7 @@ class Seal:
 
     def path_faults(self, kind: str) -> dict[str, str]:
         """Return the declared paths of a kind that must not be followed, each with the reason."""
-        entry = self._entry(kind)
+        entry = self.kinds[kind]
         folder = entry.files is not None
         if (fault := lexical_fault(entry.path, folder=folder)) is not None:
             return {entry.path: fault}
@@ -168,7 +168,7 @@ class Seal:
         """
         if kind not in self._facts:
             self._require(seal_path(kind, self.path_faults(kind)))
-            entry = self._entry(kind)
+            entry = self.kinds[kind]
             self._facts[kind] = tuple(
                 self._fact(kind, entry, name, path) for name, path in entry.paths.items()
             )
@@ -261,8 +261,6 @@ class Seal:
 
     def read_source(self, path: str) -> bytes:
         """Return the verified bytes of one source file, named as in :meth:`source_files`."""
-        if path not in self.source_files():
-            raise SealUnreadable(f"{self.address}: the run sealed no source file {path!r}")
         return self._verified(FOLDER_KIND, path)
 
     def drop(self, kind: str) -> None:
@@ -275,12 +273,6 @@ class Seal:
         self._facts.pop(kind, None)
         for key in [key for key in self._bytes if key[0] == kind]:
             del self._bytes[key]
-
-    def _entry(self, kind: str) -> KindEntry:
-        try:
-            return self.kinds[kind]
-        except KeyError:
-            raise SealUnreadable(f"{self.address}: the run sealed no {kind}") from None
 
     def _fact(self, kind: str, entry: KindEntry, name: str, path: str) -> FileFact:
         limit = MAX_BYTES.get(kind, OTHER_BYTES)
