@@ -24,9 +24,9 @@ from schemas.market_data import USUAL_BENCHMARK
 from schemas.metrics.families import FAMILIES
 from schemas.metrics.families.family import Family
 from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER
-from schemas.parameters import BENCHMARK, BENCHMARKS, MAX_BENCHMARKS, Parameter
+from schemas.parameters import BENCHMARK, BENCHMARKS, Parameter
 from serve.auth.caller import Caller
-from serve.http.handler import Computed, ComputedOnce, EndpointFunction
+from serve.http.handler import PRICES, Computed, ComputedOnce, EndpointFunction
 from serve.http.request import Request
 from serve.http.responses import Answer, Single
 from serve.market_data.operator_files import unknown_benchmark
@@ -35,8 +35,6 @@ from serve.state import ServerState
 
 METRICS: Final = "performance.metrics"
 """The endpoint that serves the figures shown in the list of alphas."""
-_PRICES: Final = "benchmarks.daily"
-"""The endpoint that serves the prices of benchmarks."""
 _LUCK_BYTES: Final = 12_000
 """Approximate bytes of the cached figures of one query."""
 
@@ -135,7 +133,7 @@ def _regimes(request: Request, available: Mapping[str, Benchmark]) -> Single:
 async def _available(service: ServerState, caller: Caller) -> Mapping[str, Benchmark]:
     """Return the benchmarks that a key may read; first raises for a key that may not read ledgers."""
     caller.require_call(LEDGER.endpoint, "have figures of a book's returns")
-    return await service.market_data.available() if caller.may_call(_PRICES) else {}
+    return await service.market_data.available() if caller.may_call(PRICES) else {}
 
 
 def _ledger(request: Request) -> Ledger | Unavailable:
@@ -155,14 +153,15 @@ def _benchmarks(
     ApiError
         ``bad_request`` when there is no such benchmark, or there are too many.
     """
-    if not request.caller.may_call(_PRICES):
-        return f"the key may not call {_PRICES}"
+    if not request.caller.may_call(PRICES):
+        return f"the key may not call {PRICES}"
     if not available:
         return "this deployment has no market data that can be used"
     if wanted is None:
         wanted = (USUAL_BENCHMARK if USUAL_BENCHMARK in available else min(available),)
-    if len(wanted) > MAX_BENCHMARKS or any(symbol not in available for symbol in wanted):
-        raise unknown_benchmark(available, parameter)
+    unknown = unknown_benchmark(wanted, available, parameter)
+    if unknown is not None:
+        raise unknown
     return [available[symbol] for symbol in wanted]
 
 

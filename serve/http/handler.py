@@ -17,14 +17,15 @@ from litestar.handlers import HTTPRouteHandler
 from polars.exceptions import PanicException
 
 from datasets.figures.unavailable import BLOCK_ERROR
+from datasets.snapshot import Snapshot
 from schemas.endpoint import AllowListScope, Endpoint
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError, SnapshotCorrupt, SnapshotNotKept
-from schemas.parameters import SNAPSHOT, SYMBOL_PATH, ParameterKind
+from schemas.parameters import BENCHMARK, BENCHMARKS, SNAPSHOT, SYMBOL_PATH, ParameterKind
 from serve.auth.allow_list import Mode
 from serve.compute import CURRENT_REQUEST
 from serve.http.errors import failure_response
-from serve.http.params import parse, query_texts, refusal
+from serve.http.params import InvalidParameters, parse, refusal
 from serve.http.request import ParsedQuery, Request
 from serve.http.responses import (
     IDENTITY,
@@ -43,6 +44,7 @@ from serve.http.responses import (
     page_body,
     page_response,
 )
+from serve.market_data.operator_files import unknown_benchmark
 from serve.pages.books import visible_books
 from serve.pages.query import PageResult
 from serve.state import ServerState
@@ -51,6 +53,10 @@ _LISTS: Final = frozenset(
     {"catalog.alphas.list", "research.screen", "research.luck.catalogue", "admin.alphas.list"}
 )
 """Endpoints about all alphas, which cannot be answered before the catalogue was read."""
+PRICES: Final = "benchmarks.daily"
+"""The endpoint that serves the prices of benchmarks."""
+_BENCHMARKS: Final = (SYMBOL_PATH, BENCHMARK, BENCHMARKS)
+"""Parameters that name benchmarks."""
 _MAX_REQUESTS: Final = 4096
 """Maximum number of requests whose parsed parameters are cached: the same page is often requested again."""
 _MAX_REQUEST_BYTES: Final = 512
@@ -172,39 +178,35 @@ class EndpointHandler:
             else:
                 request.parsed = _parse(self.endpoint.id, tuple(path.items()), query_string)
             request.values = request.parsed.values
-        except ApiError as error:
-            refused = self._with_benchmark(request, error)
-            named = {entry["name"] for entry in (refused.details or {}).get("parameters", ())}
-            if any(
-                x.kind is ParameterKind.BOOK and x.required and x.name in named
-                for x in self.endpoint.parameters
-            ):
-                refused = await self._with_books(request, refused)
-            raise refused from None
+        except InvalidParameters as error:
+            raise await self._with_available(request, error) from None
 
-    def _with_benchmark(self, request: Request, error: ApiError) -> ApiError:
-        """Return the error, extended by an unknown benchmark."""
-        if SYMBOL_PATH not in self.endpoint.parameters or error.details is None:
-            return error
-        unknown = self._service.market_data.refusal(request.path[SYMBOL_PATH.name])
-        if unknown is None or unknown.details is None:
-            return error
-        listed = [*unknown.details["parameters"], *error.details["parameters"]]
-        return refusal(listed, available=unknown.details["available"])
+    async def _with_available(self, request: Request, error: InvalidParameters) -> ApiError:
+        """Return the refusal of invalid parameters, extended by an unknown benchmark or by the books that the key may read."""
+        listed = (error.details or {})["parameters"]
+        invalid, benchmarks = {entry["name"] for entry in listed}, self._service.market_data.result
+        for parameter in self.endpoint.parameters:
+            value = error.values.get(parameter.name)
+            if parameter in _BENCHMARKS and value is not None and benchmarks:
+                symbols = value if isinstance(value, tuple) else (value,)
+                unknown = unknown_benchmark(symbols, benchmarks, parameter)
+                if unknown is not None and request.caller.may_call(PRICES):
+                    details = unknown.details or {}
+                    return refusal([*details["parameters"], *listed], available=details["available"])
+            if parameter.kind is ParameterKind.BOOK and parameter.required and parameter.name in invalid:
+                served = self._service.snapshots.resolve(request.path["alpha"])
+                if served is not None:
+                    books = await self._books(request, served, error.values.get(SNAPSHOT.name))
+                    return refusal(listed, available=list(books))
+        return error
 
-    async def _with_books(self, request: Request, error: ApiError) -> ApiError:
-        """Return the error, extended by the books of the requested snapshot that the key may read."""
-        served = self._service.snapshots.resolve(request.path["alpha"])
-        if served is None:
-            return error
+    async def _books(self, request: Request, served: Snapshot, wanted: str | None) -> tuple[str, ...]:
+        """Return the books that the key may read, of the snapshot that the request names if it is kept."""
         request.snapshot = served
-        # Parsing failed, so there are no values.
-        wanted = query_texts(request.query_string).get(SNAPSHOT.name, [""])[-1]
-        if wanted:
+        if wanted is not None:
             with suppress(SnapshotNotKept):
                 await self._pin(request, wanted)
-        books = await self._service.compute(partial(visible_books, request.snapshot, raw=request.raw))
-        return ApiError(error.code, error.message, {**(error.details or {}), "available": list(books)})
+        return await self._service.compute(partial(visible_books, request.snapshot, raw=request.raw))
 
     async def _resolve(self, request: Request) -> None:
         """Find the snapshot, or the list of alphas, that answers."""

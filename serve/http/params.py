@@ -47,6 +47,14 @@ class Broken(ValueError):
     """A text breaks the rule of its parameter."""
 
 
+class InvalidParameters(ApiError):
+    """The ``bad_request`` of a request with invalid parameters, and the values of the valid ones."""
+
+    def __init__(self, refused: ApiError, values: Values) -> None:
+        super().__init__(refused.code, refused.message, refused.details)
+        self.values = values
+
+
 def parse(endpoint: Endpoint, path: Mapping[str, str], query_string: bytes) -> Values:
     """Read all parameters of a request.
 
@@ -66,11 +74,12 @@ def parse(endpoint: Endpoint, path: Mapping[str, str], query_string: bytes) -> V
 
     Raises
     ------
-    ApiError
-        ``bad_request`` whose details list every parameter that breaks a rule, with the rule, and every unknown name, with
-        the nearest known one.
+    InvalidParameters
+        Its details list every parameter that breaks a rule, with the rule, and every unknown name, with the nearest known
+        one.
     """
-    texts_by_name = query_texts(query_string)
+    text = query_string.decode("latin-1")
+    texts_by_name = parse_qs(text, keep_blank_values=True, errors="replace")
     values: dict[str, Any] = {}
     broken: list[dict[str, str]] = []
     for parameter in endpoint.parameters:
@@ -87,13 +96,8 @@ def parse(endpoint: Endpoint, path: Mapping[str, str], query_string: bytes) -> V
             broken.append({"name": first, "constraint": f"{rule} `{last}`"})
     broken += unknown(endpoint, texts_by_name)
     if broken:
-        raise refusal(broken)
+        raise InvalidParameters(refusal(broken), values)
     return values
-
-
-def query_texts(query_string: bytes) -> dict[str, list[str]]:
-    """Return the texts of each parameter in a query string, in the order given."""
-    return parse_qs(query_string.decode("latin-1"), keep_blank_values=True, errors="replace")
 
 
 @cache

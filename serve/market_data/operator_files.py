@@ -184,16 +184,13 @@ class MarketData(OperatorFiles[Mapping[str, Benchmark]]):
             ``bad_request`` for an unknown symbol, with the known ones; ``benchmark_not_configured`` if there is no market
             data or it breaks a rule; ``benchmark_unavailable`` if its store does not answer.
         """
-        cached = await self.current()
-        if cached is None:
-            if self.misconfigured:
-                raise ApiError(
-                    "benchmark_not_configured", "This deployment has no market data that can be used."
-                )
-            raise _unavailable()
-        if symbol not in cached:
-            raise unknown_benchmark(cached)
-        return cached[symbol]
+        available = await self.available()
+        if not available:
+            raise ApiError("benchmark_not_configured", "This deployment has no market data that can be used.")
+        unknown = unknown_benchmark((symbol,), available, SYMBOL_PATH)
+        if unknown is not None:
+            raise unknown
+        return available[symbol]
 
     async def available(self) -> Mapping[str, Benchmark]:
         """Return all cached series by symbol; empty without market data, or if it breaks a rule.
@@ -208,20 +205,20 @@ class MarketData(OperatorFiles[Mapping[str, Benchmark]]):
             raise _unavailable()
         return cached or {}
 
-    def refusal(self, symbol: str) -> ApiError | None:
-        """Return the ``bad_request`` for an unknown symbol; None before the files have been read."""
-        return unknown_benchmark(self.result) if self.result and symbol not in self.result else None
 
-
-def unknown_benchmark(available: Collection[str], parameter: Parameter = SYMBOL_PATH) -> ApiError:
-    """Return the ``bad_request`` for an unknown symbol, or for too many, with the known symbols."""
-    several = parameter is BENCHMARKS
-    symbols = sorted(available)
-    constraint = f"{f'at most {MAX_BENCHMARKS}' if several else 'one'} of {', '.join(symbols)}"
+def unknown_benchmark(
+    symbols: Collection[str], available: Collection[str], parameter: Parameter
+) -> ApiError | None:
+    """Return the ``bad_request`` of a parameter that names an unknown benchmark or too many, with the known ones; else None."""
+    if len(symbols) <= MAX_BENCHMARKS and all(symbol in available for symbol in symbols):
+        return None
+    known = sorted(available)
+    number = f"at most {MAX_BENCHMARKS}" if parameter is BENCHMARKS else "one"
+    constraint = f"{number} of {', '.join(known)}"
     return ApiError(
         "bad_request",
-        f"There is no such benchmark{', or there are too many' if several else ''}.",
-        {"parameters": [{"name": parameter.name, "constraint": constraint}], "available": symbols},
+        f"Invalid parameter: {parameter.name}.",
+        {"parameters": [{"name": parameter.name, "constraint": constraint}], "available": known},
     )
 
 

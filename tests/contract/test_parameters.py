@@ -262,6 +262,12 @@ def test_a_benchmark_that_is_not_available_is_reported_beside_the_others(api: Co
     error = api.refused("benchmarks.daily", {"limit": "0", "from": "x"}, symbol="QQQ")
     assert [entry["name"] for entry in error["details"]["parameters"]] == ["symbol", "from", "limit"]
     assert error["details"]["available"] == ["SPY"]
+    for name, parameter in (("research.regimes", BENCHMARK), ("research.exposures", BENCHMARKS)):
+        error = api.refused(name, {parameter.name: "QQQ", "from": "x"}, alpha=FULL)
+        assert [entry["name"] for entry in error["details"]["parameters"]] == [parameter.name, "from"]
+        assert error["details"]["available"] == ["SPY"]
+        error = api.refused(name, {parameter.name: "SPY", "from": "x"}, alpha=FULL)
+        assert [entry["name"] for entry in error["details"]["parameters"]] == ["from"]
     error = api.refused("benchmarks.daily", {"limit": "0"}, symbol="SPY")
     assert [entry["name"] for entry in error["details"]["parameters"]] == ["limit"]
     assert "available" not in error["details"]
