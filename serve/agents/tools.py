@@ -124,16 +124,14 @@ class Tools:
         figure = sort.lstrip("-")
         shown = ",".join(dict.fromkeys((*_FIRST, figure) if figure in HEADLINE else _FIRST))
         query = {"search": search, "tag": tag, "sort": sort, "fields": shown, "limit": limit, **bounds}
-        return await self._answer({"alphas": Call("research.screen", query=query)})
+        return await self._answer(alphas=Call("research.screen", query=query))
 
     async def describe(self, alpha: Alpha) -> str:
         """Describe an alpha: its hypothesis and mechanism, the checks of its run, and its snapshots."""
         return await self._answer(
-            {
-                "audit": Call("performance.audit", {"alpha": alpha}),
-                "description": Call("catalog.alphas.get", {"alpha": alpha}),
-                "snapshots": Call("research.snapshots.list", {"alpha": alpha}, {"limit": 3}),
-            }
+            audit=Call("performance.audit", {"alpha": alpha}),
+            description=Call("catalog.alphas.get", {"alpha": alpha}),
+            snapshots=Call("research.snapshots.list", {"alpha": alpha}, {"limit": 3}),
         )
 
     async def compare(
@@ -144,24 +142,18 @@ class Tools:
         ] = "returns",
     ) -> str:
         """Compare alphas: whether they are the same signal, and what the first would add to the others."""
-        others = ",".join(alphas[1:])
+        others = {"alphas": ",".join(alphas[1:])}
         return await self._answer(
-            {
-                "correlations": Call("research.correlations", query={"alphas": ",".join(alphas), "by": by}),
-                "contribution_of_the_first": Call(
-                    "research.contribution", {"alpha": alphas[0]}, {"alphas": others}
-                ),
-            }
+            correlations=Call("research.correlations", query={"alphas": ",".join(alphas), "by": by}),
+            contribution_of_the_first=Call("research.contribution", {"alpha": alphas[0]}, others),
         )
 
     async def judge(self, alpha: Alpha) -> str:
         """Judge an alpha: its checks first, then its metrics, then how much of them may be luck."""
         return await self._answer(
-            {
-                "audit": Call("performance.audit", {"alpha": alpha}),
-                "metrics": Call("performance.metrics", {"alpha": alpha}),
-                "luck": Call("research.luck", {"alpha": alpha}),
-            }
+            audit=Call("performance.audit", {"alpha": alpha}),
+            metrics=Call("performance.metrics", {"alpha": alpha}),
+            luck=Call("research.luck", {"alpha": alpha}),
         )
 
     async def explain_week(
@@ -174,23 +166,17 @@ class Tools:
         """Explain a week: its status, and the names with the highest and lowest scores, with weights and forward returns."""
         path = {"alpha": alpha, "date": date}
         return await self._answer(
-            {
-                "week": Call("signals.rebalances.list", {"alpha": alpha}, {"from": date, "to": date}),
-                **{
-                    part: Call("signals.rebalances.get", path, {"order": order, "limit": _NAMES})
-                    for part, order in (("highest", "desc"), ("lowest", "asc"))
-                },
-            }
+            week=Call("signals.rebalances.list", {"alpha": alpha}, {"from": date, "to": date}),
+            highest=Call("signals.rebalances.get", path, {"order": "desc", "limit": _NAMES}),
+            lowest=Call("signals.rebalances.get", path, {"order": "asc", "limit": _NAMES}),
         )
 
     async def positions(self, alpha: Alpha, date: Day, book: Book = "long_short") -> str:
         """List the positions of a day by name, with the ledger of that day."""
         day = {"from": date, "to": date, "book": book}
         return await self._answer(
-            {
-                "ledger": Call("portfolio.ledger", {"alpha": alpha}, day),
-                "positions": Call("portfolio.positions", {"alpha": alpha}, {**day, "limit": MAX_PAGE}),
-            }
+            ledger=Call("portfolio.ledger", {"alpha": alpha}, day),
+            positions=Call("portfolio.positions", {"alpha": alpha}, {**day, "limit": MAX_PAGE}),
         )
 
     async def performance(
@@ -206,7 +192,7 @@ class Tools:
     ) -> str:
         """Show how a book did over a window: its return, equity and deepest drawdown, in `summary`."""
         query = {"from": start, "to": end, "book": book, "limit": 1}
-        return await self._answer({"equity": Call("portfolio.equity_curve", {"alpha": alpha}, query)})
+        return await self._answer(equity=Call("portfolio.equity_curve", {"alpha": alpha}, query))
 
     async def luck(
         self,
@@ -217,19 +203,19 @@ class Tools:
         ] = None,
     ) -> str:
         """Compare a record with chance: deflated Sharpe ratio, minimum track record, overfitting, bands."""
-        return await self._answer({"luck": Call("research.luck", {"alpha": alpha}, {"trials": trials})})
+        return await self._answer(luck=Call("research.luck", {"alpha": alpha}, {"trials": trials}))
 
     async def risk(self, alpha: Alpha, book: Book = "long_short") -> str:
         """Show the risk of a book: its deepest drawdowns, tails, and rolling ratios."""
-        return await self._answer({"risk": Call("research.risk", {"alpha": alpha}, {"book": book})})
+        return await self._answer(risk=Call("research.risk", {"alpha": alpha}, {"book": book}))
 
     async def costs(self, alpha: Alpha, book: Book = "long_short") -> str:
         """Show the trading costs of a book, its break-even costs, and its Sharpe ratio at other costs."""
-        return await self._answer({"costs": Call("research.costs", {"alpha": alpha}, {"book": book})})
+        return await self._answer(costs=Call("research.costs", {"alpha": alpha}, {"book": book}))
 
     async def exposures(self, alpha: Alpha, book: Book = "long_short") -> str:
         """Show the exposures of a book: alpha and betas to benchmarks and factors, and the attribution to each."""
-        return await self._answer({"exposures": Call("research.exposures", {"alpha": alpha}, {"book": book})})
+        return await self._answer(exposures=Call("research.exposures", {"alpha": alpha}, {"book": book}))
 
     async def changes(
         self,
@@ -237,9 +223,7 @@ class Tools:
         limit: Annotated[int, Field(ge=1, le=50)] = 20,
     ) -> str:
         """List publications, replacements, rollbacks and withdrawals, oldest first."""
-        return await self._answer(
-            {"changes": Call("research.changes", query={"since": since, "limit": limit})}
-        )
+        return await self._answer(changes=Call("research.changes", query={"since": since, "limit": limit}))
 
     async def table_link(
         self,
@@ -250,10 +234,10 @@ class Tools:
         book: Annotated[str | None, Field(description="Book of a table that is stored by book.")] = None,
     ) -> str:
         """Sign a link to one table as Parquet. Whoever has it can use it for some minutes: pass it to code, not to people."""
-        call = Call("catalog.alphas.tables.download", {"alpha": alpha, "table": table}, {"book": book})
-        return await self._answer({"table": call})
+        path = {"alpha": alpha, "table": table}
+        return await self._answer(table=Call("catalog.alphas.tables.download", path, {"book": book}))
 
-    async def _answer(self, calls: Mapping[str, Call]) -> str:
+    async def _answer(self, **calls: Call) -> str:
         """Make the calls and combine their answers; refused ones are reported beside the others.
 
         Raises
