@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -48,7 +47,7 @@ from serve.state import ServerState
 
 SOURCE: Final = "published snapshots"
 _POLL_SECONDS: Final = 0.02
-"""Seconds between two checks for whether all returns have been read."""
+"""Seconds between two attempts to answer while returns are being read."""
 _READ_PER_SECOND: Final = 1_000
 """Approximate number of alphas whose returns are read per second."""
 _MAX_RETRY_SECONDS: Final = 60
@@ -107,22 +106,18 @@ async def neighbours(service: ServerState, request: Request) -> Answer:
     return await once_ready(service, request, partial(_neighbours, service, request, named))
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(NamedTuple):
     """An answer that has to wait for the returns of all alphas.
 
     Attributes
     ----------
     store
         Reads the returns.
-    is_ready
-        Returns whether the answer can be computed.
     message
         Describes what is being done, with placeholders for the number of `alphas` and how many are `read`.
     """
 
     store: ReturnsStore
-    is_ready: Callable[[], object]
     message: str = "The returns of {alphas} alphas are being read, {read} so far; try again later, or name a few with `among`."
 
 
@@ -131,13 +126,10 @@ async def once_ready(service: ServerState, request: Request, make: Callable[[], 
     # The check is part of the computation, so that a quick answer waits for a compute thread only once.
     answer = await service.compute(make)
     patience = time.monotonic() + service.neighbours.patience_seconds
-    while isinstance(answer, Waiting) and time.monotonic() < patience:
-        if answer.is_ready():
-            answer = await service.compute(make)
-        else:
-            await asyncio.sleep(_POLL_SECONDS)
-    if isinstance(answer, Waiting):
-        raise _not_ready(answer, request.caller.runs)
+    while isinstance(answer := await service.compute(make), Waiting):
+        if time.monotonic() >= patience:
+            raise _not_ready(answer, request.caller.runs)
+        await asyncio.sleep(_POLL_SECONDS)
     return answer
 
 
@@ -154,7 +146,7 @@ def _neighbours(
     if named is None and query.by == "returns":
         store = service.neighbours.of(query.book)
         if not store.was_ready:
-            return Waiting(store, lambda: store.was_ready)
+            return Waiting(store)
         result = among_all(store, read, snapshot, query, allowed=request.caller.runs, order=order)
     else:
         others = _readable_runs(service, request) if named is None else named
@@ -254,7 +246,7 @@ def _catalogue_luck(service: ServerState, request: Request) -> Answer | Waiting:
     store = service.neighbours.of(BOOK)
     number = store.effective_number(runs)
     if number is None:
-        return Waiting(store, lambda: store.effective_number(runs) is not None, _COMPUTED)
+        return Waiting(store, _COMPUTED)
     judged = columns.judged(runs, ())
     tested = int(np.count_nonzero(~np.isnan(judged.p_value)))
     withheld = {}
