@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -27,7 +28,7 @@ from serve.observability.damage import Damage
 from serve.observability.health import Components
 from serve.pages.books import list_books
 from serve.pages.duckdb import Engine
-from serve.pages.equity import CurvePages
+from serve.pages.equity import curve_page
 from serve.pages.listing import list_alphas
 from serve.pages.query import PageResult, PageWork
 from serve.pages.row_folder import open_folder
@@ -77,7 +78,7 @@ class ServerState:
         symbols = RunSymbols(self.engine, caches["symbols"])
         self.pages: Mapping[str, Callable[[Any, Any], PageResult | PageWork]] = {
             "tables": TablePages(self.engine, self.row_tables, caches["rebalances"], symbols).page,
-            "curves": CurvePages(caches["ledgers"]).page,
+            "curves": partial(curve_page, caches["ledgers"]),
             "books": list_books,
             "alphas": list_alphas,
         }

@@ -83,34 +83,25 @@ def curve(ledger: Ledger, book: str, window: slice, *, offset: int, limit: int) 
     return PageResult(rows, summary={"book": book, **asdict(summary)})
 
 
-class CurvePages:
-    """Pages of equity curves, measured over the window before it is paged. Safe to share between threads.
+def curve_page(cache: SizedLRUCache[Ledger], query: PageQuery, snapshot: Snapshot) -> PageResult | PageWork:
+    """Measure a window and return a page of it, or the work if the ledger is not in the cache.
 
-    Parameters
-    ----------
-    cache
-        Cache of ledgers.
+    Raises ApiError ``unknown_book``, as the work does.
     """
+    ledger = cache.get(snapshot.key, query.book)
+    work = partial(_measure, cache, query, snapshot, ledger)
+    return work if ledger is None or not snapshot.opened else work()
 
-    def __init__(self, cache: SizedLRUCache[Ledger]) -> None:
-        self._cache = cache
 
-    def page(self, query: PageQuery, snapshot: Snapshot) -> PageResult | PageWork:
-        """Measure a window and return a page of it, or the work if the ledger is not in memory.
-
-        Raises ApiError ``unknown_book``, as the work does.
-        """
-        ledger = self._cache.get(snapshot.key, query.book)
-        work = partial(self._measure, query, snapshot, ledger)
-        return work if ledger is None or not snapshot.opened else work()
-
-    def _measure(self, query: PageQuery, snapshot: Snapshot, ledger: Ledger | None) -> PageResult:
-        book = query.book or ""
-        if not holds_book(snapshot, query.table, book, raw=query.raw):
-            summary = {"book": book, **asdict(EquitySummary())}
-            return PageResult(NO_ROWS, missing=(query.table,), summary=summary)
-        if ledger is None:
-            ledger = make_ledger(snapshot.read("portfolio", LEDGER_COLUMNS, book))
-            self._cache.put(snapshot.key, query.book, ledger, ledger.bytes)
-        window = Window(query.first, query.last).rows(ledger.dates)
-        return curve(ledger, book, window, offset=query.offset, limit=query.limit)
+def _measure(
+    cache: SizedLRUCache[Ledger], query: PageQuery, snapshot: Snapshot, ledger: Ledger | None
+) -> PageResult:
+    book = query.book or ""
+    if not holds_book(snapshot, query.table, book, raw=query.raw):
+        summary = {"book": book, **asdict(EquitySummary())}
+        return PageResult(NO_ROWS, missing=(query.table,), summary=summary)
+    if ledger is None:
+        ledger = make_ledger(snapshot.read("portfolio", LEDGER_COLUMNS, book))
+        cache.put(snapshot.key, query.book, ledger, ledger.bytes)
+    window = Window(query.first, query.last).rows(ledger.dates)
+    return curve(ledger, book, window, offset=query.offset, limit=query.limit)

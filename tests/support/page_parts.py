@@ -17,7 +17,7 @@ from serve.http.params import parse
 from serve.http.request import Request
 from serve.pages.books import list_books
 from serve.pages.duckdb import Engine
-from serve.pages.equity import CurvePages
+from serve.pages.equity import curve_page
 from serve.pages.query import PageQuery, PageResult, PageWork, Rows
 from serve.pages.row_folder import RowFolder
 from serve.pages.symbols import RunSymbols
@@ -51,7 +51,6 @@ class Parts:
         self.row_tables = RowTables(self.engine, caches["rows"], self.is_read, folder)
         symbols = RunSymbols(self.engine, caches["symbols"])
         self._tables = TablePages(self.engine, self.row_tables, caches["rebalances"], symbols)
-        self._curves = CurvePages(caches["ledgers"])
 
     def is_read(self, owner: SnapshotKey) -> bool:
         """Whether a snapshot is the served one."""
@@ -87,8 +86,9 @@ class Parts:
     def _page(self, query: PageQuery) -> PageResult | PageWork:
         if query.row == "book":
             return list_books(query, self.snapshot)
-        source = self._curves if query.row == "equity" else self._tables
-        return source.page(query, self.snapshot)
+        if query.row == "equity":
+            return curve_page(self.caches["ledgers"], query, self.snapshot)
+        return self._tables.page(query, self.snapshot)
 
     def until_cached(self, query: PageQuery) -> PageResult:
         """Query until answered from memory, soon after the first answer from the file."""
