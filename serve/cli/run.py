@@ -16,7 +16,6 @@ from schemas.settings import SETTINGS
 from schemas.settings.options import flag, options
 from serve import settings
 from serve.auth.settings import AccessSettings
-from serve.http.connections import allow_descriptors
 from serve.observability import logging, serve_metrics
 from serve.server import (
     Ending,
@@ -55,7 +54,6 @@ def run(**flags: Any) -> None:
     logging.configure(program.log_level, program.log_format)
     check(program, access)
     sockets = bind(program.host, program.port)
-    allow_descriptors(program.max_connections)
     if program.workers > 1:
         # Workers are new processes: they read their settings from the environment, which, unlike a command line, does
         # not appear in process listings.

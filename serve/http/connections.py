@@ -24,17 +24,22 @@ _LOG_SECONDS: Final = 10.0
 
 
 def fit_to_descriptors(settings: Settings, *, behind_proxies: bool) -> Settings:
-    """Return the settings, with no more connections than this process has file descriptors for.
+    """Raise the soft limit of file descriptors to fit the connections; return settings with no more of them than that allows.
 
     Parameters
     ----------
     behind_proxies
         Whether connections come from the deployment's own proxies; if so, the limit per address does not apply.
     """
-    possible = max(1, descriptors() - DESCRIPTORS_FOR_FILES)
-    if possible < settings.max_connections:
-        _log.warning("connections_bounded", wanted=settings.max_connections, descriptors_allow=possible)
-        settings = replace(settings, max_connections=possible)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = settings.max_connections + DESCRIPTORS_FOR_FILES
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+        if allowed < needed:
+            possible = max(1, allowed - DESCRIPTORS_FOR_FILES)
+            _log.warning("connections_bounded", wanted=settings.max_connections, descriptors_allow=possible)
+            settings = replace(settings, max_connections=possible)
     if behind_proxies:
         settings = replace(settings, max_connections_per_address=settings.max_connections)
     return settings
@@ -97,20 +102,3 @@ def _network(address: str | None) -> str:
     if isinstance(ip, IPv6Address):
         return str(ip_network((ip.packed, _NETWORK_BITS), strict=False))
     return address or "" if ip is None else str(ip)
-
-
-def descriptors() -> int:
-    """Return the maximum number of file descriptors of this process."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return 2**20 if soft == resource.RLIM_INFINITY else soft
-
-
-def allow_descriptors(connections: int) -> None:
-    """Raise the soft limit of file descriptors, as far as the hard limit permits, to fit a number of connections."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = connections + DESCRIPTORS_FOR_FILES
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
-        return
-    if hard != resource.RLIM_INFINITY:
-        wanted = min(wanted, hard)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
