@@ -86,14 +86,13 @@ def issue(
     for option, value in {"--account": account, "--name": name}.items():
         if value is None and like is None:
             raise click.UsageError(f"Missing option '{option}', or --like with the id of a key that has it.")
-    _require_profile(profile, url)
     require_published(session.datasets, grants, unpublished=unpublished)
 
     async def issue_key(a: Administration) -> tuple[dict[str, Any], str]:
         issued = await a.keys.issue(account, name, like=like, **grants)
         return a.keys.to_json(issued.record), issued.token
 
-    with _new_file(profile):
+    with _profile_file(profile, url):
         row, token = session.administer(issue_key)
         _warn_of_ceiling(row, endpoints=grants["endpoints"])
         # The token first: the key already works, and nothing shows the token again.
@@ -114,25 +113,17 @@ def _warn_of_ceiling(row: dict[str, Any], *, endpoints: str | None) -> None:
         )
 
 
-def _require_profile(path: Path | None, url: str | None) -> None:
+@contextlib.contextmanager
+def _profile_file(path: Path | None, url: str | None) -> Iterator[None]:
+    """Create the file of a profile, which only this user may read, and remove it if the block fails."""
     if path is None:
+        yield
         return
     if not url:
         raise click.UsageError("--profile needs --url, or ALPHA_RESULTS_PUBLIC_URL.")
     from serve.downloads.links import checked_url  # noqa: PLC0415 - it loads the storage, which --help does not need
 
     checked_url(url, "--url or ALPHA_RESULTS_PUBLIC_URL")
-    with contextlib.suppress(PermissionError):  # creating the file says so
-        if path.exists():
-            raise click.UsageError(f"--profile: {path} exists; name a new file.")
-
-
-@contextlib.contextmanager
-def _new_file(path: Path | None) -> Iterator[None]:
-    """Create a file that only this user may read, and remove it if the block fails."""
-    if path is None:
-        yield
-        return
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     except OSError as error:
