@@ -103,13 +103,8 @@ class ServerState:
         await asyncio.to_thread(self.snapshots.start)
         self.market_data.start()
         self.factors.start()
-        self.components = Components(
-            self.access,
-            self.snapshots,
-            self.damage,
-            self.cache,
-            {"market_data": self.market_data, "archives": self.source_downloads},
-        )
+        market_data = self.market_data if self.market_data.configured else None
+        self.components = Components(self.access, self.snapshots, self.damage, self.cache, market_data)
         await self.components.start()
         return self
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,8 +25,6 @@ from serve.downloads.links import (
 _log = structlog.get_logger("serve.downloads")
 
 RETRY_SECONDS: Final = 5
-FAULT_SECONDS: Final = 60.0
-"""Seconds for which a failed call to the store counts as a current fault; the store is not polled."""
 
 
 class SourceArchives:
@@ -68,17 +65,11 @@ class SourceArchives:
                 "archives_not_offered",
                 fix="set ALPHA_RESULTS_ARCHIVES_PUBLIC_ENDPOINT to an https host, or deliver into a bucket",
             )
-        self._failed = float("-inf")
 
     @property
     def configured(self) -> bool:
         """Whether links can be signed for a bucket, or a folder has its public host."""
         return self._signer is not None or self.file_host is not None
-
-    @property
-    def healthy(self) -> bool:
-        """Whether the last call to the store succeeded, or failed too long ago to matter."""
-        return time.monotonic() - self._failed >= FAULT_SECONDS
 
     async def offer(self, snapshot: Snapshot) -> dict[str, Any]:
         """Sign a link to the source archive of a snapshot.
@@ -102,7 +93,7 @@ class SourceArchives:
         try:
             return await asyncio.wait_for(asyncio.to_thread(self._offer, snapshot), WAIT_SECONDS)
         except TimeoutError:
-            raise self._unavailable("archive_store_slow", snapshot) from None
+            raise _unavailable("archive_store_slow", snapshot) from None
 
     def state(self, snapshot: Snapshot) -> ArchiveState | None:
         """Return the recorded state of the source archive of a snapshot; None without a record.
@@ -134,8 +125,7 @@ class SourceArchives:
             missing = isinstance(error, FileNotFoundError | IsADirectoryError | NotADirectoryError)
             if missing and not _is_unmounted(self._folder):
                 raise _object_missing(state) from None
-            raise self._unavailable("archive_folder_failed", snapshot, kind=type(error).__name__) from None
-        self._failed = float("-inf")
+            raise _unavailable("archive_folder_failed", snapshot, kind=type(error).__name__) from None
         if os.fstat(descriptor).st_size != state.size_bytes:
             os.close(descriptor)
             raise _object_missing(state)
@@ -150,15 +140,6 @@ class SourceArchives:
                 None if state is None else {"status": state.status},
             )
         return state
-
-    def _unavailable(self, event: str, snapshot: Snapshot, **fields: str) -> ApiError:
-        self._failed = time.monotonic()
-        _log.error(event, alpha_id=snapshot.alpha_id, **fields)
-        return ApiError(
-            "source_download_unavailable",
-            "The store of source archives does not answer at present; try again later.",
-            headers={"Retry-After": str(RETRY_SECONDS)},
-        )
 
     def _offer(self, snapshot: Snapshot) -> dict[str, Any]:
         if self._folder is not None:
@@ -176,9 +157,10 @@ class SourceArchives:
         except CredentialsMissing as error:
             _log.error("archive_store_without_credentials", kind=str(error))
             raise _not_configured() from None
-        except SigningFailed as error:
-            raise self._unavailable("archive_store_failed", snapshot, kind=str(error)) from None
-        self._failed = float("-inf")
+        except (SigningFailed, StorageUnavailable) as error:
+            raise _unavailable("archive_store_failed", snapshot, reason=str(error)) from None
+        if signature is None or state.size_bytes not in {None, signature[1]}:
+            raise _object_missing(state)
         return {"url": url, **_archive_data(state)}
 
 
@@ -197,6 +179,15 @@ def _is_unmounted(folder: Storage) -> bool:
         return not any(Path(folder.url("")).iterdir())
     except OSError:
         return True
+
+
+def _unavailable(event: str, snapshot: Snapshot, **fields: str) -> ApiError:
+    _log.error(event, alpha_id=snapshot.alpha_id, **fields)
+    return ApiError(
+        "source_download_unavailable",
+        "The store of source archives does not answer at present; try again later.",
+        headers={"Retry-After": str(RETRY_SECONDS)},
+    )
 
 
 def _object_missing(state: ArchiveState) -> ApiError:

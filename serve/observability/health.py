@@ -39,17 +39,12 @@ REQUIRED_COMPONENTS: Final = ("access_store", "limiter", "catalogue")
 """Components without which no call with a key is answered."""
 
 
-class OptionalComponent(Protocol):
-    """An optional component."""
-
-    @property
-    def configured(self) -> bool:
-        """Whether the deployment has it."""
-        ...
+class CheckedFiles(Protocol):
+    """Files that are checked in the background."""
 
     @property
     def healthy(self) -> bool:
-        """Whether its last check or call succeeded."""
+        """Whether the last check succeeded."""
         ...
 
 
@@ -59,13 +54,13 @@ class Components:
     Parameters
     ----------
     access
-        Its stores of keys and counts are queried; the other components report their last check or call.
+        Its stores of keys and counts are queried; the other components report their last check.
     snapshots, damage
         The served snapshots, and those that failed a check.
     cache
         Cache of a remote root; None for a local root.
-    optional
-        Name -> component.
+    market_data
+        None if the deployment has none.
     """
 
     def __init__(
@@ -74,9 +69,9 @@ class Components:
         snapshots: Catalog,
         damage: Damage,
         cache: Cache | None,
-        optional: Mapping[str, OptionalComponent],
+        market_data: CheckedFiles | None,
     ) -> None:
-        self._snapshots, self._damage, self._cache, self._optional = snapshots, damage, cache, optional
+        self._snapshots, self._damage, self._cache, self._market_data = snapshots, damage, cache, market_data
         self._probes = {"access_store": access.require_store, "limiter": access.require_limiter}
         self._answered = dict.fromkeys(self._probes, State.OK)
         self._logged: dict[str, State] = {}
@@ -105,9 +100,8 @@ class Components:
         states["snapshots"] = State.DEGRADED if self._damage.alphas else State.OK
         if self._cache is not None:
             states["cache"] = State.DEGRADED if self._cache.refuses else State.OK
-        for name, component in self._optional.items():
-            if component.configured:
-                states[name] = State.OK if component.healthy else State.DEGRADED
+        if self._market_data is not None:
+            states["market_data"] = State.OK if self._market_data.healthy else State.DEGRADED
         return states
 
     @property
