@@ -12,7 +12,7 @@ import structlog
 from datasets.provenance.archives import DELIVERED, ArchiveState, read_archive_state
 from datasets.snapshot import Snapshot
 from datasets.storage import Storage, open_storage, without_secrets
-from schemas.errors import ApiError, SettingsError
+from schemas.errors import ApiError, SettingsError, StorageUnavailable
 from schemas.objects.operations import SOURCE_LIFETIME
 from serve.downloads.links import (
     WAIT_SECONDS,
@@ -52,7 +52,8 @@ class SourceArchives:
         self._storage = storage
         endpoint = checked_url(public_endpoint, "ALPHA_RESULTS_ARCHIVES_PUBLIC_ENDPOINT")
         self._signer = open_signer(archives, "ALPHA_RESULTS_ARCHIVES", endpoint)
-        self._folder = open_storage(archives) if archives and self._signer is None else None
+        self._archives = open_storage(archives) if archives else None
+        self._folder = None if self._signer else self._archives
         self.file_host: Final = endpoint if self._folder else None
         """Base URL of links to archives in a folder; None for a bucket."""
         if self.file_host is not None and not self.file_host.startswith("https://"):
@@ -146,14 +147,13 @@ class SourceArchives:
             state, descriptor = self.open(snapshot)
             os.close(descriptor)
             return _archive_data(state)
-        state, signer = self._delivered_state(snapshot), self._signer
-        assert signer is not None, "archives are in a folder or in a bucket"
+        state = self._delivered_state(snapshot)
+        assert self._signer is not None
+        assert self._archives is not None
         key = state.key or ""
         try:
-            size = signer.size(key)
-            if size is None or (state.size_bytes is not None and size != state.size_bytes):
-                raise _object_missing(state)
-            url = signer.sign(key, state.filename, "application/zip", SOURCE_LIFETIME)
+            url = self._signer.sign(key, state.filename, "application/zip", SOURCE_LIFETIME)
+            signature = self._archives.signature(key)
         except CredentialsMissing as error:
             _log.error("archive_store_without_credentials", kind=str(error))
             raise _not_configured() from None

@@ -57,8 +57,8 @@ class TableViews:
         self._views = SizedLRUCache[View](MAX_VIEWS)
         self._write_lock = threading.Lock()
 
-    def open(self, file: TableFile) -> tuple[FileEntry, int]:
-        """Return the entry of a view and a descriptor, which the caller closes.
+    def view(self, file: TableFile) -> View:
+        """Return the view of a file, written at the first request.
 
         Raises
         ------
@@ -70,10 +70,10 @@ class TableViews:
         if view is None:
             with self._write_lock:  # one at a time, as each takes the memory of a row group
                 view = self._views.get_or_load(owner, name, lambda: _write(file), lambda _: 1)
-        return view.entry, os.dup(view.file.fileno())
+        return view
 
     def close(self) -> None:
-        """Close all files except those being opened."""
+        """Close all files except those in use."""
         self._views.remove_if(lambda *_: True)
 
 
@@ -191,11 +191,7 @@ def _has_raw_rows(snapshot: Snapshot, table: str) -> bool:
 
 def read_entry(views: TableViews, file: TableFile) -> FileEntry:
     """Return rows, size and digest of a file."""
-    if file.link.view != WITHOUT_RAW:
-        return file.published
-    entry, descriptor = views.open(file)
-    os.close(descriptor)
-    return entry
+    return views.view(file).entry if file.link.view == WITHOUT_RAW else file.published
 
 
 def open_file(views: TableViews, file: TableFile) -> tuple[FileEntry, int]:
@@ -208,7 +204,8 @@ def open_file(views: TableViews, file: TableFile) -> tuple[FileEntry, int]:
     """
     link = file.link
     if link.view == WITHOUT_RAW:
-        return views.open(file)
+        view = views.view(file)
+        return view.entry, os.dup(view.file.fileno())
     path = file.snapshot.file(link.table, link.book)
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -262,10 +259,7 @@ def compare_tables(
     order = list(PUBLISHED_TABLES)
     for table, book in sorted(dict.fromkeys((*after, *before)), key=lambda key: order.index(key[0])):
         earlier_file, later_file = before.get((table, book)), after.get((table, book))
-        columns_before, columns_after = (
-            () if file is None else [column.name for column in file.columns]
-            for file in (earlier_file, later_file)
-        )
+        columns_before, columns_after = _names(earlier_file), _names(later_file)
         yield {
             "dataset": table,
             "book": book,
@@ -282,12 +276,16 @@ def _change(views: TableViews, earlier_file: TableFile | None, later_file: Table
         return "added"
     if later_file is None:
         return "removed"
-    if [column.name for column in earlier_file.columns] != [column.name for column in later_file.columns]:
+    if _names(earlier_file) != _names(later_file):
         return "changed"
     # From the same published file a key gets the same part.
     is_same = earlier_file.published.sha256 == later_file.published.sha256
     is_same = is_same or read_entry(views, earlier_file).sha256 == read_entry(views, later_file).sha256
     return "unchanged" if is_same else "changed"
+
+
+def _names(file: TableFile | None) -> list[str]:
+    return [] if file is None else [column.name for column in file.columns]
 
 
 def _rows(views: TableViews, file: TableFile | None) -> int | None:

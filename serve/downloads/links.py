@@ -33,8 +33,6 @@ _HOST: Final = re.compile(
 _EXPIRES: Final = re.compile(r"[0-9]{1,12}\Z")
 _PUBLIC: Final = re.compile(r"https?://[^/?#@\s]+(?:/[^?#\s]*)?\Z")
 
-CONNECT_SECONDS: Final = 2.0
-READ_SECONDS: Final = 3.0
 WAIT_SECONDS: Final = 8.0
 """Seconds that a caller waits for a signature, including the queue."""
 
@@ -154,7 +152,7 @@ def base_url(public_url: str | None, headers: Mapping[bytes, bytes], *, behind_p
 
 
 class SigningFailed(Exception):
-    """The store did not answer, or links to it cannot be signed; names the failure without its message, which may hold an address."""
+    """Links cannot be signed; names the failure without its message, which may hold an address."""
 
 
 class CredentialsMissing(SigningFailed):
@@ -177,27 +175,16 @@ class ObjectSigner:
             import botocore  # noqa: F401, PLC0415 - fails at the start, not at the first call
 
         self._bucket, self._prefix = bucket, prefix
-        self._private = S3Settings.from_environment(os.environ)
-        self._public = replace(self._private, endpoint=public_endpoint or self._private.endpoint)
+        private = S3Settings.from_environment(os.environ)
+        self._settings = replace(private, endpoint=public_endpoint or private.endpoint)
         # At debug level botocore logs signatures.
         for name in ("botocore", "aiobotocore"):
             logging.getLogger(name).setLevel(logging.INFO)
 
-    def size(self, key: str) -> int | None:
-        """Return the size of an object; None if it does not exist. Raises SigningFailed if the store does not answer."""
-        try:
-            with _failures():
-                head = self._clients[0].head_object(Bucket=self._bucket, Key=f"{self._prefix}{key}")
-        except SigningFailed as error:
-            if str(error) not in {"404", "NoSuchKey", "NoSuchBucket"}:
-                raise
-            return None
-        return int(head["ContentLength"])
-
     def sign(self, key: str, filename: str, media_type: str, seconds: int) -> str:
-        """Sign a link to an object, without a call to the store. Raises CredentialsMissing."""
+        """Sign a link to an object, without a call to the store. Raises SigningFailed."""
         with _failures():
-            url: str = self._clients[1].generate_presigned_url(
+            url: str = self._client.generate_presigned_url(
                 "get_object",
                 Params={
                     "Bucket": self._bucket,
@@ -211,15 +198,13 @@ class ObjectSigner:
         return url
 
     @cached_property
-    def _clients(self) -> tuple[Any, Any]:
-        """A client for the store's own address, and one that signs for its public address.
-
-        Created at the first call, since the search for credentials may query the machine's metadata service.
-        """
+    def _client(self) -> Any:
+        """Created at the first call, since the search for credentials may query the machine's metadata service."""
         import botocore.session  # noqa: PLC0415 - half a second of imports, needed only where links are signed
 
         session = botocore.session.get_session()
-        return _client(session, self._private), _client(session, self._public)
+        config = Config(**self._settings.config(connect=1.0, read=1.0, attempts=1))  # it makes no requests
+        return session.create_client("s3", config=config, **self._settings.client)
 
 
 def open_signer(address: str | None, setting: str, public_endpoint: str | None) -> ObjectSigner | None:
@@ -250,14 +235,5 @@ def _failures() -> Iterator[None]:
         yield
     except (exceptions.NoCredentialsError, exceptions.PartialCredentialsError) as error:
         raise CredentialsMissing(type(error).__name__) from error
-    except exceptions.ClientError as error:
-        raise SigningFailed(str(error.response.get("Error", {}).get("Code", "unknown"))) from error
     except (exceptions.BotoCoreError, OSError) as error:
         raise SigningFailed(type(error).__name__) from error
-
-
-def _client(session: Any, settings: S3Settings) -> Any:
-    from botocore.config import Config  # noqa: PLC0415 - as where the session is made
-
-    config = Config(**settings.config(connect=CONNECT_SECONDS, read=READ_SECONDS, attempts=1))
-    return session.create_client("s3", config=config, **settings.client)
