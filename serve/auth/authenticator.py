@@ -29,8 +29,8 @@ UNAVAILABLE_RETRY_SECONDS: Final = 1
 _NO_KEY_ID: Final = "0" * 16
 """An id that no key has, to probe the store and the limiter."""
 _REFUSED_STATUS: Final = {
-    KeyStatus.REVOKED: ("key_revoked", "This key was revoked; issue another."),
-    KeyStatus.SUSPENDED: ("key_suspended", "This key is suspended; ask the operator."),
+    KeyStatus.REVOKED: ("key_revoked", "This key was revoked; ask for another."),
+    KeyStatus.SUSPENDED: ("key_suspended", "This key is suspended; ask the operator to reactivate it."),
 }
 _HEADERS: Final = tuple(window.headers for window in LIMIT_WINDOWS)
 
@@ -140,7 +140,7 @@ class Authenticator:
             limit = rate.by_option()[refused.option]
             raise ApiError(
                 refused.code,
-                f"The key's limit of {limit} {'call' if limit == 1 else 'calls'} in {refused.span} is used up.",
+                f"The key's limit of {limit} {'call' if limit == 1 else 'calls'} in {refused.span} is used up; `Retry-After` says when to try again.",
                 {"window": refused.name, "limit": limit},
                 limit_headers,
             )
@@ -185,7 +185,7 @@ class Authenticator:
         digest, pepper_id = self._digests.decoy if record is None else (record.digest, record.pepper_id)
         expected = self._digests.link_signature(digest, pepper_id, text) or ""
         if not hmac.compare_digest(expected.encode(), signature.encode()) or record is None:
-            raise ApiError("link_invalid", "This link was altered, or was not signed here; ask for another.")
+            raise ApiError("link_invalid", "This link was altered or not signed here; request another.")
         _require_in_use(record)
         refusal = _refusal(record, self._address(client, headers))
         if refusal is not None:
@@ -245,13 +245,13 @@ def _unavailable(error: StorageUnavailable) -> ApiError:
     _log.warning("access_unavailable", reason=str(error), cause=type(error.__cause__).__name__)
     return ApiError(
         "upstream_unavailable",
-        "Keys cannot be checked for the moment; try again.",
+        "Keys cannot be checked at present; try again.",
         headers={"Retry-After": str(UNAVAILABLE_RETRY_SECONDS)},
     )
 
 
 def _no_such_key() -> ApiError:
-    return ApiError("invalid_api_key", "This service issued no such key.", headers=NOT_A_KEY)
+    return ApiError("invalid_api_key", "This service did not issue this key.", headers=NOT_A_KEY)
 
 
 def _require_in_use(record: KeyRecord) -> None:
@@ -260,13 +260,13 @@ def _require_in_use(record: KeyRecord) -> None:
         code, message = _REFUSED_STATUS[KeyStatus(record.status)]
         raise ApiError(code, message, headers=NOT_A_KEY)
     if record.expires_at is not None and record.expires_at <= wall_us():
-        raise ApiError("key_expired", "This key's expiry has passed; issue another.", headers=NOT_A_KEY)
+        raise ApiError("key_expired", "This key has expired; ask for another.", headers=NOT_A_KEY)
 
 
 def _refusal(record: KeyRecord, address: IPAddress | None) -> ApiError | None:
     """Return the refusal of a recognised key for its account or address; such a call is not counted."""
     if not record.account_active:
-        return ApiError("account_inactive", "The account that owns this key is deactivated.")
+        return ApiError("account_inactive", "The account of this key is deactivated; ask the operator.")
     if record.addresses is not None and not address_allowed(address, record.addresses):
         where = {"ip": str(address or UNKNOWN)}
         return ApiError("ip_not_allowed", "This key may not be used from this address.", where)

@@ -136,5 +136,5 @@ def endpoint_not_allowed(
     """Return the 403 for an endpoint that a key may not call."""
     message = "This key may not call this endpoint."
     if consequence is not None:
-        message = f"This key may not call {endpoint_id}, and so may not {consequence}."
+        message = f"This key may not call {endpoint_id}, so it may not {consequence}."
     return ApiError("endpoint_not_allowed", message, {"endpoint": endpoint_id}, headers)

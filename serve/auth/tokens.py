@@ -67,7 +67,7 @@ class TokenShape:
         token = self.parse(text)
         if token is None:
             raise ApiError(
-                "malformed_api_key", "The bearer value is not of the shape of a key.", headers=NOT_A_KEY
+                "malformed_api_key", "The token is not a well-formed key; send it in full.", headers=NOT_A_KEY
             )
         return token
 

@@ -192,7 +192,7 @@ def _unavailable(event: str, snapshot: Snapshot, **fields: str) -> ApiError:
 
 def _object_missing(state: ArchiveState) -> ApiError:
     _log.error("archive_object_missing", alpha_id=state.alpha_id, key=state.key)
-    return ApiError("source_object_missing", "The source archive was delivered, but is no longer there.")
+    return ApiError("source_object_missing", "The delivered source archive was removed or replaced since.")
 
 
 def _not_configured() -> ApiError:

@@ -107,7 +107,7 @@ class LinkQuery(NamedTuple):
         values = dict(pairs)
         known = len(pairs) == 3 and values.keys() == {"expires", "key", "signature"}
         if not known or not _EXPIRES.match(values["expires"]):
-            raise ApiError("link_invalid", "This link was altered, or was not signed here; ask for another.")
+            raise ApiError("link_invalid", "This link was altered or not signed here; request another.")
         return cls(int(values["expires"]), values["key"], values["signature"])
 
     @property
@@ -201,9 +201,10 @@ class ObjectSigner:
     def _client(self) -> Any:
         """Created at the first call, since the search for credentials may query the machine's metadata service."""
         import botocore.session  # noqa: PLC0415 - half a second of imports, needed only where links are signed
+        from botocore.config import Config  # noqa: PLC0415 - as above
 
-        session = botocore.session.get_session()
         config = Config(**self._settings.config(connect=1.0, read=1.0, attempts=1))  # it makes no requests
+        session = botocore.session.get_session()
         return session.create_client("s3", config=config, **self._settings.client)
 
 

@@ -75,7 +75,7 @@ def description(_: ServerState, request: Request) -> Single:
     if sealed is None:
         raise ApiError(
             "alpha_description_not_found",
-            "The run sealed no written description; its data endpoints answer.",
+            "The run sealed no written description; its data is still served.",
         )
     return Single(
         complete_description(sealed, snapshot.alpha_id, raw=request.raw),

@@ -39,7 +39,7 @@ def _cursor(text: str | None) -> Cursor:
     if cursor is None:
         raise ApiError(
             "cursor_not_known",
-            "This release cannot continue from this cursor; list the alphas, and start without `since`.",
+            "This release does not know the cursor in `since`; list the alphas again, and start without `since`.",
         )
     return cursor
 

@@ -98,7 +98,7 @@ def _requested_file(service: ServerState, request: Request) -> tuple[TableFile, 
         tables = dict.fromkeys(x.link.table for x in readable_files(snapshot, request))
         raise ApiError(
             "table_not_found",
-            "The run has no such table, or none of this book, that this key can read.",
+            "The run has no such table of this book, or this key may not read it; `details.available` lists the tables it may read.",
             {"available": list(tables)},
         )
     return file, read_entry(service.table_views, file)

@@ -43,7 +43,7 @@ def research(family: Family, _: ServerState, request: Request) -> Single:
     """Return the figures of a family."""
     caller, snapshot = request.caller, request.snapshot
     for endpoint in family.needs:
-        caller.require_call(endpoint, f"have the figures of {family.name}")
+        caller.require_call(endpoint, f"read the figures of {family.name}")
     book = request.values["book"] if family.by_book else None
     if book is not None:
         require_book((snapshot,), book, raw=request.raw)
@@ -132,7 +132,7 @@ def _regimes(request: Request, available: Mapping[str, Benchmark]) -> Single:
 
 async def _available(service: ServerState, caller: Caller) -> Mapping[str, Benchmark]:
     """Return the benchmarks that a key may read; first raises for a key that may not read ledgers."""
-    caller.require_call(LEDGER.endpoint, "have figures of a book's returns")
+    caller.require_call(LEDGER.endpoint, "read figures of a book's returns")
     return await service.market_data.available() if caller.may_call(PRICES) else {}
 
 

@@ -81,7 +81,7 @@ class Files:
         )
         request.key_id = holder.key_id
         if signed.expires <= time.time():
-            raise ApiError("link_expired", "This link has expired; ask for another.")
+            raise ApiError("link_expired", "This link has expired; request another.")
         holder.require_call(endpoint.id)
         holder.require_alpha(endpoint, link.alpha)
         self._require_bytes(holder.key_id)
@@ -101,7 +101,7 @@ class Files:
         elif sent >= self._service.settings.link_bytes_per_hour:
             raise ApiError(
                 "link_bytes_exceeded",
-                "The links of this key have sent the bytes allowed within an hour.",
+                "The links of this key have sent as many bytes as are allowed in an hour; `Retry-After` says when to try again.",
                 headers={"Retry-After": str(math.ceil(began + _HOUR_SECONDS - now))},
             )
 
@@ -109,7 +109,7 @@ class Files:
     def _count(self, key_id: str) -> Iterator[None]:
         """Count a download while it lasts; refuse it if too many are running."""
         if self._sending.total() >= MAX_DOWNLOADS or self._sending[key_id] >= MAX_DOWNLOADS_PER_KEY:
-            raise ApiError("upstream_unavailable", "Too many files are being sent; try again.")
+            raise ApiError("upstream_unavailable", "Too many downloads are running; try again.")
         self._sending[key_id] += 1
         try:
             yield
@@ -124,13 +124,13 @@ class Files:
             size, sha256 = os.fstat(descriptor).st_size, state.sha256 or state.seal_digest
             return OpenFile(descriptor, size, sha256, state.filename, "application/zip")
         if link.table not in readable_tables(holder.callable_ids):
-            raise ApiError("link_invalid", "The key of this link may not read this file.")
+            raise ApiError("link_invalid", "The key that signed this link may not read this file.")
         # A key with raw access may also use a link to a view without raw columns.
         views = (holder.expose_raw, False)
         files = (select_file(snapshot, link.table, link.book, raw=raw) for raw in views)
         file = next((x for x in files if x is not None and x.link == link), None)
         if file is None:
-            raise ApiError("link_invalid", "The key of this link may not read this file; ask for another.")
+            raise ApiError("link_invalid", "The key that signed this link may not read this file.")
         try:
             entry, descriptor = open_file(self._service.table_views, file)
         except (SnapshotCorrupt, StorageUnavailable) as error:

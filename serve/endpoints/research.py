@@ -122,9 +122,7 @@ class Waiting(NamedTuple):
 
 
 async def once_ready(service: ServerState, request: Request, make: Callable[[], Answer | Waiting]) -> Answer:
-    """Compute an answer from the returns of all alphas once they have been read."""
-    # The check is part of the computation, so that a quick answer waits for a compute thread only once.
-    answer = await service.compute(make)
+    """Compute an answer from the returns of all alphas; until they have been read, try again for some seconds."""
     patience = time.monotonic() + service.neighbours.patience_seconds
     while isinstance(answer := await service.compute(make), Waiting):
         if time.monotonic() >= patience:
@@ -220,7 +218,7 @@ def contribution(service: ServerState, request: Request) -> Single:
     snapshot, weights = request.snapshot, request.values["weights"]
     names = others_in(request.values["alphas"], snapshot.alpha_id)
     if not isinstance(weights, str) and (len(weights) != len(names) + 1 or not any(weights[1:])):
-        rule = f"{len(names) + 1} numbers, that of this alpha first; those of the others not all 0"
+        rule = f"{len(names) + 1} numbers: that of this alpha, then those of the others, not all 0"
         raise bad_request(WEIGHTS.name, rule)
     runs = _chosen_runs(service.snapshots, request.caller, names)
     query = comparison_query(request, "returns")
@@ -229,7 +227,7 @@ def contribution(service: ServerState, request: Request) -> Single:
     return Single(data, source=f"snapshot {snapshot.id}", meta=run_meta(snapshot), warnings=shortened(data))
 
 
-_COMPUTED: Final = "The correlations of {alphas} alphas are being computed, the returns of {read} have been read; try again later."
+_COMPUTED: Final = "The correlations of {alphas} alphas are being computed, and the returns of {read} have been read so far; try again later."
 
 
 async def catalogue_luck(service: ServerState, request: Request) -> Answer:

@@ -103,7 +103,7 @@ class AccessLog:
             )
         host = request.headers.get(b"host")
         if not _HOST.match(host or b"") or (host is None and scope["http_version"] != "1.0"):
-            return bad_request("request", "must have one Host header, which names a host")
+            return bad_request("request", "must have exactly one Host header, with the name of a host")
         if not _is_canonical(raw_path):
             return no_such_path(scope["path"])
         return None

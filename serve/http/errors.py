@@ -99,7 +99,7 @@ def as_api_error(error: BaseException, request: Request) -> ApiError:
         code = "run_not_found" if of_run else "alpha_not_found"
         return ApiError(code, f"There is no alpha {request.path['alpha']}.")
     if isinstance(error, SnapshotNotKept):
-        message = "This run has no such snapshot, or it was removed."
+        message = "This run has no such snapshot, or it was removed; `details.current` is the one now served."
         return ApiError("snapshot_not_found", message, {"current": error.current})
     if isinstance(error, StorageUnavailable | SnapshotError | PanicException):
         _log.error(

@@ -92,7 +92,7 @@ def parse(endpoint: Endpoint, path: Mapping[str, str], query_string: bytes) -> V
     for first, last in _ranges(endpoint.id):
         low, high = values.get(first), values.get(last)
         if low is not None and high is not None and low > high:
-            rule = "a day not after" if isinstance(low, dt.date) else "a number not above"
+            rule = "must not be after" if isinstance(low, dt.date) else "must not exceed"
             broken.append({"name": first, "constraint": f"{rule} `{last}`"})
     broken += unknown(endpoint, texts_by_name)
     if broken:
@@ -132,7 +132,7 @@ def unknown(endpoint: Endpoint, names: Iterable[str]) -> list[dict[str, str]]:
     ]
     entries = [_entry(name, accepted) for name in rejected[:_MAX_NAMES]]
     if len(rejected) > _MAX_NAMES:
-        entries[-1]["constraint"] += f"; {len(rejected) - _MAX_NAMES} more are not either"
+        entries[-1]["constraint"] += f"; nor are {len(rejected) - _MAX_NAMES} more"
     return entries
 
 
@@ -161,7 +161,7 @@ def refusal(broken: Sequence[Mapping[str, str]], **details: Any) -> ApiError:
 
 def _one(parameter: Parameter, texts: Sequence[str]) -> Any:
     if len(texts) > 1:
-        raise Broken(f"given once at most: {parameter.constraint}")
+        raise Broken(f"must be given only once: {parameter.constraint}")
     if not texts:
         if parameter.required:
             raise Broken(f"required: {parameter.constraint}")

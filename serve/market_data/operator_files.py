@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -186,7 +185,7 @@ class MarketData(OperatorFiles[Mapping[str, Benchmark]]):
         """
         available = await self.available()
         if not available:
-            raise ApiError("benchmark_not_configured", "This deployment has no market data that can be used.")
+            raise ApiError("benchmark_not_configured", "This deployment has no usable market data.")
         unknown = unknown_benchmark((symbol,), available, SYMBOL_PATH)
         if unknown is not None:
             raise unknown
@@ -223,8 +222,4 @@ def unknown_benchmark(
 
 
 def _unavailable() -> ApiError:
-    return ApiError(
-        "benchmark_unavailable",
-        "The market data cannot be read at present; try again later.",
-        headers={"Retry-After": str(math.ceil(RETRY_SECONDS))},
-    )
+    return ApiError("benchmark_unavailable", "The market data cannot be read at present; try again later.")

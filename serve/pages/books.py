@@ -70,8 +70,8 @@ def require_book(snapshots: Sequence[Snapshot], book: str, *, raw: bool) -> None
 
 def _unknown_book(which: str, book: str, available: Sequence[str]) -> ApiError:
     # Only the default is named, which the caller may have left out; any other name is arbitrary text from the caller.
-    what = f"book {book}, the default," if book == BOOK.default else "such book"
-    message = f"{which} no {what} among those this key can read."
+    what = f"book {book}, the default" if book == BOOK.default else "such book"
+    message = f"{which} no {what}, or this key may not read it; `details.available` lists those it may read."
     return ApiError("unknown_book", message, {"available": list(available)})
 
 

@@ -68,14 +68,14 @@ def parse_query(body: bytes) -> TableQuery:
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise bad_request("body", f"must be a JSON object of the protocol: {error}") from error
     if query.starting_version is not None or query.ending_version is not None:
-        raise bad_request("startingVersion", "changes between versions are not shared; name one version")
+        raise bad_request("startingVersion", "changes between versions are not shared; query one version")
     return query
 
 
 def parse_number(name: str, text: str) -> int:
     """Parse an integer of a query string; raises ``bad_request``."""
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise bad_request(name, "must be an integer of at least 0")
+        raise bad_request(name, "must be an integer from 0")
     return int(text)
 
 
@@ -84,7 +84,7 @@ def parse_moment(name: str, text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise bad_request(name, "must be an instant in ISO 8601, such as 2026-01-31T00:00:00Z") from error
+        raise bad_request(name, "must be a time in ISO 8601, such as 2026-01-31T00:00:00Z") from error
     if moment.tzinfo is None:
         raise bad_request(name, "must have an offset from UTC, such as Z")
     return moment

@@ -44,7 +44,7 @@ MAX_BODY: Final = 2**16
 _JSON: Final = "application/json; charset=utf-8"
 _NDJSON: Final = "application/x-ndjson; charset=utf-8"
 _TABLE: Final = "/shares/{share:str}/schemas/{schema:str}/tables/{table:str}"
-_NOT_FOUND: Final = "There is no such share, schema or table for this key."
+_NOT_FOUND: Final = "There is no such share, schema or table, or this key may not read it."
 
 
 def router(service: ServerState) -> Router:
@@ -144,7 +144,7 @@ class Sharing:
             first = protocol.snapshot_version(moment.isoformat())
             versions = [version for version in _versions(snapshot) if version >= first]
             if not versions:
-                raise bad_request("startingTimestamp", "is later than the version served")
+                raise bad_request("startingTimestamp", "must not be later than the version served")
             number = min(versions)
         return _response(b"", {protocol.VERSION_HEADER: str(number)})
 
@@ -206,7 +206,7 @@ class Sharing:
         """
         moment = None if timestamp is None else protocol.parse_moment("timestamp", timestamp)
         if version is not None and moment is not None:
-            raise bad_request("timestamp", "cannot be given beside version")
+            raise bad_request("timestamp", "must not be given together with version")
         pointer = served.pointer
         if moment is not None:
             snapshot = served_at(pointer, moment)

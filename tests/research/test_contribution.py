@@ -219,7 +219,7 @@ def test_invalid_weights_are_refused(api: ApiClient, token: str, weights: str) -
     assert error["details"]["parameters"] == [
         {
             "name": "weights",
-            "constraint": "4 numbers, that of this alpha first; those of the others not all 0",
+            "constraint": "4 numbers: that of this alpha, then those of the others, not all 0",
         }
     ]
 

@@ -56,8 +56,11 @@ def test_symbols_are_a_set() -> None:
 
 def test_a_repeated_parameter_is_refused_with_the_way_to_give_several_values() -> None:
     constraint = broken("symbol=A&symbol=B")["symbol"]
-    assert constraint.startswith("given once at most: one or more tickers, separated by commas")
-    assert broken("limit=1&limit=1")["limit"] == "given once at most: a plain decimal integer from 1 to 5000"
+    assert constraint.startswith("must be given only once: one or more tickers, separated by commas")
+    assert (
+        broken("limit=1&limit=1")["limit"]
+        == "must be given only once: a plain decimal integer from 1 to 5000"
+    )
 
 
 @pytest.mark.parametrize(

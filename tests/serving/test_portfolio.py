@@ -64,11 +64,15 @@ def test_a_run_without_the_default_book_names_it_and_its_own_books(tmp_path: Pat
             error = api.json(f"{RUN}/{endpoint}", api.key(), status=400)["error"]
             assert error["code"] == "unknown_book"
             assert error["message"] == (
-                "The run has no book long_short, the default, among those this key can read."
+                "The run has no book long_short, the default, or this key may not read it; "
+                "`details.available` lists those it may read."
             )
             assert error["details"] == {"available": ["long_only"]}
         named = api.json(f"{RUN}/portfolio?book=other", api.key(raw=True), status=400)["error"]
-    assert named["message"] == "The run has no such book among those this key can read."
+    assert (
+        named["message"]
+        == "The run has no such book, or this key may not read it; `details.available` lists those it may read."
+    )
     assert named["details"] == {"available": ["long_only", "raw_long_only"]}
 
 

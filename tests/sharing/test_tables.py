@@ -136,7 +136,7 @@ def test_a_version_beside_a_timestamp_is_refused_for_the_metadata_too(api: Contr
     path = f"/shares/{FULL}/schemas/run/tables/portfolio/metadata?version=1&timestamp=2026-01-01T00:00:00Z"
     answer = send(api, path)
     assert (answer.status_code, answer.json()["errorCode"]) == (400, "BAD_REQUEST")
-    assert "timestamp: cannot be given beside version" in answer.json()["message"]
+    assert "timestamp: must not be given together with version" in answer.json()["message"]
 
 
 def test_missing_names_are_404_in_the_form_of_the_protocol(api: ContractApp) -> None:
