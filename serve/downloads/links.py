@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final, NamedTuple, Self
@@ -183,7 +182,9 @@ class ObjectSigner:
 
     def sign(self, key: str, filename: str, media_type: str, seconds: int) -> str:
         """Sign a link to an object, without a call to the store. Raises SigningFailed."""
-        with _failures():
+        from botocore import exceptions  # noqa: PLC0415 - as where the client is made
+
+        try:
             url: str = self._client.generate_presigned_url(
                 "get_object",
                 Params={
@@ -195,6 +196,10 @@ class ObjectSigner:
                 ExpiresIn=seconds,
                 HttpMethod="GET",
             )
+        except (exceptions.NoCredentialsError, exceptions.PartialCredentialsError) as error:
+            raise CredentialsMissing(type(error).__name__) from error
+        except (exceptions.BotoCoreError, exceptions.ClientError, OSError) as error:
+            raise SigningFailed(type(error).__name__) from error
         return url
 
     @cached_property
@@ -225,16 +230,3 @@ def open_signer(address: str | None, setting: str, public_endpoint: str | None) 
     if not bucket:
         raise SettingsError(f"{setting} names no bucket: write s3://bucket or s3://bucket/prefix")
     return ObjectSigner(bucket, f"{prefix}/" if prefix else "", public_endpoint)
-
-
-@contextmanager
-def _failures() -> Iterator[None]:
-    """Convert errors of the client and of its search for credentials into SigningFailed."""
-    from botocore import exceptions  # noqa: PLC0415 - as where the session is made
-
-    try:
-        yield
-    except (exceptions.NoCredentialsError, exceptions.PartialCredentialsError) as error:
-        raise CredentialsMissing(type(error).__name__) from error
-    except (exceptions.BotoCoreError, OSError) as error:
-        raise SigningFailed(type(error).__name__) from error
