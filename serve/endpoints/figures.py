@@ -29,7 +29,7 @@ from serve.auth.caller import Caller
 from serve.http.handler import PRICES, Computed, ComputedOnce, EndpointFunction
 from serve.http.request import Request
 from serve.http.responses import Answer, Single
-from serve.market_data.operator_files import unknown_benchmark
+from serve.market_data.operator_files import require_known
 from serve.pages.books import require_book
 from serve.state import ServerState
 
@@ -159,9 +159,7 @@ def _benchmarks(
         return "this deployment has no market data that can be used"
     if wanted is None:
         wanted = (USUAL_BENCHMARK if USUAL_BENCHMARK in available else min(available),)
-    unknown = unknown_benchmark(wanted, available, parameter)
-    if unknown is not None:
-        raise unknown
+    require_known(wanted, available, parameter)
     return [available[symbol] for symbol in wanted]
 
 

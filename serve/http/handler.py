@@ -44,7 +44,7 @@ from serve.http.responses import (
     page_body,
     page_response,
 )
-from serve.market_data.operator_files import unknown_benchmark
+from serve.market_data.operator_files import require_known
 from serve.pages.books import visible_books
 from serve.pages.query import PageResult
 from serve.state import ServerState
@@ -184,13 +184,13 @@ class EndpointHandler:
     async def _with_available(self, request: Request, error: InvalidParameters) -> ApiError:
         """Return the refusal of invalid parameters, extended by an unknown benchmark or by the books that the key may read."""
         listed = (error.details or {})["parameters"]
-        invalid, benchmarks = {entry["name"] for entry in listed}, self._service.market_data.result
+        invalid, known = {entry["name"] for entry in listed}, self._service.market_data.result
         for parameter in self.endpoint.parameters:
             value = error.values.get(parameter.name)
-            if parameter in _BENCHMARKS and value is not None and benchmarks:
-                symbols = value if isinstance(value, tuple) else (value,)
-                unknown = unknown_benchmark(symbols, benchmarks, parameter)
-                if unknown is not None and request.caller.may_call(PRICES):
+            if parameter in _BENCHMARKS and known and value is not None and request.caller.may_call(PRICES):
+                try:
+                    require_known(value if isinstance(value, tuple) else (value,), known, parameter)
+                except ApiError as unknown:
                     details = unknown.details or {}
                     return refusal([*details["parameters"], *listed], available=details["available"])
             if parameter.kind is ParameterKind.BOOK and parameter.required and parameter.name in invalid:

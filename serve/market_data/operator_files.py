@@ -186,9 +186,7 @@ class MarketData(OperatorFiles[Mapping[str, Benchmark]]):
         available = await self.available()
         if not available:
             raise ApiError("benchmark_not_configured", "This deployment has no usable market data.")
-        unknown = unknown_benchmark((symbol,), available, SYMBOL_PATH)
-        if unknown is not None:
-            raise unknown
+        require_known((symbol,), available, SYMBOL_PATH)
         return available[symbol]
 
     async def available(self) -> Mapping[str, Benchmark]:
@@ -205,16 +203,14 @@ class MarketData(OperatorFiles[Mapping[str, Benchmark]]):
         return cached or {}
 
 
-def unknown_benchmark(
-    symbols: Collection[str], available: Collection[str], parameter: Parameter
-) -> ApiError | None:
-    """Return the ``bad_request`` of a parameter that names an unknown benchmark or too many, with the known ones; else None."""
+def require_known(symbols: Collection[str], available: Collection[str], parameter: Parameter) -> None:
+    """Raise ``bad_request``, with the known benchmarks, for a parameter that names an unknown one or too many."""
     if len(symbols) <= MAX_BENCHMARKS and all(symbol in available for symbol in symbols):
-        return None
+        return
     known = sorted(available)
     number = f"at most {MAX_BENCHMARKS}" if parameter is BENCHMARKS else "one"
     constraint = f"{number} of {', '.join(known)}"
-    return ApiError(
+    raise ApiError(
         "bad_request",
         f"Invalid parameter: {parameter.name}.",
         {"parameters": [{"name": parameter.name, "constraint": constraint}], "available": known},
