@@ -75,7 +75,7 @@ def parse_query(body: bytes) -> TableQuery:
 def parse_number(name: str, text: str) -> int:
     """Parse an integer of a query string; raises ``bad_request``."""
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise bad_request(name, "must be an integer from 0")
+        raise bad_request(name, "must be an integer of at least 0")
     return int(text)
 
 
