@@ -16,6 +16,7 @@ from pipeline.notices.correlations import rank_correlations
 from pipeline.notices.outcome import (
     NoticeOutcome,
     by_chance,
+    first_noticed,
     judged,
     none_checked,
     not_checked,
@@ -23,7 +24,12 @@ from pipeline.notices.outcome import (
 )
 from pipeline.notices.probe import HOURS_APART
 from schemas.notices import NOTICES
-from schemas.notices.books import MIN_EXPOSURE_VARIATION, MIN_NET_VARIATION
+from schemas.notices.books import (
+    MAX_QUARTERLY_TIMING,
+    MIN_EXPOSURE_VARIATION,
+    MIN_NET_VARIATION,
+    MIN_QUARTERS,
+)
 from schemas.notices.notice import CHANCE, EXCEPTIONAL_RATIO, MIN_CORRELATED_WEEKS
 from schemas.notices.signal import (
     CORRELATED_SHARE,
@@ -128,13 +134,15 @@ def judge_timing(
     of_own, of_last = (
         float(np.corrcoef(size[1:], np.abs(moves))[0, 1]) for moves in (per_unit[1:], per_unit[:-1])
     )
-    yield judged(
+    of_weeks = judged(
         "book.timing",
         correlation,
         f"Over {weeks} weeks the exposure of the book has a correlation of {correlation:.2f} with the return per unit of exposure.",
         chance=math.tanh(allowed),
         weeks=weeks,
     )
+    with_first = weekly_returns(dates, sessions, returns)[0][known] / held[known]
+    yield first_noticed(of_weeks, _judge_quarters(dates[known], size, with_first))
     yield judged(
         "book.risk_timing",
         of_last - of_own,
@@ -142,6 +150,30 @@ def judge_timing(
         f"and of {of_last:.2f} with that of the week before.",
         chance=math.sqrt(2) * allowed,
         weeks=weeks,
+    )
+
+
+def _judge_quarters(dates: Dates, size: Floats, per_unit: Floats) -> NoticeOutcome:
+    """Judge whether the size at the first decision of each calendar quarter goes with the return of the quarter.
+
+    A size that is chosen for a quarter hardly goes with the returns of its weeks, most of which are chance. That of the first decision
+    cannot answer to the returns of the quarter. If the quarters are exchangeable, the correlation has the standard error
+    1 / sqrt(quarters - 1) whatever their distribution (Pitman, 1937).
+    """
+    quarter = dates.astype("datetime64[M]").astype(np.int64) // 3
+    _, first, place = np.unique(quarter, return_index=True, return_inverse=True)
+    quarters = first.size
+    if quarters < MIN_QUARTERS:
+        return too_few("book.timing", quarters, "quarter", "positions", MIN_QUARTERS)
+    mean = np.bincount(place, weights=per_unit) / np.bincount(place)
+    correlation = float(np.corrcoef(size[first], mean)[0, 1])
+    return judged(
+        "book.timing",
+        correlation,
+        f"Over {quarters} quarters the exposure at the first decision has a correlation of {correlation:.2f} with the mean return per unit "
+        "of exposure in the quarter.",
+        chance=max(MAX_QUARTERLY_TIMING, CHANCE / math.sqrt(quarters - 1)),
+        quarters=quarters,
     )
 
 
