@@ -115,6 +115,12 @@ def centred_ranks(values: Floats) -> Floats:
     return by_name
 
 
+def relative_ranks(values: Floats) -> Floats:
+    """Return the rank of each value in its column, from -1 to 1, ties averaged; NaN stays NaN."""
+    ranks: Floats = centred_ranks(values) / np.maximum(np.isfinite(values).sum(axis=0) - 1, 1)
+    return ranks
+
+
 def column_mean(values: Floats) -> Floats:
     """Return the mean of each column without NaN; NaN where it has no value."""
     known = np.isfinite(values)

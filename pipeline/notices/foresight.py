@@ -7,7 +7,13 @@ import math
 import numpy as np
 
 from datasets.figures.series import Floats
-from pipeline.notices.correlations import centred_ranks, column_mean, judge_mean, rank_correlations
+from pipeline.notices.correlations import (
+    centred_ranks,
+    column_mean,
+    judge_mean,
+    rank_correlations,
+    relative_ranks,
+)
 from pipeline.notices.outcome import NoticeOutcome, by_chance, first_noticed, judged, too_few
 from schemas.notices.signal import EXTREME_RANK, MIN_OUTLYING_WEEKS, MIN_RANKED_NAMES, NEIGHBOURS
 
@@ -80,7 +86,7 @@ def judge_neighbours(scores: Floats, returns: Floats, weights: Floats | None) ->
     """
     notice, known = "signal.neighbours", np.isfinite(scores + returns)
     number, weeks = known.sum(axis=0), scores.shape[1]
-    ranks = centred_ranks(np.where(known, returns, np.nan)) / np.maximum(number - 1, 1)
+    ranks = relative_ranks(np.where(known, returns, np.nan))
     beside = scores - column_mean(np.where(known, scores, np.nan))
     variance = column_mean(np.where(known, beside**2, np.nan))
     ranks -= column_mean(beside * ranks) / np.where(variance > 0, variance, np.inf) * beside
@@ -126,20 +132,19 @@ def judge_extremes(scores: Floats, changes: Floats, returns: Floats) -> NoticeOu
 
     A score that knows the returns of a few names hardly predicts better on average, but stands out where it knows them.
     """
-    ranks = centred_ranks(np.where(np.isfinite(scores), returns, np.nan))
-    max_rank = np.isfinite(ranks).sum(axis=0) - 1.0
+    ranks = relative_ranks(np.where(np.isfinite(scores), returns, np.nan))
     outcomes = []
     for values, what in ((scores, "score"), (changes, "change of the score")):
         known = np.isfinite(values + ranks)
-        weeks = np.flatnonzero((known.sum(axis=0) >= MIN_RANKED_NAMES) & (max_rank > 0))
+        weeks = np.flatnonzero(known.sum(axis=0) >= MIN_RANKED_NAMES)
         highest, lowest = (
             ranks[np.where(known, sign * values, -np.inf).argmax(axis=0)[weeks], weeks] for sign in (1, -1)
         )
+        of_all = EXTREME_RANK * rank_correlations(values, returns)[weeks]
         outcomes.append(
             judge_mean(
                 "signal.extremes",
-                (highest - lowest) / (2 * max_rank[weeks])
-                - EXTREME_RANK * rank_correlations(values, returns)[weeks],
+                (highest - lowest) / 2 - of_all,
                 "Between the middle of the week (0) and its extremes (1), the returns of the names with the highest and the lowest "
                 f"{what} rank higher on its side, by {{mean:.2f}} on average over {{number}} weeks, than those of all names explain.",
                 f"{MIN_RANKED_NAMES} names with a score and a forward return",

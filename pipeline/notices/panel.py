@@ -13,7 +13,13 @@ from datasets.figures.series import Dates, Floats
 from pipeline.notices import foresight, spans, universe, weights
 from pipeline.notices.clipped_returns import judge_repeated_returns
 from pipeline.notices.copies import judge_copies
-from pipeline.notices.correlations import centred_ranks, column_mean, judge_mean, rank_correlations
+from pipeline.notices.correlations import (
+    centred_ranks,
+    column_mean,
+    judge_mean,
+    rank_correlations,
+    relative_ranks,
+)
 from pipeline.notices.outcome import (
     NoticeOutcome,
     judged,
@@ -120,10 +126,7 @@ class Panel:
         """
         news = np.full(self.scores.shape, np.nan)
         returns = news if self.forward_returns is None else self.forward_returns
-        score, earned = (
-            centred_ranks(values) / np.maximum(np.isfinite(values).sum(axis=0) - 1, 1)
-            for values in (self.scores, returns)
-        )
+        score, earned = relative_ranks(self.scores), relative_ranks(returns)
         weeks = score.shape[1]
         explaining = [(score, 1), *((earned, delay) for delay in range(1, EXPLAINING_WEEKS + 1))]
         earlier = np.stack(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from datasets.figures.series import Floats
-from pipeline.notices.correlations import centred_ranks, judge_mean
+from pipeline.notices.correlations import judge_mean, relative_ranks
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from schemas.notices.notice import MIN_CORRELATED_WEEKS
 from schemas.notices.signal import MIN_RANKED_NAMES
@@ -71,11 +71,9 @@ def judge_barred_names(tradeable: Floats, scores: Floats, returns: Floats) -> No
     Tradeability is known before the return, so the two should be unrelated.
     """
     both = np.isfinite(scores) & np.isfinite(returns)
-    sides, earned = (centred_ranks(np.where(both, values, np.nan)) for values in (scores, returns))
-    max_rank = both.sum(axis=0) - 1.0
-    lost = np.where(
-        (tradeable == 0) & (max_rank >= MIN_RANKED_NAMES - 1), -np.sign(sides) * earned / max_rank, np.nan
-    )
+    sides, earned = (relative_ranks(np.where(both, values, np.nan)) for values in (scores, returns))
+    judged_names = (tradeable == 0) & (both.sum(axis=0) >= MIN_RANKED_NAMES)
+    lost = np.where(judged_names, -np.sign(sides) * earned, np.nan)
     return judge_mean(
         "universe.barred_names",
         lost.ravel(),

@@ -24,11 +24,14 @@ from examples.reference_engine import (
     simulate_market,
     write_seal,
 )
+from examples.reference_engine.strategy import decide
+from examples.reference_engine.weekly_tables import forward_returns
 from pipeline.batch.many import build_many
 from pipeline.group import cli
 from pipeline.notices import NoticeOutcome
 from pipeline.notices.market.left_out import judge_left_out
 from pipeline.notices.market.price_file import read_prices
+from pipeline.notices.market.unscored import judge_unscored
 from pipeline.rules import check
 from pipeline.seal import Seal
 from schemas.errors import SettingsError
@@ -79,7 +82,7 @@ def seal_of(market: Market, folder: Path, *, trades: bool = True) -> Path:
     return write_seal(folder / SPEC.alpha_id, RunRecord(run.manifest, tables, None, None, None))
 
 
-NEEDING_MORE = {"market.dividends", "market.left_out"}
+NEEDING_MORE = {"market.dividends", "market.left_out", "market.unscored"}
 """Notices that need dividends, and names that a run stops scoring; most markets here have neither."""
 
 
@@ -365,6 +368,43 @@ def test_names_left_out_before_they_lose_are_noticed(tmp_path: Path, known: bool
     seal = write_seal(tmp_path / "seal", RunRecord(run.manifest, tables, None, None, None))
     outcome = outcomes_of(seal, prices_of(market, tmp_path / "prices"))["market.left_out"]
     assert outcome.outcome == expected, outcome
+
+
+@pytest.mark.parametrize("signal", ["momentum", "reversal"])
+@pytest.mark.parametrize(("known", "expected"), [(True, "notice"), (False, "pass")])
+def test_losers_left_out_of_the_universe_are_noticed(
+    tmp_path: Path, signal: Any, known: bool, expected: str
+) -> None:
+    """Every tenth name has no row in any week: those on which the book would have lost most over the run, or any."""
+    market, spec = simulate_market(11, 100, 160), replace(SPEC, signal=signal)
+    gains = decide(market, spec).weights["long_short"] * np.nan_to_num(forward_returns(market))
+    order = gains.sum(axis=0) if known else np.random.default_rng(2).random(100)
+    kept = np.sort(order.argsort()[10:])
+    by_name = ("first", "last", "half_spread", "borrow_rate")
+    by_session = ("opens", "closes", "no_borrow", "illiquid")
+    chosen = {name: getattr(market, name)[..., kept] for name in (*by_name, *by_session)}
+    symbols = tuple(market.symbols[name] for name in kept)
+    run = run_alpha(replace(market, symbols=symbols, **chosen), spec)
+    tables = {kind: run.tables[kind] for kind in ("decisions", "rebalances")}
+    seal = write_seal(tmp_path / "seal", RunRecord(run.manifest, tables, None, None, None))
+    outcome = outcomes_of(seal, prices_of(market, tmp_path / "prices"))["market.unscored"]
+    assert outcome.outcome == expected, outcome
+    assert outcome.details["names"] == 10
+
+
+def test_scores_that_prices_do_not_explain_say_nothing_of_other_names(market: Market, prices: Path) -> None:
+    run = run_of(market)
+    scores = pl.Series(np.random.default_rng(2).normal(0, 1, run.tables["decisions"].height))
+    decisions = (
+        run.tables["decisions"]
+        .drop("forward_return")
+        .with_columns(score=pl.when(pl.col("score").is_not_null()).then(scores))
+    )
+    market_prices = read_prices(str(prices))
+    scored = decisions.select("symbol", "date", "score").drop_nulls()
+    outcome = judge_unscored(scored.with_columns(pl.col("symbol").cast(market_prices.names)), market_prices)
+    assert outcome.reason is not None
+    assert "% of the scores; 50% is needed" in outcome.reason
 
 
 def settled_before_the_end(market: Market) -> Market:

@@ -21,6 +21,7 @@ from pipeline.notices.market.left_out import judge_left_out
 from pipeline.notices.market.price_file import read_prices
 from pipeline.notices.market.returns import FORWARD_NOTICES, judge_forward_returns, judge_marks
 from pipeline.notices.market.run import read_run
+from pipeline.notices.market.unscored import judge_unscored
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from pipeline.notices.rows import ReadColumns, to_days
 from schemas.notices.catalogue import MIN_SHARED_CELLS
@@ -31,7 +32,7 @@ _USUAL_SHARE: Final = 0.1
 _NEEDED: Final = {
     **dict.fromkeys(FORWARD_NOTICES, "forward returns"),
     **dict.fromkeys(FILL_NOTICES, "trades, positions and portfolio"),
-    "market.left_out": "decisions",
+    **dict.fromkeys(("market.left_out", "market.unscored"), "decisions"),
     "market.sessions": "portfolio",
 }
 
@@ -81,7 +82,7 @@ def market_notices(
     if run.forward is not None:
         outcomes += judge_forward_returns(run.forward, market, days, within_day=within_day)
     if run.scored is not None:
-        outcomes.append(judge_left_out(run.scored, market, days))
+        outcomes += [judge_left_out(run.scored, market, days), judge_unscored(run.scored, market)]
     return tuple(replace(x, details={**x.details, "prices": market.digest}) for x in outcomes)
 
 
