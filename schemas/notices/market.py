@@ -42,8 +42,8 @@ MAX_LEFT_OUT: Final = 0.1
 
 WINDOWS: Final = (1, 5, 10, 21, 42, 63, 126, 252)
 """Sessions over which changes of prices, and the sum of their sizes, may explain a score."""
-EXPLAINED_SCORE: Final = 0.5
-"""Minimum share of the variance of the scores' ranks that they explain for expecting scores of further names."""
+EXPLAINED_SCORE: Final = 0.7
+"""Minimum correlation of the scores' ranks with what they explain of them for expecting scores of further names."""
 MIN_UNSCORED: Final = 4
 """Minimum number of names without a score, and with one, for a comparison."""
 MAX_PRICED: Final = 1_000
@@ -184,7 +184,7 @@ MARKET_NOTICES: Final = (
         "mean normal score of the names that the run scored, by their gain over the run, less that of the others; the gain is the sum over weeks of the "
         "return of the market less the mean of the names x the cube of the rank of the expected score, from -1 to 1; that score is expected by least squares "
         f"from the changes of the price, and the sums of their sizes, over {', '.join(map(str, WINDOWS[:-1]))} and {WINDOWS[-1]} sessions, of up to "
-        f"{MAX_PRICED:,} names with prices, if they explain {EXPLAINED_SCORE:.0%} of the variance of the scores' ranks; where it lies at least {CHANCE:g} standard "
+        f"{MAX_PRICED:,} names with prices, if what they explain has a correlation of {EXPLAINED_SCORE:g} with the ranks of the scores; where it lies at least {CHANCE:g} standard "
         "errors from zero, if any names could have been left out",
         "whether a name is scored has nothing to do with its gain; measured: -0.6 to 0.7 in honest runs, also on universes by volatility, price, listing or "
         "index membership, but 1.4 on one of survivors; 1.2 to 1.8 if a tenth or a twentieth of 60 or 100 names, on which the book would lose most, is left out",

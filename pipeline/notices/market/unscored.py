@@ -13,7 +13,7 @@ from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Floats
 from pipeline.notices.correlations import centred_ranks, column_mean, relative_ranks
 from pipeline.notices.market.price_file import MarketPrices
-from pipeline.notices.outcome import NoticeOutcome, judged, not_checked, too_few
+from pipeline.notices.outcome import NoticeOutcome, judged, too_few, uncorrelated
 from pipeline.notices.probe import name_digest
 from pipeline.notices.rows import place_in, to_days
 from schemas.notices.market import EXPLAINED_SCORE, MAX_PRICED, MIN_UNSCORED, WINDOWS
@@ -43,8 +43,7 @@ def judge_unscored(scored: pl.DataFrame, market: MarketPrices) -> NoticeOutcome:
     at = np.searchsorted(market.days, weeks, side="right") - 1
     expected, explained = _expected_ranks(relative_ranks(scores), prices, at)
     if not explained >= EXPLAINED_SCORE:
-        shares = f"{explained:.0%} of the scores; {EXPLAINED_SCORE:.0%} is needed"
-        return not_checked(notice, f"changes of prices explain {shares}")
+        return uncorrelated(notice, "scores and changes of prices", explained, EXPLAINED_SCORE)
     moves = np.diff(prices[:, at], append=np.nan)
     gains = expected**_TAILS * (moves - column_mean(moves))
     known = np.isfinite(gains).sum(axis=1) >= MIN_CORRELATED_WEEKS
@@ -83,7 +82,7 @@ def _expected_ranks(ranks: Floats, prices: Floats, at: Integers) -> tuple[Floats
     expected : Floats, shape (names, weeks)
         NaN where a name has no price.
     explained : float
-        Share of the variance of the ranks that is explained; NaN without ranks.
+        Correlation of the known ranks with those that are explained; NaN without any.
     """
     sizes = np.nancumsum(np.abs(np.diff(prices, prepend=prices[:, :1])), axis=1)
     priced = np.isfinite(prices[:, at]) & (at >= 0)
@@ -98,4 +97,4 @@ def _expected_ranks(ranks: Floats, prices: Floats, at: Integers) -> tuple[Floats
     shares = np.linalg.lstsq(explaining[known], ranks[known], rcond=None)[0]
     fitted = explaining @ shares
     unexplained = ((ranks - fitted)[known] ** 2).sum() / (ranks[known] ** 2).sum()
-    return relative_ranks(np.where(priced, fitted, np.nan)), 1 - float(unexplained)
+    return relative_ranks(np.where(priced, fitted, np.nan)), math.sqrt(1 - float(unexplained))
