@@ -15,7 +15,7 @@ from pipeline.notices.clipped_returns import shared_extremes
 from pipeline.notices.market.notices import market_notices
 from pipeline.notices.outcome import NoticeOutcome
 from pipeline.notices.panel import Panel
-from pipeline.notices.prices import PanelRows, Prices, sample_prices
+from pipeline.notices.prices import Prices, sample_prices
 from pipeline.notices.probe import (
     MAX_DAYS,
     NO_SAMPLE,
@@ -25,7 +25,7 @@ from pipeline.notices.probe import (
     period,
     usual_hour,
 )
-from pipeline.notices.rows import ReadColumns, Symbols, expanded, place_in, to_days
+from pipeline.notices.rows import PanelRows, ReadColumns, Symbols, expanded, place_in, to_days
 from pipeline.notices.spans import NEVER, Span
 from pipeline.reconciliation.grid import Codes
 from schemas.notices.universe import MIN_TWIN_WEEKS

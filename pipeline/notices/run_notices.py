@@ -12,10 +12,11 @@ import numpy as np
 import polars as pl
 
 from datasets.figures.series import Dates, Floats, measured
-from pipeline.notices import clipped_returns, fills, ledger, moves, panel, signal, universe
+from pipeline.notices import books, clipped_returns, fills, moves, panel, signal, universe
 from pipeline.notices.correlations import rank_correlations
 from pipeline.notices.evidence import CrossSections, Evidence
 from pipeline.notices.held_names import Holdings
+from pipeline.notices.ledger import Ledger, split_ledgers
 from pipeline.notices.outcome import (
     NoticeOutcome,
     first_noticed,
@@ -117,7 +118,7 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
         yield not_checked(
             notice, _NOT_COMPARED.get(family) or f"it needs {needed}, which the run did not all seal"
         )
-    ledgers = [] if run.portfolio is None else ledger.split_ledgers(run.portfolio, run.evidence.prices.flows)
+    ledgers = [] if run.portfolio is None else split_ledgers(run.portfolio, run.evidence.prices.flows)
     yield from run.evidence.market
     if run.proven is not None:
         yield _judge_proof(run.proven, run.held_share, run.evidence.prices.filled)
@@ -126,7 +127,7 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
     if run.weeks is not None:
         yield from _judge_weeks(run, run.weeks, ledgers)
     if ledgers:
-        yield from ledger.judge_ledgers(ledgers)
+        yield from books.judge_ledgers(ledgers)
         yield _judge_seal_date(run.sealed_at, max(book.dates.max() for book in ledgers))
     yield from _judge_prices(run, ledgers)
     if run.evidence.trials:
@@ -152,7 +153,7 @@ def _judge_seal_date(sealed_at: datetime, last: np.datetime64) -> NoticeOutcome:
     return judged("book.early_seal", float(max(days, 0)), message)
 
 
-def _judge_target_size(dates: Dates, targets: Floats, book: ledger.Ledger | None) -> NoticeOutcome:
+def _judge_target_size(dates: Dates, targets: Floats, book: Ledger | None) -> NoticeOutcome:
     """Compare the sum of absolute target weights by week with the gross exposure of their book at the next close.
 
     At later closes the exposure drifts with the prices.
@@ -210,7 +211,7 @@ def _closes_before_entry(dates: Dates, entries: Dates, portfolio: pl.DataFrame) 
     return begins
 
 
-def _judge_prices(run: Run, ledgers: Sequence[ledger.Ledger]) -> Iterator[NoticeOutcome]:
+def _judge_prices(run: Run, ledgers: Sequence[Ledger]) -> Iterator[NoticeOutcome]:
     prices, undecided = run.evidence.prices, run.evidence.undecided
     if prices.fills is not None:
         yield from fills.judge_fills(prices.fills, run.outside_turnover)
@@ -225,7 +226,7 @@ def _judge_prices(run: Run, ledgers: Sequence[ledger.Ledger]) -> Iterator[Notice
         yield from none_checked((move.id for move in MOVE_NOTICES), reason)
 
 
-def _judge_weeks(run: Run, weeks: pl.DataFrame, ledgers: Sequence[ledger.Ledger]) -> Iterator[NoticeOutcome]:
+def _judge_weeks(run: Run, weeks: pl.DataFrame, ledgers: Sequence[Ledger]) -> Iterator[NoticeOutcome]:
     weeks = weeks.sort("date")
     dates, ic = weeks["date"].to_numpy(), weeks["ic"].to_numpy()
     yield signal.judge_skipped_weeks(weeks["week_status"].to_list())
@@ -260,7 +261,7 @@ def _judge_weeks(run: Run, weeks: pl.DataFrame, ledgers: Sequence[ledger.Ledger]
     yield from signal.judge_timing(dates, book.dates, book.exposure, book.returns, targets)
 
 
-def _judge_moves(holdings: Holdings, ledgers: Sequence[ledger.Ledger]) -> Iterator[NoticeOutcome]:
+def _judge_moves(holdings: Holdings, ledgers: Sequence[Ledger]) -> Iterator[NoticeOutcome]:
     book = next(own for own in ledgers if own.book == holdings.book)
     returns = np.full(holdings.days.size, np.nan)
     days = book.dates.astype("datetime64[D]").astype(np.int64)
@@ -268,11 +269,11 @@ def _judge_moves(holdings: Holdings, ledgers: Sequence[ledger.Ledger]) -> Iterat
     return moves.judge_moves(holdings, returns)
 
 
-def _long_short(ledgers: Sequence[ledger.Ledger]) -> ledger.Ledger | None:
+def _long_short(ledgers: Sequence[Ledger]) -> Ledger | None:
     return next((own for own in ledgers if own.book == CONDITIONED_BOOKS[0]), None)
 
 
-def _judge_trials(deviations: Mapping[str, float], ledgers: Sequence[ledger.Ledger]) -> NoticeOutcome:
+def _judge_trials(deviations: Mapping[str, float], ledgers: Sequence[Ledger]) -> NoticeOutcome:
     """Judge the trial with the smallest standard deviation of returns."""
     notice, book = "trials.volatility", _long_short(ledgers)
     own = np.empty(0) if book is None else measured(book.returns)

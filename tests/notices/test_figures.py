@@ -17,13 +17,14 @@ from statsmodels.regression.linear_model import OLS
 
 from datasets.figures.series import Floats
 from pipeline.notices import NoticeOutcome, Run, find_notices, in_declared_order, judged, not_checked
+from pipeline.notices.books import judge_ledgers
 from pipeline.notices.catalogue import contradictions
 from pipeline.notices.clipped_returns import shared_extremes
 from pipeline.notices.copies import copied_from, judge_copies
 from pipeline.notices.correlations import rank_correlations
 from pipeline.notices.evidence import Evidence
 from pipeline.notices.fills import Fills, judge_fills
-from pipeline.notices.ledger import Flows, Ledger, judge_ledgers
+from pipeline.notices.ledger import Flows, Ledger
 from pipeline.notices.signal import judge_book, judge_weekly_ic, weekly_returns
 from pipeline.notices.spans import Span, judge_chained_returns
 from pipeline.notices.universe import judge_exits, judge_frozen_marks, poisson_lower_tail
