@@ -6,9 +6,9 @@ leaves open, and rows without an estimate, are then computed in double precision
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from datasets.figures.series import ROUNDING, Flags, Floats
 from datasets.figures.similarity import ORDERS
 from serve.research.returns_matrix import ReturnsMatrix
 
+_ROWS_AT_ONCE: Final = 256
+"""Rows of a block that is copied: the allocator returns larger ones to the system, which takes longer than the sums."""
 _SINGLE: Final = 2.0**-24
 """Unit roundoff of single precision."""
 _MAX_ERROR: Final = 0.05
@@ -182,10 +184,14 @@ def estimate(series: DailyReturns, matrix: ReturnsMatrix) -> Estimate:
     if not np.isfinite(dense).all():
         dense[:, 0] = 0.0  # constant: no estimate, so every row is computed
     terms = np.stack([dense[:, 1], dense[:, 0], dense[:, 0] ** 2], axis=1)
-    observations, total, squares = (matrix.calendars[:, low:high] @ terms)[matrix.rows["calendar"]].T
-    rows, single = np.ascontiguousarray(matrix.scaled[:, low:high]), dense.astype(np.float32)
-    products, others = (rows @ single).T.astype(np.float64)
-    lengths = (np.square(rows) @ single[:, 1]).astype(np.float64)
+    by_calendar = np.concatenate([block @ terms for block in _blocks(matrix.calendars[:, low:high])])
+    observations, total, squares = by_calendar[matrix.rows["calendar"]].T
+    single = dense.astype(np.float32)
+    by_row = [
+        np.column_stack([block @ single, np.square(block) @ single[:, 1]])
+        for block in _blocks(matrix.scaled[:, low:high])
+    ]
+    products, others, lengths = np.concatenate(by_row).T.astype(np.float64)
     n = np.maximum(observations, 1.0)
     variance, variances = squares - total * total / n, lengths - others * others / n
     correlation = (products - total * others / n) / np.sqrt(variance * variances)
@@ -201,6 +207,11 @@ def estimate(series: DailyReturns, matrix: ReturnsMatrix) -> Estimate:
     unsure = ~(varies & (error < _MAX_ERROR) & np.isfinite(correlation))
     correlation[unsure], error[unsure] = 0.0, np.inf
     return Estimate(correlation, error, observations.astype(np.int64))
+
+
+def _blocks(rows: np.ndarray[Any, Any]) -> Iterator[np.ndarray[Any, Any]]:
+    for first in range(0, len(rows), _ROWS_AT_ONCE):
+        yield np.ascontiguousarray(rows[first : first + _ROWS_AT_ONCE])
 
 
 def _columns(series: DailyReturns, matrix: ReturnsMatrix) -> tuple[Integers, Floats]:
