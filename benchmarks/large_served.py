@@ -23,8 +23,8 @@ DECISIONS: Final = 8_000_000
 WEEKS: Final = 1000
 MEASURED: Final = 200
 """Measured requests of each kind; their median is reported."""
-WARM: Final = 200
-"""Warm-up requests of each kind: a row table is built once direct answers, of 14 ms and more each, have cost 8 s."""
+WARM: Final = 1_000
+"""Warm-up requests of each kind: a row table is built once direct answers, of 11 ms and more each, have cost 8 s."""
 
 
 def large(data: Path, plan: Plan) -> dict[str, Any]:
