@@ -18,7 +18,7 @@ from schemas.errors import SnapshotCorrupt, SnapshotNotKept
 
 
 def open_kept(storage: Storage, current: Pointer, snapshot: str) -> Snapshot:
-    """Return a snapshot of an alpha: the served one, or an earlier one that is still kept.
+    """Return the served snapshot of an alpha, or an earlier one that is kept.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def open_kept(storage: Storage, current: Pointer, snapshot: str) -> Snapshot:
     Raises
     ------
     SnapshotNotKept
-        When the text is not an id, or names a snapshot that is no longer kept; the message names the served one.
+        When `snapshot` is not an id, or that snapshot is not kept; the message names the served one.
     SnapshotCorrupt, StorageUnavailable
         When the manifest cannot be read.
     """

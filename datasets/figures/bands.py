@@ -114,7 +114,7 @@ def weekly_bands(ic: Floats | Unavailable, draw: np.random.Generator) -> Bands:
     Parameters
     ----------
     ic : Floats, shape (n_weeks,), or Unavailable
-        One IC per week in order of date, NaN is dropped; or the reason why there is none.
+        One IC per week in order of date, where NaN is ignored; or the reason why it is withheld.
     draw : numpy.random.Generator
         Source of random numbers.
 

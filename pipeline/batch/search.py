@@ -138,11 +138,11 @@ class Search:
             if seal.alpha_id is not None and self._is_undelivered(seal)
         }
         for path, raw in self._storage.read_many(list(paths)).items():
+            if raw is None:
+                continue
             # A damaged state makes its seal due; the build rewrites it.
             with contextlib.suppress(SnapshotCorrupt):
-                state = None if raw is None else ArchiveState.decode(raw, path)
-                if state is None:
-                    continue
+                state = ArchiveState.decode(raw, path)
                 # The patterns of this command are known to leave out every source file.
                 empty = state.status == FAILED and state.left_out > 0 and state.exclude == self._exclude
                 if empty or state.status == DELIVERED:

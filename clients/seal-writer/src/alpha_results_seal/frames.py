@@ -68,7 +68,7 @@ def table(frame: Any, label: str) -> pl.DataFrame:
     Raises
     ------
     SealError
-        If it is none of these, a file cannot be read, or two columns have the same name.
+        For a value of another type, a file that cannot be read, and two columns with the same name.
     """
     if isinstance(frame, pl.DataFrame):
         return frame
@@ -175,7 +175,7 @@ def _file(path: Path, label: str) -> pl.DataFrame:
     try:
         if path.suffix.lower() == ".parquet":
             return pl.read_parquet(path, glob=False)
-        # Kept as text: codes such as 000001, for their zeros, and days that do not begin with the year, for :func:`to_days`.
+        # Read as text: codes such as 000001 would lose their zeros, and :func:`to_days` checks days that end with the year.
         names = [
             column.name
             for column in pl.read_csv(path, n_rows=1, infer_schema=False, glob=False)
