@@ -13,7 +13,7 @@ WARNING_CODES: Final[dict[str, str]] = {
     "access_limited": "A block is null because the key may not call the endpoint that serves its data.",
     "forward_returns_absent": "The run has no forward returns in the window, so the blocks that need them are null.",
     "insufficient_data": "The window has too few data for a block, which is null: a Newey-West test needs ten "
-    "observations, `ic_deciles` and `panel` a week with enough scored names, `core.tenure` a date.",
+    "observations, `ic_deciles` and `panel` a week with enough scored names whose scores differ, `core.tenure` a date.",
     "nonpositive_variance": "The long-run variance of the series is not positive, so the Newey-West block is null.",
     "window_lifetime_only": "The block describes the run, not the requested window; `within_window` has its figures of the window. "
     "On `periods`: sealed statistics describe the complete period, even if the window cuts it.",

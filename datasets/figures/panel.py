@@ -13,7 +13,7 @@ from datasets.figures.series import Dates, Flags, Floats, day, mean_or_null, mea
 from datasets.figures.unavailable import Unavailable
 from schemas.metrics.deciles import BUCKET_MEANS, bucket_name
 from schemas.metrics.statistic import FORWARD_RETURNS_PRESENT
-from schemas.tables.weekly_signal import BUCKETS
+from schemas.tables.weekly_signal import BUCKETS, MIN_DECILE_NAMES
 
 
 def weekly_series(dates: Dates, values: Floats, figure: str) -> list[dict[str, Any]]:
@@ -135,22 +135,23 @@ def decile_block(rows: WeeklyDeciles, rebalance_weeks: int) -> dict[str, Any] | 
     Parameters
     ----------
     rows : WeeklyDeciles
-        Every row of the window, in any order: ten for each rebalance week with enough scored names.
+        Every row of the window, in any order: ten for each rebalance week that was cut.
     rebalance_weeks : int
         Number of rebalance dates in the window, of any status.
 
     Returns
     -------
     dict or Unavailable
-        The members of :data:`schemas.metrics.deciles.DECILES` from ``weeks`` onwards; ``weeks_skipped`` are rebalance weeks with
-        too few scored names. ``forward_returns_absent`` when no decile week has a forward return, ``insufficient_data``
-        when no week has enough scored names.
+        The members of :data:`schemas.metrics.deciles.DECILES` from ``weeks`` onwards; ``weeks_skipped`` are rebalance weeks
+        that were not cut. ``forward_returns_absent`` when no decile week has a forward return, ``insufficient_data`` when
+        no week was cut.
     """
     weeks, week = np.unique(rows.date, return_inverse=True)
     returns = np.bincount(week, weights=rows.n_return_obs, minlength=weeks.size)
     if weeks.size == 0:
         return Unavailable(
-            "insufficient_data", "no week of the window has enough scored names to be cut into deciles"
+            "insufficient_data",
+            f"no week of the window has {MIN_DECILE_NAMES} scored names, not all with one score, to be cut into deciles",
         )
     if not returns.any():
         return Unavailable("forward_returns_absent", "no decile week of the window has a forward return")

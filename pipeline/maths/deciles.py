@@ -27,7 +27,7 @@ _MEANS = {
 
 
 def weekly_deciles(decisions: pl.DataFrame) -> pl.DataFrame:
-    """Cut every week with enough names into ten buckets and summarise each.
+    """Cut every week with enough names, unless all have one score, into ten buckets and summarise each.
 
     The n names with a ``raw_score`` are ranked upwards, equal scores by symbol; rank r falls into bucket
     ``floor(10 (r - 1) / n) + 1``.
@@ -41,11 +41,11 @@ def weekly_deciles(decisions: pl.DataFrame) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        Ten rows for each week with at least 20 scored names, by ``date`` and ``bucket`` (1 for the lowest scores):
+        Ten rows for each week with at least 20 scored names that do not all have one score, by ``date`` and ``bucket`` (1 for the lowest scores):
         ``n_symbols``, ``mean_score``, ``mean_score_z``, ``mean_long_short_weight`` and ``mean_long_only_weight`` (fractions of
         equity), ``mean_forward_return`` (fraction, over the names that have one), ``ic`` (rank correlation of signal and
         forward return inside the bucket) and ``n_return_obs``. In a week without forward returns the figures of returns are
-        null. Empty when no week has enough names.
+        null. Empty when no week can be cut.
     """
     if "raw_score_z" not in decisions.columns:
         decisions = decisions.hstack(cross_section(decisions, "raw_score", "raw_").select("raw_score_z"))
@@ -69,7 +69,7 @@ def weekly_deciles(decisions: pl.DataFrame) -> pl.DataFrame:
 
 
 def _buckets(columns: dict[str, Floats], size: Integers) -> dict[str, npt.NDArray[Any]]:
-    """Return whether each week is ``cut`` (has enough names), and the figures by bucket of those weeks."""
+    """Return whether each week is ``cut``, and the figures by bucket of those weeks."""
     cut, names, n_symbols = _cut(columns["mean_score"], size)
     group = np.repeat(np.arange(n_symbols.size), n_symbols)
     columns = {name: values[names] for name, values in columns.items()}
@@ -81,13 +81,18 @@ def _buckets(columns: dict[str, Floats], size: Integers) -> dict[str, npt.NDArra
 
 
 def _cut(score: Floats, size: Integers) -> tuple[npt.NDArray[np.bool_], Integers, Integers]:
-    """Return whether each week has enough names, the rows of those weeks by bucket, and the size of each bucket."""
+    """Return whether each week can be cut, the rows of those weeks by bucket, and the size of each bucket."""
     scored = ~np.isnan(score)
     n_names = count_flags(scored, size)
     cut = n_names >= MIN_DECILE_NAMES
     n_names = n_names[cut]
     ranked = np.flatnonzero(scored & np.repeat(cut, size))
     names: Integers = ranked[ascending_within(score[ranked], n_names)]
+    # Buckets of equal scores would follow the alphabet.
+    last = np.cumsum(n_names) - 1
+    differ = score[names[last + 1 - n_names]] < score[names[last]]
+    names, n_names = names[np.repeat(differ, n_names)], n_names[differ]
+    cut[cut] = differ
     # Counting from 0, rank r of n names falls into bucket 10 r // n, so bucket b begins at the first r >= b n / 10.
     n_symbols = np.diff(-(-n_names[:, np.newaxis] * np.arange(BUCKETS + 1) // BUCKETS)).ravel()
     return cut, names, n_symbols
@@ -104,7 +109,7 @@ def decile_returns(decisions: pl.DataFrame) -> Matrix:
     Returns
     -------
     Matrix, shape (n_decile_weeks, 10)
-        Fractions, one row for each week with at least 20 scored names, ascending, the bucket of the lowest scores first; NaN
+        Fractions, one row for each week that :func:`weekly_deciles` cuts, ascending, the bucket of the lowest scores first; NaN
         for a bucket without forward returns.
     """
     _, size = week_sizes(decisions["date"])

@@ -82,18 +82,20 @@ DECILES: Final = record(
     ),
     text("signal", "The signal that the buckets are cut by.", vocabulary=(Signal.RAW,)),
     count("bucket_count", "Buckets."),
-    count("weeks", "Weeks measured: enough scored names and at least one forward return."),
+    count("weeks", "Weeks measured: not left out, and with at least one forward return."),
     _BUCKETS,
     _MONOTONICITY,
     text("forward_returns", "The window has forward returns.", vocabulary=(FORWARD_RETURNS_PRESENT,)),
-    count("weeks_skipped", f"Weeks left out for having fewer than {MIN_DECILE_NAMES} scored names."),
+    count(
+        "weeks_skipped", f"Weeks left out: fewer than {MIN_DECILE_NAMES} scored names, or one score for all."
+    ),
     formula=f"names ranked upwards by ({SCORE_FIELD}, symbol); bucket = floor(10 (rank - 1) / n) + 1",
     horizon=WEEK_AHEAD,
     granularity=WINDOW,
     source=CROSS_SECTIONS.meaning,
     signal=Signal.RAW,
     availability=(
-        f"null when the run recorded no {SCORE_FIELD} and does not state that it was not smoothed, no week of the window has {MIN_DECILE_NAMES} scored names, "
+        f"null when the run recorded no {SCORE_FIELD} and does not state that it was not smoothed, no week of the window has {MIN_DECILE_NAMES} scored names whose scores differ, "
         f"no forward return is known, or the key may not call {CROSS_SECTIONS.endpoint}"
     ),
     nullable=True,

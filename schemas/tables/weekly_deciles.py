@@ -15,7 +15,7 @@ def _mean(name: str, unit: Unit, meaning: str) -> Column:
 
 WEEKLY_DECILES: Final = Table(
     name="weekly_deciles",
-    meaning="One row per week and decile by unconditioned signal; weeks below 20 names are absent.",
+    meaning="One row per week and decile by unconditioned signal; weeks with fewer than 20 names, or with one score for all, are absent.",
     key=("date", "bucket"),
     sealed=False,
     # 2: for a run that was not smoothed, the score is the signal before smoothing.

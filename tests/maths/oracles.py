@@ -93,7 +93,7 @@ def deciles(decisions: pl.DataFrame) -> list[Row]:
             key=lambda r: (r["raw_score"], r["symbol"]),
         )
         n = len(scored)
-        if n < 20:
+        if n < 20 or scored[0]["raw_score"] == scored[-1]["raw_score"]:
             continue
         z = dict(zip([r["symbol"] for r in scored], z_scores([r["raw_score"] for r in scored]), strict=True))
         buckets: dict[int, list[Row]] = {}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from datasets.figures.series import mean_or_null
 from pipeline.maths.cross_section import cross_section
-from pipeline.maths.deciles import decile_spread, weekly_deciles
+from pipeline.maths.deciles import decile_returns, decile_spread, weekly_deciles
 from pipeline.maths.information_coefficient import weekly_ic
 from tests.maths import oracles
 from tests.maths.panels import SCHEMA, Run, check, shuffled, week, wide_runs
@@ -71,12 +71,23 @@ def test_names_without_a_signal_do_not_count_towards_the_twenty() -> None:
     assert weekly_deciles(silent).height == 0
 
 
-def test_equal_signals_are_split_by_symbol_without_z_scores() -> None:
-    deciles = weekly_deciles(shuffled(one_week(20, tie=0.1), 3))
+def test_equal_signals_are_split_by_symbol() -> None:
+    higher = pl.when(pl.col("symbol") == "S019").then(0.2).otherwise("raw_score")
+    deciles = weekly_deciles(shuffled(one_week(20, tie=0.1).with_columns(raw_score=higher), 3))
     assert deciles["mean_long_short_weight"].to_list() == pytest.approx(
         [(4 * b + 1) / 200 for b in range(10)]
     )
-    assert deciles["mean_score_z"].null_count() == deciles["ic"].null_count() == 10
+    assert deciles["ic"].null_count() == 9
+
+
+def test_a_week_with_one_score_for_all_is_not_cut() -> None:
+    constant = one_week(20, tie=0.1).with_columns(date=pl.lit(week(1)))
+    run = pl.concat([one_week(20), constant, one_week(30).with_columns(date=pl.lit(week(2)))])
+    deciles = weekly_deciles(shuffled(run, 3))
+    assert deciles["date"].unique().sort().to_list() == [week(0), week(2)]
+    assert deciles["n_symbols"].sum() == 50
+    means = decile_returns(run.with_columns(score="raw_score"))
+    assert means.shape == (2, 10)
 
 
 def test_a_week_without_forward_returns_keeps_its_rows() -> None:
