@@ -230,6 +230,7 @@ def _judge_weeks(run: Run, weeks: pl.DataFrame, ledgers: Sequence[Ledger]) -> It
     weeks = weeks.sort("date")
     dates, ic = weeks["date"].to_numpy(), weeks["ic"].to_numpy()
     yield signal.judge_skipped_weeks(weeks["week_status"].to_list())
+    yield signal.judge_frequency(dates)
     sections = run.evidence.cross_sections
     yield from signal.judge_weekly_ic(ic[~np.isnan(ic)])
     names = weeks["n_return_obs"].to_numpy()

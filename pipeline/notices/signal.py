@@ -39,6 +39,7 @@ from schemas.notices.signal import (
     MIN_OUTLYING,
     MIN_OUTLYING_NAMES,
     MIN_OUTLYING_WEEKS,
+    MIN_SPACED_DECISIONS,
     MIN_TRADED_WEEKS,
     NIGHTS_SHARE,
     OUTLYING_DEVIATIONS,
@@ -246,6 +247,17 @@ def judge_skipped_weeks(statuses: Sequence[str]) -> NoticeOutcome:
         weeks=weeks,
         skipped=skipped,
     )
+
+
+def judge_frequency(dates: Dates) -> NoticeOutcome:
+    """Judge whether decisions are weekly, from their dates, ascending."""
+    notice = "signal.frequency"
+    if dates.size < MIN_SPACED_DECISIONS:
+        return not_checked(
+            notice, f"the run has {counted(dates.size, 'decision')}; {MIN_SPACED_DECISIONS} are needed"
+        )
+    days = float(np.median(np.diff(dates.astype("datetime64[D]")).astype(np.int64)))
+    return judged(notice, days, f"Half of the decisions are {days:g} days or more after the one before.")
 
 
 def judge_weekly_days(dates: Dates, entries: Dates, sessions: Dates) -> NoticeOutcome:

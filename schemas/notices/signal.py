@@ -79,6 +79,8 @@ PERSISTENT_SHARE: Final = 0.25
 SLOW_SHARE: Final = 2 / 3
 """Share of the weeks that repeat the week before above which a score is one that changes by the month or less often: months have four weeks or five."""
 DAYS_PER_WEEK: Final = 7
+MIN_SPACED_DECISIONS: Final = 4
+"""Minimum number of decisions for judging how frequent they are."""
 
 SIGNAL_NOTICES: Final = (
     Notice(
@@ -149,6 +151,17 @@ SIGNAL_NOTICES: Final = (
         f"to {MAX_OPEN_WEEKS} pending ones at the end",
         "a universe of some hundred listed names can be traded every week; measured: 0 in runs on the S&P 500",
         figure="skipped_share",
+    ),
+    Notice(
+        "signal.frequency",
+        "Decisions are more or less frequent than weekly, so icir, which is annualised with 52 of them, is not that of a year, and lags, horizons and "
+        "half-lives in weeks are in decisions.",
+        10.0,
+        f"median days from one decision to the next; over {MIN_SPACED_DECISIONS} decisions or more",
+        "holidays move a weekly decision by a day or two; every other week is 14 days, a month 28 or more",
+        "days",
+        least=5.0,
+        figure="days_between_decisions",
     ),
     Notice(
         "signal.irregular_weeks",

@@ -25,7 +25,7 @@ from pipeline.notices.correlations import rank_correlations
 from pipeline.notices.evidence import Evidence
 from pipeline.notices.fills import Fills, judge_fills
 from pipeline.notices.ledger import Flows, Ledger
-from pipeline.notices.signal import judge_book, judge_weekly_ic, weekly_returns
+from pipeline.notices.signal import judge_book, judge_frequency, judge_weekly_ic, weekly_returns
 from pipeline.notices.spans import Span, judge_chained_returns
 from pipeline.notices.universe import judge_exits, judge_frozen_marks, poisson_lower_tail
 from schemas.notices import NOTICES
@@ -276,6 +276,21 @@ def test_an_implausible_gap_between_sessions_is_noticed(days: int, expected: str
     dates = MONDAY + np.arange(40) + later
     outcome = by_id(judge_ledgers([Ledger("long_short", dates, plain.columns)]))["book.gap"]
     assert (outcome.outcome, outcome.value) == (expected, days)
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"), [(1, "notice"), (7, "pass"), (14, "notice"), (28, "notice"), (91, "notice")]
+)
+def test_decisions_that_are_not_weekly_are_noticed(step: int, expected: str) -> None:
+    outcome = judge_frequency(MONDAY + step * np.arange(30))
+    assert (outcome.outcome, outcome.value) == (expected, step)
+
+
+def test_weekly_decisions_with_holidays_and_a_long_pause_are_weekly() -> None:
+    weeks = np.delete(np.arange(60), np.arange(20, 40))
+    outcome = judge_frequency(MONDAY + 7 * weeks + RNG.integers(0, 2, weeks.size))
+    assert outcome.outcome == "pass"
+    assert judge_frequency(MONDAY + 28 * np.arange(3)).reason == "the run has 3 decisions; 4 are needed"
 
 
 def test_the_newey_west_t_matches_statsmodels() -> None:
