@@ -109,8 +109,6 @@ class CallLog:
     ----------
     times
         Instants of admission in microseconds, ascending; those older than the longest window may be gone.
-    heads
-        For each rolling window, the index of its oldest call.
     months
         Calls by month number. Each month is counted separately, so that a wall clock that is briefly wrong loses no
         other month's count.
@@ -119,7 +117,6 @@ class CallLog:
     """
 
     times: array[int] = field(default_factory=lambda: array("q"))
-    heads: list[int] = field(default_factory=lambda: [0] * len(ROLLING_US))
     months: dict[int, int] = field(default_factory=dict)
     last: int = 0
 

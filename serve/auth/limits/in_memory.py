@@ -7,6 +7,7 @@ import contextlib
 import sqlite3
 import time
 from array import array
+from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -123,7 +124,7 @@ class InMemoryLimiter:
             if log.last <= now - _MAX_QUIET_US and key_id not in unsaved:
                 del self._logs[key_id]
             elif log.last <= now - MAX_WINDOW_US:
-                log.times, log.heads = array("q"), [0] * len(ROLLING_US)
+                log.times = array("q")
         with contextlib.suppress(sqlite3.Error):  # retried later; until then the file is merely larger
             await asyncio.to_thread(self._journal.forget, now - MAX_WINDOW_US, self._month.number - _YEAR)
 
@@ -159,7 +160,7 @@ def decide(
     charge
         False returns the key's counts without counting or refusing a call.
     """
-    times, heads = log.times, log.heads
+    times = log.times
     count = len(times)
     limits = rate.limits
     cost = 1 if charge else 0
@@ -168,10 +169,7 @@ def decide(
     refused: LimitWindow | None = None
     retry = 0
     for i, length in enumerate(ROLLING_US):
-        head, cut = heads[i], now_us - length
-        while head < count and times[head] <= cut:
-            head += 1
-        heads[i] = head
+        head = bisect_right(times, now_us - length)
         here = count - head
         limit = limits[i]
         if charge and limit is not None and here >= limit:
@@ -191,17 +189,16 @@ def decide(
         log.last = now_us
         log.months[month.number] = in_month + 1
         reset = [left or length for left, length in zip(reset, ROLLING_US, strict=True)]
-        _trim(log, month.number)
+        _trim(log, now_us, month.number)
     if refused is not None:
         used = [counted - cost for counted in used]
     return LimitStatus(tuple(used), (*reset, to_next), refused, retry)
 
 
-def _trim(log: CallLog, month: int) -> None:
+def _trim(log: CallLog, now_us: int, month: int) -> None:
     if len(log.months) > _MAX_MONTHS:
         del log.months[min(log.months.keys() - {month})]
-    # A call that has left the longest window has left all of them, and time never goes back.
-    gone = log.heads[-1]
+    # Time never goes back, so a call that has left the longest window has left all of them.
+    gone = bisect_right(log.times, now_us - MAX_WINDOW_US)
     if gone > _TRIM_CALLS and gone * 2 > len(log.times):
         del log.times[:gone]
-        log.heads = [head - gone for head in log.heads]
