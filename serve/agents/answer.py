@@ -66,7 +66,7 @@ def fit(parts: Mapping[str, Mapping[str, Any]]) -> str:
             cut[path] = {"of": len(value), "shown": _MAX_TEXT}
             owner[name] = f"{value[:_MAX_TEXT]}…"
         else:
-            cut = {shown_path: entry for shown_path, entry in cut.items() if not shown_path.startswith(path)}
+            cut = {inner: entry for inner, entry in cut.items() if not f"{inner}.".startswith(f"{path}.")}
             cut[path] = {"bytes": size, "shown": 0}
             del owner[name]
     return text.decode()

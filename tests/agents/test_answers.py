@@ -18,3 +18,13 @@ def test_lists_within_the_entries_of_a_list_are_cut() -> None:
     for place, model in enumerate(shown):
         cut = answer["cut"][f"exposures.data.models.{place}.rolling"]
         assert cut == {"of": 500, "shown": len(model["rolling"])}
+
+
+def test_every_omitted_member_is_named() -> None:
+    figures = {f"{name}{number}": "x" * 199 for name in ("icir", "ic") for number in range(40)}
+    figures |= {"icir": {"text": ["x" * 190] * 2}, "ic": {"text": ["x" * 180] * 2}}
+    text = fit({"metrics": {"data": {"core": figures}}})
+    answer = json.loads(text)
+    left_out = figures.keys() - answer["metrics"]["data"]["core"].keys()
+    assert {"icir", "ic"} <= left_out
+    assert {f"metrics.data.core.{name}" for name in left_out} <= answer["cut"].keys()
