@@ -74,7 +74,7 @@ class ServerState:
         """Cache of encoded bodies."""
         rows = _folder(settings, settings.rows, "rows")
         folder = open_folder(rows, settings.rows_bytes, storage.identity) if settings.rows_bytes else None
-        self.row_tables = RowTables(self.engine, caches[ROWS], self._is_read, folder)
+        self.row_tables = RowTables(self.engine, caches[ROWS], self._is_served, folder)
         symbols = RunSymbols(self.engine, caches["symbols"])
         self.pages: Mapping[str, Callable[[Any, Any], PageResult | PageWork]] = {
             "tables": TablePages(self.engine, self.row_tables, caches["rebalances"], symbols).page,
@@ -123,13 +123,13 @@ class ServerState:
 
     def _catalogue_changed(self) -> None:
         """Drop cached entries of snapshots that are no longer served."""
-        self.row_tables.drop_unread()
+        self.row_tables.drop_unserved()
         for cache in self.caches.values():
-            cache.remove_if(lambda owner, _: not self._is_read(owner))
+            cache.remove_if(lambda owner, _: not self._is_served(owner))
         self.damage.drop_unserved()
         self.neighbours.catalogue_changed()
 
-    def _is_read(self, owner: SnapshotKey) -> bool:
+    def _is_served(self, owner: SnapshotKey) -> bool:
         alpha_id, edition = owner
         if alpha_id == LISTING:
             return edition == self.snapshots.listing.edition

@@ -144,21 +144,16 @@ class RowFolder:
             self.bytes += written
         return True
 
-    def drop(self, owner: SnapshotKey) -> None:
-        """Remove the files of a snapshot."""
-        snapshot = self._root / snapshot_path(*owner)
-        shutil.rmtree(snapshot, ignore_errors=True)
-        with contextlib.suppress(OSError):  # other snapshots of the alpha
-            snapshot.parent.rmdir()
-
-    def drop_unread(self, is_read: Callable[[SnapshotKey], bool]) -> None:
-        """Remove the files of every snapshot that nobody reads any more."""
+    def drop_unserved(self, is_served: Callable[[SnapshotKey], bool]) -> None:
+        """Remove the files of every snapshot that is no longer served."""
         pattern = "alphas/alpha_id=*/snapshot=*"
         names = glob.iglob(pattern, root_dir=self._root)  # noqa: PTH207 - it skips folders that another process removes meanwhile
-        for snapshot in map(Path, names):
+        for snapshot in map(self._root.joinpath, names):
             owner = snapshot.parent.name.partition("=")[2], snapshot.name.partition("=")[2]
-            if not is_read(owner):
-                self.drop(owner)
+            if not is_served(owner):
+                shutil.rmtree(snapshot, ignore_errors=True)
+                with contextlib.suppress(OSError):  # other snapshots of the alpha
+                    snapshot.parent.rmdir()
 
     def _path(self, owner: SnapshotKey, digest: str) -> Path:
         return self._root / snapshot_path(*owner) / f"{digest}{_ROWS}"

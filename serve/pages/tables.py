@@ -219,7 +219,7 @@ class RowTables:
         Reads the files.
     cache
         Cache of tables; for tables in a folder, this process's mappings.
-    is_read
+    is_served
         Returns whether a snapshot is still served; tables of other snapshots are dropped.
     folder
         Folder of the tables; None keeps them in memory.
@@ -229,12 +229,12 @@ class RowTables:
         self,
         engine: Engine,
         cache: SizedLRUCache[RowTable],
-        is_read: Callable[[SnapshotKey], bool],
+        is_served: Callable[[SnapshotKey], bool],
         folder: RowFolder | None = None,
     ) -> None:
         self._engine = engine
         self._cache = cache
-        self._is_read = is_read
+        self._is_served = is_served
         self.folder: Final = folder
         self._budget: Final = cache if folder is None else folder
         self.get: Final = cache.get
@@ -279,13 +279,13 @@ class RowTables:
         _log.warning("rendered_rows_damaged", alpha=snapshot.alpha_id, reason=str(error))
         self._cache.remove_if(lambda _, cached: cached is table)
 
-    def drop_unread(self) -> None:
-        """Close the tables of snapshots that nobody reads any more, and remove their files."""
+    def drop_unserved(self) -> None:
+        """Close the tables of snapshots that are no longer served, and remove their files."""
         with self._lock:
-            self._retry_at = {key: at for key, at in self._retry_at.items() if self._is_read(key[0])}
+            self._retry_at = {key: at for key, at in self._retry_at.items() if self._is_served(key[0])}
         self._close_unusable()
         if self.folder is not None:
-            self.folder.drop_unread(self._is_read)
+            self.folder.drop_unserved(self._is_served)
 
     def _schedule(self, snapshot: Snapshot, view: TableView, threshold: float) -> None:
         """Schedule opening a table, or building it if direct answers have cost `threshold` seconds by then."""
@@ -301,7 +301,7 @@ class RowTables:
         owner, retry_at = snapshot.key, 0.0
         try:
             # It may have been replaced or opened meanwhile.
-            if self._is_read(owner) and (owner, view) not in self._cache:
+            if self._is_served(owner) and (owner, view) not in self._cache:
                 # Direct answers given since it was scheduled count too.
                 build = self._cost_s.get((owner, view), 0.0) >= threshold
                 table = self._open_or_build(snapshot, view, build=build)
@@ -315,8 +315,6 @@ class RowTables:
             _log.warning("table_not_cached", alpha=owner[0], kind=type(error).__name__, reason=str(error))
             retry_at = time.monotonic() + _RETRY_SECONDS
         finally:
-            if self.folder is not None and not self._is_read(owner):
-                self.folder.drop(owner)
             self._close_unusable()
             pa.default_memory_pool().release_unused()  # otherwise Arrow keeps it
             with self._lock:
@@ -346,7 +344,7 @@ class RowTables:
         return RowTable(make_batch(self._engine, source, io.BytesIO))
 
     def _close_unusable(self) -> None:
-        self._cache.remove_if(lambda owner, table: table.removed or not self._is_read(owner))
+        self._cache.remove_if(lambda owner, table: table.removed or not self._is_served(owner))
 
 
 def _estimated_bytes(view: TableView, n_rows: int) -> int:

@@ -344,7 +344,7 @@ def test_folders_that_another_process_removes_meanwhile_are_skipped(
                 shutil.rmtree(alpha)
         return True
 
-    folder.drop_unread(removed_by_another)
+    folder.drop_unserved(removed_by_another)
     ((alpha, _),) = asked
     assert left_in(place) == {alpha}
 
@@ -396,6 +396,7 @@ def test_a_table_whose_snapshot_is_replaced_while_it_is_rendered_is_not_kept(
     finally:
         parts.close()  # waits for what is rendered
     assert not len(parts.caches["rows"])
+    parts.follow()
     assert not files(place)
     assert not files(place, ".part")
 

@@ -41,7 +41,7 @@ def test_a_new_snapshot_is_served_without_restart_and_has_new_tags(tmp_path: Pat
         assert result.headers["etag"] != etag
 
 
-@pytest.mark.parametrize("part", [Damage.drop_unserved, RowTables.drop_unread, ReaderLease.refresh])
+@pytest.mark.parametrize("part", [Damage.drop_unserved, RowTables.drop_unserved, ReaderLease.refresh])
 def test_publications_are_followed_after_a_failure_to_complete_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: Callable[..., None]
 ) -> None:

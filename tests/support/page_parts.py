@@ -48,11 +48,11 @@ class Parts:
         self.snapshot = snapshot
         self.engine = Engine()
         self.caches = caches = make_caches(limit)
-        self.row_tables = RowTables(self.engine, caches["rows"], self.is_read, folder)
+        self.row_tables = RowTables(self.engine, caches["rows"], self.is_served, folder)
         symbols = RunSymbols(self.engine, caches["symbols"])
         self._tables = TablePages(self.engine, self.row_tables, caches["rebalances"], symbols)
 
-    def is_read(self, owner: SnapshotKey) -> bool:
+    def is_served(self, owner: SnapshotKey) -> bool:
         """Whether a snapshot is the served one."""
         served = self.catalogue.resolve(owner[0])
         return served is not None and served.key == owner
@@ -60,7 +60,7 @@ class Parts:
     def follow(self) -> None:
         """Refresh the catalogue, and drop unused snapshots."""
         self.catalogue.refresh()
-        self.row_tables.drop_unread()
+        self.row_tables.drop_unserved()
 
     def query(self, name: str, parameters: dict[str, str], *, raw: bool) -> PageQuery:
         path = {"alpha": published.ALPHA, **{x: parameters[x] for x in PLACES[name]}}
