@@ -127,10 +127,6 @@ class Columns:
             values = np.where(codes == code_of(kind), np.nan, values)
         return values
 
-    def is_judged(self, names: Allowed, closed: Collection[str]) -> bool:
-        """Whether the result of :meth:`judged` is cached."""
-        return (names, frozenset(closed)) in self._judged
-
     def judged(self, names: Allowed, closed: Collection[str]) -> Judged:
         """Correct the figures of each alpha for the number of alphas that the reader may see.
 

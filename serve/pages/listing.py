@@ -59,12 +59,6 @@ class FiguresQuery:
     closed: tuple[str, ...]
     raw: bool
 
-    @property
-    def judges(self) -> bool:
-        """Whether a requested figure judges alphas among all that the key may read."""
-        names = (*self.fields, *(name for name, *_ in self.bounds), (self.sort or "").removeprefix("-"))
-        return not JUDGED_NAMES.isdisjoint(names)
-
 
 def select(listing: Listing, query: FiguresQuery, chosen: Flags) -> Places:
     """Return the indices of the alphas that meet the query, in its order.
@@ -142,7 +136,7 @@ def closed_kinds(may_call: Collection[str]) -> tuple[str, ...]:
 
 
 _MAX_ALPHAS: Final = 20_000
-"""Maximum number of alphas scanned on the event loop; more would keep other requests waiting."""
+"""Maximum number of alphas scanned on the event loop; more would keep other requests waiting for tens of milliseconds."""
 
 
 class AlphasQuery(NamedTuple):
@@ -175,11 +169,8 @@ class AlphasQuery(NamedTuple):
 
 def list_alphas(query: AlphasQuery, listing: Listing) -> PageResult | PageWork:
     """Answer a query of the list of alphas, latest started first unless it sorts; return the work if it takes too long."""
-    wanted, work = query.figures, partial(_select, query, listing)
-    unjudged = (
-        wanted is not None and wanted.judges and not listing.columns.is_judged(wanted.runs, wanted.closed)
-    )
-    return work if unjudged or len(listing.pointers) > _MAX_ALPHAS else work()
+    work = partial(_select, query, listing)
+    return work if len(listing.pointers) > _MAX_ALPHAS else work()
 
 
 def _select(query: AlphasQuery, listing: Listing) -> PageResult:
