@@ -48,7 +48,6 @@ class GuardedConnection(HttpToolsProtocol):
             / _CHECKS_PER_LIMIT,
         )
         self._timer: asyncio.TimerHandle | None = None
-        self._due = 0.0
         self._between_requests = True
         self._half_closed = False
         self._unanswered = 0
@@ -164,19 +163,11 @@ class GuardedConnection(HttpToolsProtocol):
     # The time limits
 
     def _schedule(self) -> None:
-        self._due = self.loop.time() + self._pause
         self._timer = self.loop.call_later(self._pause, self._check)
 
     def _check(self) -> None:
         now = self.loop.time()
-        late = now - self._due
-        if late > self._pause:
-            # The event loop stalled: data that callers sent meanwhile has not been read yet.
-            self._idle_since += late
-            self._unread_since += late
-            if self._head_since is not None:
-                self._head_since += late
-        elif unread := self.transport.get_write_buffer_size():
+        if unread := self.transport.get_write_buffer_size():
             self._check_unread(unread, now)
         else:
             self._unread = 0
