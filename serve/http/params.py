@@ -32,7 +32,7 @@ _PATTERNS: Final = {
 """Parameter -> the pattern that its text must match."""
 
 ParameterReader = Callable[[Parameter, str], Any]
-"""Parses a parameter's text; returns None, or raises Broken with the reason, if the text breaks the rule."""
+"""Parses a parameter's text; returns None if the text breaks the rule."""
 Values = Mapping[str, Any]
 """Parameter name -> value, defaults filled in. Every declared parameter that is not forbidden is present."""
 
@@ -224,10 +224,6 @@ def _text(parameter: Parameter, text: str) -> str | None:
     return text if len(text) >= (parameter.minimum or 0) else None
 
 
-def _forbidden(parameter: Parameter, _: str) -> None:
-    raise Broken(parameter.constraint)
-
-
 def _weights(_: Parameter, text: str) -> str | tuple[float, ...]:
     return text if text[0].isalpha() else tuple(float(x) for x in text.split(","))
 
@@ -245,5 +241,5 @@ _READERS: Final[dict[ParameterKind, ParameterReader]] = {
     ParameterKind.ALPHAS: _alphas,
     ParameterKind.WEIGHTS: _weights,
     ParameterKind.BOOK: _text,
-    ParameterKind.FORBIDDEN: _forbidden,
+    ParameterKind.FORBIDDEN: lambda *_: None,
 }
