@@ -21,7 +21,9 @@ def test_lists_within_the_entries_of_a_list_are_cut() -> None:
 
 
 def test_every_omitted_member_is_named() -> None:
-    figures = {f"{name}{number}": "x" * 199 for name in ("icir", "ic") for number in range(40)}
+    figures: dict[str, object] = {
+        f"{name}{number}": "x" * 199 for name in ("icir", "ic") for number in range(40)
+    }
     figures |= {"icir": {"text": ["x" * 190] * 2}, "ic": {"text": ["x" * 180] * 2}}
     text = fit({"metrics": {"data": {"core": figures}}})
     answer = json.loads(text)
