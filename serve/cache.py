@@ -125,7 +125,6 @@ _OWN_GROUP: Final = Path("/proc/self/cgroup")
 _SHARES: Final = {
     "bodies": (8, None),  # cutting a page from a table costs little
     "ledgers": (16, None),  # behind equity curves, some 0.2 MB for 1,500 sessions
-    "returns": (64, 16 * _MEBIBYTE),  # some 18 kB for 1,500 sessions
     "symbols": (64, 16 * _MEBIBYTE),  # some 60 kB for the 500 names of a run
     "rebalances": (64, 24 * _MEBIBYTE),  # 300 weeks take some 50 kB
     "luck": (64, 16 * _MEBIBYTE),  # an answer takes some 12 kB

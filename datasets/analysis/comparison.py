@@ -6,9 +6,9 @@ Shared by the Python package and the service.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -64,10 +64,6 @@ class ComparisonQuery:
         return Unavailable(MISSING_KIND, f"a run holds no {self.table}{of}", self.table)
 
 
-ReadReturns: TypeAlias = Callable[[Snapshot, str], DailyReturns]
-"""Reads the daily returns of a run's book, empty if the run lacks the book: :func:`read_returns`, or a cache of it."""
-
-
 def read_returns(run: Snapshot, book: str) -> DailyReturns:
     """Read the daily returns of a book from its ledger.
 
@@ -119,15 +115,11 @@ class Matrix:
         return [[None if isinstance(x, Unavailable) else x for x in row] for row in self.figures]
 
 
-def correlate(
-    read: ReadReturns, runs: Sequence[Snapshot], query: ComparisonQuery, *, first_only: bool = False
-) -> Matrix:
+def correlate(runs: Sequence[Snapshot], query: ComparisonQuery, *, first_only: bool = False) -> Matrix:
     """Compare all pairs of runs, or the first with each.
 
     Parameters
     ----------
-    read : Callable[[Snapshot, str], DailyReturns]
-        Reads the returns of a run's book.
     runs : sequence of Snapshot
         Runs to compare.
     query : ComparisonQuery
@@ -158,7 +150,7 @@ def correlate(
         return matrix
     present = [runs[place] for place in places]
     if query.by == "returns":
-        part = _compare_returns(read, present, query, first_only=first_only)
+        part = _compare_returns(present, query, first_only=first_only)
     else:
         part = _compare_sections(present, query, first_only=first_only)
     for row, figures, observations in zip(places, part.figures, part.observations, strict=False):
@@ -167,10 +159,8 @@ def correlate(
     return replace(matrix, span=part.span)
 
 
-def _compare_returns(
-    read: ReadReturns, runs: Sequence[Snapshot], query: ComparisonQuery, *, first_only: bool
-) -> Matrix:
-    series = [read(run, query.book).within(query.window) for run in runs]
+def _compare_returns(runs: Sequence[Snapshot], query: ComparisonQuery, *, first_only: bool) -> Matrix:
+    series = [read_returns(run, query.book).within(query.window) for run in runs]
     rows = 1 if first_only else len(runs)
     figures: list[list[float | Unavailable]] = [[1.0] * len(runs) for _ in range(rows)]
     observations = [[0] * len(runs) for _ in range(rows)]
@@ -239,15 +229,11 @@ class Neighbours(NamedTuple):
     span: tuple[str | None, str | None]
 
 
-def neighbours(
-    read: ReadReturns, run: Snapshot, others: Sequence[Snapshot], query: ComparisonQuery, order: str
-) -> Neighbours:
+def neighbours(run: Snapshot, others: Sequence[Snapshot], query: ComparisonQuery, order: str) -> Neighbours:
     """Rank alphas by their similarity to a given one, as `/v1/alphas/{alpha}/neighbours` lists them.
 
     Parameters
     ----------
-    read : Callable[[Snapshot, str], DailyReturns]
-        Reads the returns of a run's book.
     run : Snapshot
         The alpha.
     others : sequence of Snapshot
@@ -271,7 +257,7 @@ def neighbours(
     """
     if order not in ORDERS:
         raise SettingsError(f"order={order!r}: there are {', '.join(ORDERS)}")
-    matrix = correlate(read, (run, *others), query, first_only=True)
+    matrix = correlate((run, *others), query, first_only=True)
     ranked: list[Neighbour] = []
     excluded = Counter[str]()
     for other, figure, days in zip(others, matrix.figures[0][1:], matrix.observations[0][1:], strict=True):
@@ -289,7 +275,6 @@ def others_in(listed: Iterable[str], alpha: str) -> list[str]:
 
 
 def measure_contribution(
-    read: ReadReturns,
     run: Snapshot,
     others: Sequence[Snapshot],
     weights: str | Sequence[float],
@@ -299,8 +284,6 @@ def measure_contribution(
 
     Parameters
     ----------
-    read : Callable[[Snapshot, str], DailyReturns]
-        Reads the returns of a run's book.
     run : Snapshot
         The alpha.
     others : sequence of Snapshot
@@ -330,7 +313,7 @@ def measure_contribution(
     elif missing is not None:
         answer = empty_contribution(Unavailable(MISSING_KIND, f"{missing}: {query.no_data.text}"))
     else:
-        own, *series = (read(each, query.book).within(query.window) for each in runs)
+        own, *series = (read_returns(each, query.book).within(query.window) for each in runs)
         named = {other.alpha_id: part for other, part in zip(others, series, strict=True)}
         answer = contribution(run.alpha_id, own, named, weights, seed)
     return {

@@ -17,7 +17,6 @@ from datasets.analysis.comparison import (
     measure_contribution,
     neighbours,
     others_in,
-    read_returns,
 )
 from datasets.analysis.window import require_window
 from datasets.catalogue.live import Catalogue
@@ -145,7 +144,7 @@ class Root:
         if not any(book in run.books("portfolio") for run in runs) and by != "scores":
             for run in runs:
                 run.require_book(book)
-        matrix = correlate(read_returns, runs, ComparisonQuery(by, book, window))
+        matrix = correlate(runs, ComparisonQuery(by, book, window))
         rows = [(name, *row) for name, row in zip(names, matrix.values, strict=True)]
         schema = {"alpha_id": pl.String, **dict.fromkeys(names, pl.Float64)}
         return pl.DataFrame(rows, schema=schema, orient="row")
@@ -195,7 +194,7 @@ class Root:
         if by != "scores":
             run.require_book(book)
         others = [self[name] for name in others_in(listed, alpha)]
-        ranked = neighbours(read_returns, run, others, ComparisonQuery(by, book, window), order).ranked
+        ranked = neighbours(run, others, ComparisonQuery(by, book, window), order).ranked
         names = {other.alpha_id: other.pointer.name for other in others}
         figure = "overlap" if by == "holdings" else "correlation"
         return pl.DataFrame(
@@ -256,9 +255,7 @@ class Root:
             raise SettingsError("weights: give numbers, none below 0, and those of the others not all 0")
         run, runs = self[alpha], [self[name] for name in names]
         run.require_book(book)
-        return measure_contribution(
-            read_returns, run, runs, weights, ComparisonQuery("returns", book, window)
-        )
+        return measure_contribution(run, runs, weights, ComparisonQuery("returns", book, window))
 
 
 def _listed(name: str, alphas: Sequence[str]) -> Sequence[str]:

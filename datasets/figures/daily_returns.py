@@ -43,11 +43,6 @@ class DailyReturns:
     values: Floats
     missing: Days = field(default_factory=lambda: np.empty(0, np.int32))
 
-    @property
-    def nbytes(self) -> int:
-        """Size in bytes."""
-        return self.days.nbytes + self.values.nbytes + self.missing.nbytes
-
     def within(self, window: Window) -> DailyReturns:
         """Select the sessions of a window.
 

@@ -50,7 +50,7 @@ def compared(runs: Sequence[Alpha], book: str, window: Window = FULL_HISTORY) ->
         "alphas": [run.alpha_id for run in runs],
         "book": book,
         "matrices": [
-            {"title": title, **_ready(correlate(read_returns, runs, ComparisonQuery(by, book, window)))}
+            {"title": title, **_ready(correlate(runs, ComparisonQuery(by, book, window)))}
             for by, title in _TITLES.items()
         ],
         "together": together(runs, book, window),

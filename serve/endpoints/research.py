@@ -12,11 +12,9 @@ import numpy as np
 
 from datasets.analysis.comparison import (
     ComparisonQuery,
-    ReadReturns,
     correlate,
     measure_contribution,
     others_in,
-    read_returns,
 )
 from datasets.catalogue.alpha_columns import Allowed
 from datasets.figure_data import BOOK
@@ -61,20 +59,12 @@ def comparison_query(request: Request, by: str) -> ComparisonQuery:
     return query
 
 
-def cached_returns(service: ServerState) -> ReadReturns:
-    """Return a reader of daily returns through the cache of the service."""
-    cache = service.caches["returns"]
-    return lambda run, book: cache.get_or_load(
-        run.key, book, lambda: read_returns(run, book), lambda x: x.nbytes
-    )
-
-
 def correlations(service: ServerState, request: Request) -> Single:
     """Return the similarity of every pair."""
     runs = _chosen_runs(service.snapshots, request.caller, request.values["alphas"])
     query = comparison_query(request, request.values["by"])
     require_book(runs, query.book, raw=request.raw)
-    correlation = correlate(cached_returns(service), runs, query)
+    correlation = correlate(runs, query)
     names = [run.alpha_id for run in runs]
     withheld = {
         f"{names[row]},{names[column]}": figure.text
@@ -134,7 +124,7 @@ async def once_ready(service: ServerState, request: Request, make: Callable[[], 
 def _neighbours(
     service: ServerState, request: Request, named: tuple[Snapshot, ...] | None
 ) -> Answer | Waiting:
-    values, snapshot, read = request.values, request.snapshot, cached_returns(service)
+    values, snapshot = request.values, request.snapshot
     query = comparison_query(request, values["by"])
     order = Order(values["order"], values["limit"], values["offset"])
     book = query.compared_book
@@ -145,10 +135,10 @@ def _neighbours(
         store = service.neighbours.of(query.book)
         if not store.was_ready:
             return Waiting(store)
-        result = among_all(store, read, snapshot, query, allowed=request.caller.runs, order=order)
+        result = among_all(store, snapshot, query, allowed=request.caller.runs, order=order)
     else:
         others = _readable_runs(service, request) if named is None else named
-        result = among_few(read, snapshot, others, query, order, note=service.damage.note)
+        result = among_few(snapshot, others, query, order, note=service.damage.note)
     return _page(service, request, query, result)
 
 
@@ -223,7 +213,7 @@ def contribution(service: ServerState, request: Request) -> Single:
     runs = _chosen_runs(service.snapshots, request.caller, names)
     query = comparison_query(request, "returns")
     require_book((snapshot,), query.book, raw=request.raw)
-    data = measure_contribution(cached_returns(service), snapshot, runs, weights, query)
+    data = measure_contribution(snapshot, runs, weights, query)
     return Single(data, source=f"snapshot {snapshot.id}", meta=run_meta(snapshot), warnings=shortened(data))
 
 

@@ -14,8 +14,8 @@ from datasets.analysis.comparison import (
     NO_VARIATION,
     TOO_FEW,
     ComparisonQuery,
-    ReadReturns,
     neighbours,
+    read_returns,
 )
 from datasets.catalogue.alpha_columns import Allowed
 from datasets.snapshot import Snapshot
@@ -79,7 +79,6 @@ class ReturnsStores:
 
 def among_all(
     store: ReturnsStore,
-    read: ReadReturns,
     snapshot: Snapshot,
     query: ComparisonQuery,
     *,
@@ -96,7 +95,7 @@ def among_all(
     searchable = store.searchable
     # The store has the alpha's own returns, unless its snapshot is new or not served; then its ledger is read.
     own = searchable.returns(snapshot)
-    own = (read(snapshot, query.book) if own is None else own).within(query.window)
+    own = (read_returns(snapshot, query.book) if own is None else own).within(query.window)
     others = searchable.listing.columns.allowed(allowed).copy()
     place = searchable.listing.places.get(snapshot.alpha_id)
     if place is not None:
@@ -111,7 +110,6 @@ def among_all(
 
 
 def among_few(
-    read: ReadReturns,
     snapshot: Snapshot,
     others: Sequence[Snapshot],
     query: ComparisonQuery,
@@ -129,7 +127,7 @@ def among_few(
     present = list(others)
     while True:
         try:
-            ranked, excluded, span = neighbours(read, snapshot, present, query, order.name)
+            ranked, excluded, span = neighbours(snapshot, present, query, order.name)
             break
         except SnapshotCorrupt as error:
             damaged = next((other for other in present if other.key == error.snapshot_key), None)
