@@ -6,13 +6,15 @@ curve of a sub-window must be recomputed; it is not a slice of a longer curve.
 
 from __future__ import annotations
 
-import datetime as dt
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 
-from datasets.figures.series import Dates, Floats, day, highest, null_if_nan
+from datasets.figures.series import Dates, Floats, day, highest, measured, null_if_nan
 from datasets.figures.unavailable import Unavailable, nonpositive_equity
+from schemas.objects.summaries import EQUITY_SUMMARY
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,42 +43,11 @@ class EquityCurve:
     drawdown_pct: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class EquitySummary:
-    """Summary of a window; every field but ``sessions`` is None for an empty one.
-
-    Attributes
-    ----------
-    first_date, last_date : datetime.date or None
-        Days of the first and last session.
-    sessions : int
-        Rows in the window.
-    starting_equity, ending_equity : float or None
-        Opening equity of the first session and closing equity of the last, in equity units.
-    peak_equity : float or None
-        Highest equity of the window in equity units, openings included.
-    total_return : float or None
-        ``ending_equity / starting_equity - 1``, a fraction; None when the opening equity is null or not above 0.
-    cumulative_return_pct : float or None
-        Last known compounded return in percentage points; None when a session opens with equity not above 0.
-    max_drawdown, max_drawdown_pct : float or None
-        Deepest drawdown, in equity units and in percentage points of the peak. The two may fall on different sessions,
-        because the second is relative to the peak at the time.
-    max_drawdown_date : datetime.date or None
-        First session on which ``max_drawdown_pct`` is reached.
-    """
-
-    first_date: dt.date | None = None
-    last_date: dt.date | None = None
-    sessions: int = 0
-    starting_equity: float | None = None
-    ending_equity: float | None = None
-    peak_equity: float | None = None
-    total_return: float | None = None
-    cumulative_return_pct: float | None = None
-    max_drawdown: float | None = None
-    max_drawdown_pct: float | None = None
-    max_drawdown_date: dt.date | None = None
+NO_SESSIONS: Final[Mapping[str, Any]] = {
+    **{field.name: None for field in EQUITY_SUMMARY.fields if field.name != "book"},
+    "sessions": 0,
+}
+"""Summary of a window without sessions."""
 
 
 def period_returns(starting: Floats, ending: Floats) -> Floats:
@@ -155,7 +126,7 @@ def equity_curve(starting: Floats, ending: Floats) -> EquityCurve:
     return EquityCurve(returns, cumulative, peak, drawdown, drawdown_pct)
 
 
-def equity_summary(dates: Dates, starting: Floats, ending: Floats, curve: EquityCurve) -> EquitySummary:
+def equity_summary(dates: Dates, starting: Floats, ending: Floats, curve: EquityCurve) -> dict[str, Any]:
     """Summarise a window from its curve.
 
     Parameters
@@ -169,57 +140,29 @@ def equity_summary(dates: Dates, starting: Floats, ending: Floats, curve: Equity
 
     Returns
     -------
-    EquitySummary
-        With ``sessions`` 0 and every other field None when the window is empty.
+    dict
+        The members of :data:`schemas.objects.summaries.EQUITY_SUMMARY` except the book: days as dates, None for null;
+        :data:`NO_SESSIONS` for an empty window. The deepest drawdowns in equity units and in percentage points may fall on
+        different sessions, because the second is relative to the peak at the time.
     """
     if dates.size == 0:
-        return EquitySummary()
-    return EquitySummary(
-        first_date=day(dates, 0),
-        last_date=day(dates, -1),
-        sessions=int(dates.size),
-        starting_equity=null_if_nan(starting[0]),
-        ending_equity=null_if_nan(ending[-1]),
-        peak_equity=null_if_nan(curve.peak_equity[-1]),
-        total_return=null_if_nan(period_returns(starting[:1], ending[-1:])[0]),
-        cumulative_return_pct=None if (starting <= 0).any() else last_known_pct(curve.cumulative_return),
-        max_drawdown=highest(curve.drawdown),
-        max_drawdown_pct=highest(curve.drawdown_pct),
-        max_drawdown_date=day_of_highest(dates, curve.drawdown_pct),
-    )
-
-
-def day_of_highest(dates: Dates, series: Floats) -> dt.date | None:
-    """Return the first day of the largest observation.
-
-    Parameters
-    ----------
-    dates : Dates, shape (n_observations,)
-        Days, as long as ``series``.
-    series : Floats, shape (n_observations,)
-        May be empty; NaN is ignored.
-
-    Returns
-    -------
-    datetime.date or None
-        None without observations.
-    """
-    largest = highest(series)
-    return None if largest is None else day(dates, int((series == largest).argmax()))
-
-
-def last_known_pct(cumulative_return: Floats) -> float | None:
-    """Return the last known compounded return in percentage points.
-
-    Parameters
-    ----------
-    cumulative_return : Floats, shape (n_sessions,)
-        Fractions; a NaN does not change the running product, so the previous row still applies.
-
-    Returns
-    -------
-    float or None
-        Percentage points; None when every row is NaN.
-    """
-    (known,) = np.nonzero(~np.isnan(cumulative_return))
-    return float(cumulative_return[known[-1]]) * 100.0 if known.size else None
+        return dict(NO_SESSIONS)
+    compounded = measured(curve.cumulative_return)
+    known = compounded.size > 0 and not (starting <= 0).any()
+    deepest_pct = highest(curve.drawdown_pct)
+    return {
+        "first_date": day(dates, 0),
+        "last_date": day(dates, -1),
+        "sessions": int(dates.size),
+        "starting_equity": null_if_nan(starting[0]),
+        "ending_equity": null_if_nan(ending[-1]),
+        "peak_equity": null_if_nan(curve.peak_equity[-1]),
+        "total_return": null_if_nan(period_returns(starting[:1], ending[-1:])[0]),
+        # A session without a return does not change the product, so the last known one still applies.
+        "cumulative_return_pct": float(compounded[-1]) * 100.0 if known else None,
+        "max_drawdown": highest(curve.drawdown),
+        "max_drawdown_pct": deepest_pct,
+        "max_drawdown_date": None
+        if deepest_pct is None
+        else day(dates, int((curve.drawdown_pct == deepest_pct).argmax())),
+    }

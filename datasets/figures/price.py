@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -140,7 +140,7 @@ def price_summary(dates: Dates, close: Floats, price: Floats, previous: float = 
         `previous` if given, else from the first price, ``cumulative_return_pct``, ``max_drawdown_pct`` and
         ``max_drawdown_date``. All but ``sessions`` are None when the window is empty.
     """
-    summary = asdict(equity_summary(dates, _openings(price, previous), price, price_curve(price, previous)))
+    summary = equity_summary(dates, _openings(price, previous), price, price_curve(price, previous))
     return {
         **{name: summary[name] for name in ("first_date", "last_date", "sessions")},
         "first_close": null_if_nan(close[0]) if close.size else None,

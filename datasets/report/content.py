@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any, Final
 
 import polars as pl
@@ -152,7 +151,7 @@ def equity(run: Snapshot, book: str, window: Window) -> Content:
             pl.Series(name, getattr(curve, name)) for name in ("cumulative_return", "drawdown_pct")
         )
     summary = equity_summary(rows["date"].to_numpy(), starting, ending, curve)
-    return {"columns": columns(rows.select(_CURVE)), "summary": json_ready(asdict(summary))}
+    return {"columns": columns(rows.select(_CURVE)), "summary": json_ready(summary)}
 
 
 def risk(run: Alpha, book: str, window: Window) -> Content:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 import polars as pl
 
 from datasets.figure_data import floats_of
-from datasets.figures.equity import EquitySummary, equity_curve, equity_summary
+from datasets.figures.equity import NO_SESSIONS, equity_curve, equity_summary
 from datasets.figures.series import Dates, Floats, Window
 from datasets.snapshot import Snapshot
 from schemas.rows import ROWS
@@ -80,7 +80,7 @@ def curve(ledger: Ledger, book: str, window: slice, *, offset: int, limit: int) 
         for name in _ROW
     ]
     rows = frame_rows(pl.DataFrame(columns), starting.size)
-    return PageResult(rows, summary={"book": book, **asdict(summary)})
+    return PageResult(rows, summary={"book": book, **summary})
 
 
 def curve_page(cache: SizedLRUCache[Ledger], query: PageQuery, snapshot: Snapshot) -> PageResult | PageWork:
@@ -98,7 +98,7 @@ def _measure(
 ) -> PageResult:
     book = query.book or ""
     if not holds_book(snapshot, query.table, book, raw=query.raw):
-        summary = {"book": book, **asdict(EquitySummary())}
+        summary = {"book": book, **NO_SESSIONS}
         return PageResult(NO_ROWS, missing=(query.table,), summary=summary)
     if ledger is None:
         ledger = make_ledger(snapshot.read("portfolio", LEDGER_COLUMNS, book))

@@ -51,8 +51,7 @@ def plain(frame: pl.DataFrame, book: str, offset: int, limit: int) -> tuple[byte
     derived = [x.name for x in ROWS["equity"].columns if x.name not in LEDGER_COLUMNS]
     rows = frame.with_columns(pl.Series(x, getattr(measured, x), nan_to_null=True) for x in derived)
     page = rows.select(x.name for x in ROWS["equity"].columns).slice(offset, limit)
-    figures = {name: getattr(summary, name) for name in summary.__dataclass_fields__}
-    return to_json(page), orjson.dumps({"book": book, **figures})
+    return to_json(page), orjson.dumps({"book": book, **summary})
 
 
 @settings(max_examples=400)
