@@ -22,8 +22,8 @@ from datasets.figures.unavailable import Unavailable, no_variation, too_few
 
 
 @dataclass(frozen=True, slots=True)
-class HacMean:
-    """Mean of a series with a heteroskedasticity and autocorrelation consistent (HAC) standard error.
+class NeweyWest:
+    """Test of the mean of a series against zero, with a heteroskedasticity and autocorrelation consistent (HAC) standard error.
 
     Attributes
     ----------
@@ -43,18 +43,12 @@ class HacMean:
     mean: float
     standard_error: float
 
+    @property
+    def p_value(self) -> float:
+        """Two-sided, from Student's t with n - 1 degrees of freedom."""
+        from scipy.special import stdtr  # noqa: PLC0415 - slow to load, and the checker of seals does not install it
 
-@dataclass(frozen=True, slots=True)
-class NeweyWest(HacMean):
-    """Test of a mean against zero.
-
-    Attributes
-    ----------
-    p_value : float
-        Two-sided, from Student's t with n - 1 degrees of freedom.
-    """
-
-    p_value: float
+        return 2.0 * float(stdtr(self.n - 1, -abs(self.t_stat)))
 
 
 def bandwidth(n: int) -> int:
@@ -116,8 +110,8 @@ def long_run_variance(residuals: Floats, lag: int) -> float:
     return float(np.square(window_sums).sum()) / (residuals.size * (lag + 1))
 
 
-def hac_mean(series: Floats) -> HacMean | Unavailable:
-    """Mean of an autocorrelated series, and its standard error; without SciPy, which the seal's checker does not install.
+def newey_west(series: Floats) -> NeweyWest | Unavailable:
+    """Test the mean of an autocorrelated series against zero.
 
     Parameters
     ----------
@@ -126,7 +120,7 @@ def hac_mean(series: Floats) -> HacMean | Unavailable:
 
     Returns
     -------
-    HacMean or Unavailable
+    NeweyWest or Unavailable
         ``insufficient_data`` with fewer than ten observations; ``nonpositive_variance`` when they are constant.
 
     References
@@ -144,28 +138,7 @@ def hac_mean(series: Floats) -> HacMean | Unavailable:
     if is_constant(values) or variance <= 0:
         return no_variation("observations")
     standard_error = float(np.sqrt(variance / n))
-    return HacMean(mean / standard_error, lag, n, mean, standard_error)
-
-
-def newey_west(series: Floats) -> NeweyWest | Unavailable:
-    """Test the mean of an autocorrelated series against zero.
-
-    Parameters
-    ----------
-    series : Floats, shape (n_observations,)
-        As for :func:`hac_mean`.
-
-    Returns
-    -------
-    NeweyWest or Unavailable
-        As for :func:`hac_mean`.
-    """
-    from scipy.special import stdtr  # noqa: PLC0415 - slow to load: programs start without it
-
-    mean = hac_mean(series)
-    if isinstance(mean, Unavailable):
-        return mean
-    return NeweyWest(**asdict(mean), p_value=2.0 * float(stdtr(mean.n - 1, -abs(mean.t_stat))))
+    return NeweyWest(mean / standard_error, lag, n, mean, standard_error)
 
 
 MAX_CONDITION: Final = 1e8

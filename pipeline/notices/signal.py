@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from datasets.figures.newey_west import hac_mean
+from datasets.figures.newey_west import newey_west
 from datasets.figures.series import MIN_HAC_OBSERVATIONS, WEEKS_PER_YEAR, Dates, Flags, Floats, is_constant
 from datasets.figures.unavailable import Unavailable
 from pipeline.notices.correlations import rank_correlations
@@ -316,10 +316,10 @@ def _newey_west(ic: Floats) -> NoticeOutcome:
     notice = "signal.newey_west_t"
     if ic.size < MIN_HAC_OBSERVATIONS:
         return too_few(notice, ic.size, "week", "an ic", MIN_HAC_OBSERVATIONS)
-    mean = hac_mean(ic)
-    if isinstance(mean, Unavailable):
+    test = newey_west(ic)
+    if isinstance(test, Unavailable):
         return not_checked(notice, "the weekly IC does not vary")
-    t = mean.t_stat
+    t = test.t_stat
     return judged(
         notice, abs(t), f"The mean IC lies {abs(t):.1f} Newey-West standard errors from zero.", weeks=ic.size
     )
