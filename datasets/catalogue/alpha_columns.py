@@ -19,13 +19,11 @@ from datasets.figures.false_discoveries import (
     mean_p_values,
 )
 from datasets.figures.headline import (
+    OTHER_VERSION,
     STATED,
-    checked_in,
+    Headline,
     checked_of,
     code_of,
-    reason_of,
-    row_of,
-    tags_of,
 )
 from datasets.figures.series import Flags, Floats
 from datasets.pointer import Pointer
@@ -98,12 +96,12 @@ class Columns:
     @cached_property
     def _figures(self) -> tuple[Matrix, Codes, Codes]:
         """Return values (NaN if withheld), source codes and evidence codes, each of shape (alphas, figures)."""
-        rows = [row_of(pointer.headline) for pointer in self._pointers]
-        shape = (len(rows), len(RECORDED))
-        values = np.array([row[0] for row in rows], dtype=np.float64).reshape(shape)
+        headlines = [Headline.decode(pointer.headline) for pointer in self._pointers]
+        shape = (len(headlines), len(RECORDED))
+        values = np.array([x.values for x in headlines], dtype=np.float64).reshape(shape)
         source_codes, checked = (
-            np.frombuffer(b"".join(codes), dtype=np.uint8).reshape(shape)
-            for codes in ((row[1] for row in rows), (row[2] for row in rows))
+            np.frombuffer("".join(codes).encode("ascii"), dtype=np.uint8).reshape(shape)
+            for codes in ((x.made_of for x in headlines), (x.figures_checked for x in headlines))
         )
         return values, source_codes, checked
 
@@ -167,7 +165,8 @@ class Columns:
         at = place, _COLUMNS[name]
         value, evidence = float(values[at]), checked_of(int(checked[at]))
         if math.isnan(value) or evidence is None:
-            return Entry(reason=reason_of(self._pointers[place].headline, HEADLINE[name].recorded))
+            withheld = Headline.decode(self._pointers[place].headline).withheld
+            return Entry(reason=withheld.get(HEADLINE[name].recorded, OTHER_VERSION))
         return Entry() if any(codes[at] == code_of(kind) for kind in closed) else Entry(value, evidence)
 
     def allowed(self, names: Allowed) -> Flags:
@@ -190,14 +189,14 @@ class Columns:
     def _tags(self) -> dict[str, list[int]]:
         places: dict[str, list[int]] = {}
         for place, pointer in enumerate(self._pointers):
-            for tag in tags_of(pointer.headline):
+            for tag in Headline.decode(pointer.headline).tags:
                 places.setdefault(tag.casefold(), []).append(place)
         return places
 
     @cached_property
     def supported(self) -> Flags:
         """Flags of the alphas whose tables reproduce all sealed figures; False if the checks were not recorded."""
-        summaries = (checked_in(x.headline) for x in self._pointers)
+        summaries = (Headline.decode(x.headline).checked for x in self._pointers)
         return np.array(
             [x is not None and not (x.stated or x.contradicted) for x in summaries], dtype=np.bool_
         )

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any, Final
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any, Final, Self
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 
 from datasets.figures.blocks import rank_ic, tenure
 from datasets.figures.checks import CheckSummary
@@ -19,7 +20,6 @@ from datasets.figures.equity import solvent_returns
 from datasets.figures.newey_west import newey_west
 from datasets.figures.ratios import annualised_return, annualised_volatility
 from datasets.figures.run_figures import Ledger, RunFigures, Sources
-from datasets.figures.sealed_records import SealedMetrics
 from datasets.figures.series import measured
 from datasets.figures.sharpe import probabilistic_sharpe, sharpe_moments
 from datasets.figures.statistics import Entry, Span, core_statistics
@@ -67,11 +67,11 @@ def headline_of(run: RunFigures, description: Any, cost_bp: Figure) -> dict[str,
     Returns
     -------
     dict
-        JSON-ready; decoded by :func:`row_of` and the functions below it. A figure that is not determined, or not in the list's
+        JSON-ready; decoded by :class:`Headline`. A figure that is not determined, or not in the list's
         unit, is withheld with the reason.
     """
     sources = Sources(run, [source.endpoint for source in SOURCES])
-    records = run.sealed.of("overall") if isinstance(run.sealed, SealedMetrics) else {}
+    records = run.records("overall")
     span = Span(records, sources, sources, run.equity_basis)
     blocks = {"core": core_statistics(span, Warnings(), "core"), "rank_ic": rank_ic(span, Warnings())}
     screened = _screened(sources, cost_bp)
@@ -187,11 +187,6 @@ def without_figures() -> dict[str, Any]:
     return _record(dict.fromkeys((figure.name for figure in RECORDED), reason))
 
 
-Row = tuple[tuple[float, ...], bytes, bytes]
-"""Figures in the order of :data:`schemas.metrics.headline.RECORDED`, NaN for one without a value; then one code per figure for
-its kind of data (:func:`code_of`), and one for its evidence (:func:`checked_of`)."""
-_NO_CODES: Final = _NONE.encode() * len(RECORDED)
-NO_ROW: Final[Row] = ((math.nan,) * len(RECORDED), _NO_CODES, _NO_CODES)
 STATED: Final = ord(_CHECKED[Checked.STATED])
 """Code of a figure that no table supports."""
 _CHECKED_OF: Final = {ord(code): checked for checked, code in _CHECKED.items()}
@@ -208,7 +203,7 @@ def code_of(kind: str) -> int:
     Returns
     -------
     int
-        ASCII code in a :data:`Row`.
+        ASCII code in :attr:`Headline.made_of`.
 
     Raises
     ------
@@ -224,7 +219,7 @@ def checked_of(code: int) -> Checked | None:
     Parameters
     ----------
     code : int
-        ASCII code in a :data:`Row`.
+        ASCII code in :attr:`Headline.figures_checked`.
 
     Returns
     -------
@@ -254,82 +249,51 @@ def has_headline(recorded: Recorded) -> bool:
     return recorded.get("version") == HEADLINE_VERSION
 
 
-def row_of(recorded: Recorded) -> Row:
-    """Return the recorded figures as a row of numbers.
+_FIGURES: Final = len(RECORDED)
+_OneEach = Annotated[tuple[float | None, ...], Meta(min_length=_FIGURES, max_length=_FIGURES)]
+_CodeEach = Annotated[str, Meta(pattern=rf"^[!-~]{{{_FIGURES}}}\Z")]
 
-    Parameters
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """The figures that a pointer records, by default none.
+
+    Attributes
     ----------
-    recorded : Recorded
-        Record in the pointer.
-
-    Returns
-    -------
-    Row
-        :data:`NO_ROW` when the record is of another version or cannot be read.
+    values : tuple of (float or None)
+        In the order of :data:`schemas.metrics.headline.RECORDED`; None for a figure without a value.
+    made_of, figures_checked : str
+        One code for each figure: for its kind of data (:func:`code_of`), and for its evidence (:func:`checked_of`).
+    withheld : Mapping[str, str]
+        Figure without a value -> one clause with the reason.
+    tags : tuple of str
+        Tags of the description.
+    checked : CheckSummary or None
+        Check summary; None when none is recorded.
     """
-    if not has_headline(recorded):
-        return NO_ROW
-    try:
-        values = tuple(math.nan if value is None else float(value) for value in recorded["values"])
-        kinds, checked = (recorded[name].encode("ascii") for name in ("made_of", "figures_checked"))
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return NO_ROW
-    is_complete = len(values) == len(kinds) == len(checked) == len(RECORDED)
-    return (values, kinds, checked) if is_complete else NO_ROW
 
+    values: _OneEach = (None,) * _FIGURES
+    made_of: _CodeEach = _NONE * _FIGURES
+    figures_checked: _CodeEach = _NONE * _FIGURES
+    withheld: Mapping[str, str] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
+    checked: CheckSummary | None = None
 
-def reason_of(recorded: Recorded, name: str) -> str:
-    """Return why a figure has no value.
+    @classmethod
+    def decode(cls, recorded: Recorded) -> Self:
+        """Decode a record.
 
-    Parameters
-    ----------
-    recorded : Recorded
-        Record in the pointer.
-    name : str
-        Name of the figure.
+        Parameters
+        ----------
+        recorded : Recorded
+            Record in the pointer.
 
-    Returns
-    -------
-    str
-        One clause; :data:`OTHER_VERSION` if the record has no reason.
-    """
-    withheld = recorded.get("withheld") if has_headline(recorded) else None
-    reason = withheld.get(name) if isinstance(withheld, Mapping) else None
-    return reason if isinstance(reason, str) else OTHER_VERSION
-
-
-def tags_of(recorded: Recorded) -> tuple[str, ...]:
-    """Return the recorded tags.
-
-    Parameters
-    ----------
-    recorded : Recorded
-        Record in the pointer.
-
-    Returns
-    -------
-    tuple of str
-        Empty when none are recorded.
-    """
-    tags = recorded.get("tags") if has_headline(recorded) else None
-    return tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list | tuple) else ()
-
-
-def checked_in(recorded: Recorded) -> CheckSummary | None:
-    """Return the recorded check summary.
-
-    Parameters
-    ----------
-    recorded : Recorded
-        Record in the pointer.
-
-    Returns
-    -------
-    CheckSummary or None
-        None when none is recorded or it cannot be read.
-    """
-    checked = recorded.get("checked") if has_headline(recorded) else None
-    try:
-        return None if checked is None else msgspec.convert(checked, CheckSummary)
-    except msgspec.ValidationError:
-        return None
+        Returns
+        -------
+        Self
+            Without figures when the record is of another version or cannot be read.
+        """
+        try:
+            return msgspec.convert(recorded, cls) if has_headline(recorded) else cls()
+        except msgspec.ValidationError:
+            return cls()

@@ -11,7 +11,7 @@ import numpy as np
 
 from datasets.catalogue.alpha_columns import Allowed, Columns, Entry, Places
 from datasets.catalogue.listing import Listing
-from datasets.figures.headline import checked_in
+from datasets.figures.headline import Headline
 from datasets.figures.series import Flags, Floats, Window
 from schemas.listing_parameters import LISTED_ORDERS
 from schemas.metrics.headline import HEADLINE, JUDGED_NAMES
@@ -104,7 +104,7 @@ def figures(listing: Listing, query: FiguresQuery, place: int) -> dict[str, Any]
         return {}
     pointer = listing.pointers[place]
     readable = query.runs.is_all or query.runs.allows(pointer.alpha_id)
-    checked = checked_in(pointer.headline) if readable else None
+    checked = Headline.decode(pointer.headline).checked if readable else None
     values: dict[str, float | None] = {}
     rest_on: dict[str, str] = {}
     withheld: dict[str, str] = {}

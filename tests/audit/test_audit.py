@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import datasets
 from datasets.figures.checks import CheckSummary
-from datasets.figures.headline import checked_in
+from datasets.figures.headline import Headline
 from datasets.provenance.audit import verdict
 from pipeline.rules.registry import RULES
 from schemas.metrics.checked import FORWARD_RETURN_RULE
@@ -213,7 +213,7 @@ def test_a_pointers_check_summary_round_trips_and_counts_what_a_reader_sees(
 ) -> None:
     summary = CheckSummary(*counts, proven, notices, limited)
     recorded = {"version": HEADLINE_VERSION, "checked": json.loads(json.dumps(asdict(summary)))}
-    assert checked_in(recorded) == summary
+    assert Headline.decode(recorded).checked == summary
     seen = summary.for_reader(raw=raw, may_read=readable.__contains__)["notices"]
     expected = notices
     for needs_raw, names in limited:
