@@ -30,7 +30,7 @@ class Kind(NamedTuple):
     read: Callable[[str], Any]
 
 
-def _fitting(kind: str, pattern: str, rule: str) -> Kind:
+def fitting(kind: str, pattern: str, rule: str) -> Kind:
     """Return the kind of a text that matches a pattern completely."""
 
     def read(entry: str) -> str:
@@ -41,17 +41,9 @@ def _fitting(kind: str, pattern: str, rule: str) -> Kind:
     return Kind(kind, read)
 
 
-def text(kind: str = "text") -> Kind:
-    """Return the kind of any text that is not blank."""
-    return _fitting(kind, r".*\S.*", "it is empty")
+def between(kind: str, number: Callable[[str], float], least: float, most: float, what: str) -> Kind:
+    """Return the kind of a number between two inclusive bounds; `what` names it in the rule."""
 
-
-def make_choice(*words: str) -> Kind:
-    """Return the kind of a choice."""
-    return _fitting("word", "|".join(words), f"it must be one of {', '.join(words)}")
-
-
-def _between(kind: str, number: Callable[[str], float], least: float, most: float, what: str) -> Kind:
     def read(entry: str) -> float:
         try:
             value = number(entry)
@@ -62,16 +54,6 @@ def _between(kind: str, number: Callable[[str], float], least: float, most: floa
         return value
 
     return Kind(kind, read)
-
-
-def integer(least: int, most: int) -> Kind:
-    """Return the kind of an integer between two inclusive bounds."""
-    return _between("integer", int, least, most, "a whole number")
-
-
-def seconds(least: float, most: float) -> Kind:
-    """Return the kind of a duration in seconds between two inclusive bounds."""
-    return _between("seconds", float, least, most, "a number of seconds")
 
 
 def duration(entry: str) -> timedelta:
@@ -121,12 +103,12 @@ def _peppers(entry: str) -> tuple[bytes, ...]:
 
 DURATION: Final = Kind("duration", duration)
 SWITCH: Final = Kind("switch", _switch)
-KEY_WORD: Final = _fitting(
+KEY_WORD: Final = fitting(
     "word", "[a-z][a-z0-9]{0,15}", "it must be 1 to 16 lower-case letters and digits, a letter first"
 )
 """A word at the start of every key."""
 REDIS_URL: Final = Kind("URL", _redis_url)
 PEPPERS: Final = Kind("texts", _peppers)
 """Secrets separated by commas; blank ones are ignored."""
-TEXTFILE: Final = _fitting("path", r".*\.prom", "its name must end in .prom")
+TEXTFILE: Final = fitting("path", r".*\.prom", "its name must end in .prom")
 """A file for a node exporter's textfile collector."""

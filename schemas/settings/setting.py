@@ -82,8 +82,8 @@ class Group:
 
 
 def text(name: str, meaning: str, kind: str = "text", **rules: Any) -> Setting:
-    """Declare a text; `kind` is its name in the documents."""
-    return Setting(name, readers.text(kind), meaning, **rules)
+    """Declare a text that is not blank; `kind` is its name in the documents."""
+    return Setting(name, readers.fitting(kind, r".*\S.*", "it is empty"), meaning, **rules)
 
 
 def path(name: str, meaning: str, **rules: Any) -> Setting:
@@ -103,17 +103,19 @@ def url(name: str, meaning: str, **rules: Any) -> Setting:
 
 def integer(name: str, bounds: tuple[int, int], meaning: str, **rules: Any) -> Setting:
     """Declare an integer; both bounds are inclusive."""
-    return Setting(name, readers.integer(*bounds), meaning, **rules)
+    return Setting(name, readers.between("integer", int, *bounds, "a whole number"), meaning, **rules)
 
 
 def seconds(name: str, bounds: tuple[float, float], meaning: str, default: float) -> Setting:
     """Declare a duration in seconds; both bounds are inclusive."""
-    return Setting(name, readers.seconds(*bounds), meaning, default=default)
+    kind = readers.between("seconds", float, *bounds, "a number of seconds")
+    return Setting(name, kind, meaning, default=default)
 
 
 def choice(name: str, meaning: str, words: tuple[str, ...], default: str) -> Setting:
     """Declare a choice among words."""
-    return Setting(name, readers.make_choice(*words), meaning, default=default)
+    kind = readers.fitting("word", "|".join(words), f"it must be one of {', '.join(words)}")
+    return Setting(name, kind, meaning, default=default)
 
 
 def switch(name: str, meaning: str) -> Setting:
