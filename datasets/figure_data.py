@@ -154,7 +154,7 @@ def _check_summary(manifest: Manifest, sealed: SealedMetrics | None) -> CheckSum
     """Summarise the checks that the build recorded; None if it recorded none."""
     if not manifest.checks:
         return None
-    records = {} if sealed is None else sealed.of("overall")
+    records = (sealed or {}).get(("overall", None), {})
     stated = [stated_value(statistic, records) for statistic in STATISTICS]
     outcomes = [checked(*record) for record in stated if record is not None]
     noticed = [
@@ -178,7 +178,7 @@ def _sealed(frames: Frames) -> SealedMetrics:
     for scope, period, *fields in frames("sealed_metrics", _RECORD).iter_rows():
         record = SealedRecord(*fields)
         spans.setdefault((scope, period), {})[record.name] = record
-    return SealedMetrics(spans)
+    return spans
 
 
 def _index(frames: Frames) -> Index:

@@ -173,7 +173,7 @@ def _compare_returns(runs: Sequence[Snapshot], query: ComparisonQuery, *, first_
             figures[row][column], observations[row][column] = figure, days
             if column < rows:
                 figures[column][row], observations[column][row] = figure, days
-    return Matrix(figures, observations, series[0].span)
+    return Matrix(figures, observations, span(series[0].days))
 
 
 def _compare_sections(runs: Sequence[Snapshot], query: ComparisonQuery, *, first_only: bool) -> Matrix:

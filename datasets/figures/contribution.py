@@ -17,7 +17,7 @@ from datasets.figures.bootstrap import (
 )
 from datasets.figures.daily_returns import DailyReturns, Days, between_common_closes
 from datasets.figures.newey_west import regress, regression_payload
-from datasets.figures.ratios import FIGURES, book_figures, book_weights, difference, equal_weight
+from datasets.figures.ratios import FIGURES, book_figures, book_weights, difference
 from datasets.figures.series import (
     SESSIONS_PER_YEAR,
     Floats,
@@ -75,7 +75,7 @@ def contribution(
     if isinstance(shares, Unavailable):
         return empty_contribution(shares)
     if isinstance(weights, str) and weights == "equal":
-        with_it, without = equal_weight(table), equal_weight(table[1:])
+        with_it, without = table.mean(axis=0), table[1:].mean(axis=0)
     else:
         with_it, without = shares @ table, shares[1:] @ table[1:] / shares[1:].sum()
     blocks: dict[str, Any] = {"with": book_figures(with_it), "without": book_figures(without)}

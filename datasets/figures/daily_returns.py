@@ -59,11 +59,6 @@ class DailyReturns:
         rows, missing = (window.rows(x.astype("datetime64[D]")) for x in (self.days, self.missing))
         return DailyReturns(self.days[rows], self.values[rows], self.missing[missing])
 
-    @property
-    def span(self) -> tuple[str | None, str | None]:
-        """First and last day as ISO 8601 text; both None if empty."""
-        return span(self.days)
-
 
 def returns_of(days: Days, starting: Floats, ending: Floats) -> DailyReturns:
     """Return the daily returns of a ledger.

@@ -11,7 +11,6 @@ from typing import Any, Final
 import numpy as np
 
 from datasets.figures.run_figures import RunFigures, Sources
-from datasets.figures.sealed_records import SealedMetrics
 from datasets.figures.series import Window
 from datasets.figures.statistics import Span, any_sealed, core_statistics
 from datasets.figures.unavailable import Unavailable, Warnings
@@ -51,16 +50,21 @@ def periods(
     """
     if isinstance(run.sealed, Unavailable):
         return run.sealed
-    sealed = run.sealed or SealedMetrics()
     entries: list[dict[str, Any]] = []
-    for period in sorted(
-        {*_with_rows(sources.within(window), granularity), *_sealed(sealed, window, granularity)}
-    ):
+    sealed = {
+        period
+        for scope, period in run.sealed or ()
+        if scope == granularity
+        and period is not None
+        and _PERIOD[granularity].match(period)
+        and window.touches(parse_period(period))
+    }
+    for period in sorted(sealed.union(_with_rows(sources.within(window), granularity))):
         days = parse_period(period)
         complete = sources.within(days)
         cut = window.cuts(days)
         rows = complete.within(window) if cut else complete
-        span = Span(sealed.of(granularity, period), complete, rows, run.equity_basis, period=period)
+        span = Span(run.records(granularity, period), complete, rows, run.equity_basis, period=period)
         core = core_statistics(span, warnings, "periods")
         if cut and any_sealed(CORE, span.records):
             warnings.add(
@@ -136,9 +140,3 @@ def _with_rows(sources: Sources, granularity: str) -> Iterable[str]:
     for part in (sources.ledger, sources.index, sources.cross_sections):
         if not isinstance(part, Unavailable):
             yield from np.unique(part.date.astype(PERIOD_UNITS[granularity])).astype(str).tolist()
-
-
-def _sealed(sealed: SealedMetrics, window: Window, granularity: str) -> Iterable[str]:
-    for period in sealed.periods(granularity):
-        if _PERIOD[granularity].match(period) and window.touches(parse_period(period)):
-            yield period

@@ -194,23 +194,6 @@ def annualised_sharpe(returns: Floats, what: str) -> float | Unavailable:
     return reason or float(returns.mean() / returns.std(ddof=1)) * math.sqrt(SESSIONS_PER_YEAR)
 
 
-def equal_weight(returns: Matrix) -> Floats:
-    """Returns of a book that holds several alphas at equal weights and is rebalanced each session.
-
-    Parameters
-    ----------
-    returns : Matrix, shape (n_alphas, n_sessions)
-        Daily returns, fractions, without NaN; at least one alpha.
-
-    Returns
-    -------
-    Floats, shape (n_sessions,)
-        Mean over the alphas, a fraction.
-    """
-    mean: Floats = returns.mean(axis=0)
-    return mean
-
-
 def book_weights(returns: Matrix, weights: str | Sequence[float]) -> Floats | Unavailable:
     """Return the weight of each alpha in a book.
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from datasets.figures.checks import CheckSummary
 from datasets.figures.panel import WeeklyDeciles
-from datasets.figures.sealed_records import SealedMetrics
+from datasets.figures.sealed_records import Records, SealedMetrics
 from datasets.figures.series import FULL_HISTORY, Dates, Flags, Floats, Window, cut
 from datasets.figures.unavailable import ACCESS_LIMITED, MISSING_KIND, Unavailable
 from schemas.metrics.statistic import CROSS_SECTIONS, INDEX, LEDGER, SCORE_FIELD, Source
@@ -200,6 +200,24 @@ class RunFigures:
     ledger: Ledger | Unavailable | None = None
     score_field: str = SCORE_FIELD
     checked: CheckSummary | None = None
+
+    def records(self, scope: str, period: str | None = None) -> Records:
+        """Return the sealed records of one span.
+
+        Parameters
+        ----------
+        scope : str
+            ``overall``, ``yearly`` or ``monthly``.
+        period : str or None
+            Year (``2020``) or month (``2020-03``); None for ``overall``.
+
+        Returns
+        -------
+        Records
+            By name; empty when none was sealed, or if they cannot be read.
+        """
+        sealed = {} if isinstance(self.sealed, Unavailable) else self.sealed or {}
+        return sealed.get((scope, period), {})
 
 
 def _without(series: Floats, weeks: npt.NDArray[np.intp]) -> Floats:

@@ -21,7 +21,6 @@ from datasets.figures.blocks import (
 )
 from datasets.figures.periods import computed_periods, periods
 from datasets.figures.run_figures import RunFigures, Sources
-from datasets.figures.sealed_records import SealedMetrics
 from datasets.figures.series import FULL_HISTORY, Window, sessions_per_year
 from datasets.figures.statistics import Span, core_statistics, warn_of_unsealed
 from datasets.figures.unavailable import MISSING_KIND, Unavailable, Warnings, guarded
@@ -98,7 +97,7 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
     rows, ledger, warnings = sources.within(query.window), sources.ledger, Warnings()
     frequency = ledger if isinstance(ledger, Unavailable) else sessions_per_year(ledger.date)
     unreadable = run.sealed if isinstance(run.sealed, Unavailable) else None
-    records = run.sealed.of("overall") if isinstance(run.sealed, SealedMetrics) else {}
+    records = run.records("overall")
     span = Span(records, sources, sources, run.equity_basis, unreadable, raw=query.raw)
     score_field = run.score_field if query.raw or not run.score_field.startswith(RAW_PREFIX) else None
     if run.sealed is None:

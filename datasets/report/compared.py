@@ -13,7 +13,7 @@ import numpy as np
 from datasets.analysis.alpha import Alpha
 from datasets.analysis.comparison import ComparisonQuery, Matrix, correlate, read_returns
 from datasets.figures.daily_returns import between_common_closes
-from datasets.figures.ratios import book_figures, equal_weight
+from datasets.figures.ratios import book_figures
 from datasets.figures.series import FULL_HISTORY, Window
 from datasets.figures.unavailable import Unavailable
 from datasets.figures.withheld import settle
@@ -71,7 +71,7 @@ def together(runs: Sequence[Alpha], book: str, window: Window = FULL_HISTORY) ->
         return withheld("the alphas have no session of the window in common")
     returns = common.returns
     series = dict(
-        zip([*(run.alpha_id for run in runs), COMBINED], [*returns, equal_weight(returns)], strict=True)
+        zip([*(run.alpha_id for run in runs), COMBINED], [*returns, returns.mean(axis=0)], strict=True)
     )
     dates = common.days.astype("datetime64[D]").astype(str).tolist()
     return {

@@ -18,6 +18,7 @@ from datasets.analysis.comparison import (
     read_returns,
 )
 from datasets.catalogue.alpha_columns import Allowed
+from datasets.figures.daily_returns import span
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt, StorageUnavailable
 from serve.catalog import Catalog
@@ -105,7 +106,7 @@ def among_all(
     compared[rows[rows >= 0]] = True
     nearest = search(own, searchable.matrices, compared, order)
     nearest.excluded |= {reason: int(np.count_nonzero(rows == code)) for reason, code in LACKING.items()}
-    nearest.span = own.span
+    nearest.span = span(own.days)
     return nearest
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datasets.figures.ratios import FIGURES, book_figures, difference, equal_weight
+from datasets.figures.ratios import FIGURES, book_figures, difference
 from datasets.figures.series import Floats
 from datasets.figures.unavailable import Unavailable
 from tests.maths.panels import check
@@ -22,8 +22,8 @@ def returns(seed: int, alphas: int, sessions: int) -> Floats:
 
 @check
 @given(seeds, st.integers(1, 5), st.integers(2, 600))
-def test_equal_weight_figures_match_empyrical(seed: int, alphas: int, sessions: int) -> None:
-    book = equal_weight(returns(seed, alphas, sessions))
+def test_the_figures_of_an_equal_weight_book_match_empyrical(seed: int, alphas: int, sessions: int) -> None:
+    book = returns(seed, alphas, sessions).mean(axis=0)
     result = book_figures(book)
     assert result["sharpe"] == pytest.approx(empyrical.sharpe_ratio(book), rel=1e-9)
     assert result["annualised_return"] == pytest.approx(empyrical.annual_return(book), rel=1e-9, abs=1e-12)
@@ -31,18 +31,6 @@ def test_equal_weight_figures_match_empyrical(seed: int, alphas: int, sessions: 
     assert result["max_drawdown_pct"] == pytest.approx(
         -100 * empyrical.max_drawdown(book), rel=1e-9, abs=1e-9
     )
-
-
-@check
-@given(seeds, st.permutations(range(4)))
-def test_the_order_of_the_alphas_does_not_matter(seed: int, order: list[int]) -> None:
-    table = returns(seed, 4, 50)
-    assert equal_weight(table[order]) == pytest.approx(equal_weight(table), abs=1e-15)
-
-
-def test_a_book_of_one_alpha_is_that_alpha() -> None:
-    table = returns(1, 1, 30)
-    assert (equal_weight(table) == table[0]).all()
 
 
 @pytest.mark.parametrize(

@@ -309,7 +309,7 @@ def test_window_lifetime_only_on_a_period_that_is_cut() -> None:
 
 def test_ic_reproduction_mismatch() -> None:
     figures = complete()
-    mean = figures.sealed.of("overall")["mean_ic"].value
+    mean = figures.records("overall")["mean_ic"].value
     for off, published in ((0.5, True), (2.0, False), (-2.0, False)):
         stated = sealed([record("mean_ic", mean + off * REPRODUCTION_TOLERANCE)])
         answer = answer_metrics(replace(figures, sealed=stated))

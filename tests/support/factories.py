@@ -128,7 +128,7 @@ def sealed(overall: Sequence[SealedRecord], **periods: Sequence[SealedRecord]) -
     for keyword, records in periods.items():
         period = keyword.removeprefix("p").replace("_", "-")
         spans["monthly" if "-" in period else "yearly", period] = {x.name: x for x in records}
-    return SealedMetrics(spans)
+    return spans
 
 
 def run(**changes: Any) -> Any:
