@@ -30,7 +30,7 @@ from schemas.tables.weekly_signal import HORIZONS, LAGS
 Part = TypeVar("Part")
 
 
-class Frames(Protocol):
+class ReadTable(Protocol):
     """Reads all rows of one published file, in stored order."""
 
     def __call__(self, dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
@@ -57,13 +57,13 @@ def _raise(error: SnapshotCorrupt) -> None:
 
 
 def read(
-    frames: Frames, manifest: Manifest, on_unreadable: Callable[[SnapshotCorrupt], None] = _raise
+    read_table: ReadTable, manifest: Manifest, on_unreadable: Callable[[SnapshotCorrupt], None] = _raise
 ) -> RunFigures:
     """Read the inputs of the figures of a published or new snapshot: a few thousand small rows.
 
     Parameters
     ----------
-    frames : Frames
+    read_table : ReadTable
         Reads the files.
     manifest : Manifest
         Manifest of the snapshot.
@@ -96,16 +96,16 @@ def read(
             errors.append(error)
             return unreadable(kind)
 
-    sections = part(lambda: _cross_sections(frames, manifest), "decisions", "weekly_signal")
-    sealed = part(lambda: _sealed(frames), "metrics", "sealed_metrics")
+    sections = part(lambda: _cross_sections(read_table, manifest), "decisions", "weekly_signal")
+    sealed = part(lambda: _sealed(read_table), "metrics", "sealed_metrics")
     index: Index | Unavailable | None
     if isinstance(sections, CrossSections):
         # The weekly figures have a row for every rebalance date, so the rebalance index need not be read.
         index = Index(sections.date, sections.traded)
     else:
-        index = part(lambda: _index(frames), "rebalances", "rebalances")
-    deciles = part(lambda: _deciles(frames, manifest), "decisions", "weekly_deciles")
-    ledger = part(lambda: _ledger(frames("portfolio", _LEDGER, BOOK)), "portfolio", "portfolio", BOOK)
+        index = part(lambda: _index(read_table), "rebalances", "rebalances")
+    deciles = part(lambda: _deciles(read_table, manifest), "decisions", "weekly_deciles")
+    ledger = part(lambda: _ledger(read_table("portfolio", _LEDGER, BOOK)), "portfolio", "portfolio", BOOK)
     if errors and all(
         x is None or isinstance(x, Unavailable) for x in (sections, sealed, index, deciles, ledger)
     ):
@@ -126,12 +126,12 @@ def read(
     )
 
 
-def read_check_summary(frames: Frames, manifest: Manifest) -> CheckSummary | None:
+def read_check_summary(read_table: ReadTable, manifest: Manifest) -> CheckSummary | None:
     """Read the check summary of a run, from its manifest and its sealed figures.
 
     Parameters
     ----------
-    frames : Frames
+    read_table : ReadTable
         Reads the files.
     manifest : Manifest
         Manifest of the snapshot.
@@ -147,7 +147,7 @@ def read_check_summary(frames: Frames, manifest: Manifest) -> CheckSummary | Non
         When the file of the sealed figures is missing or cannot be read.
     """
     published = any(entry.dataset == "sealed_metrics" for entry in manifest.files)
-    return _check_summary(manifest, _sealed(frames) if published else None)
+    return _check_summary(manifest, _sealed(read_table) if published else None)
 
 
 def _check_summary(manifest: Manifest, sealed: SealedMetrics | None) -> CheckSummary | None:
@@ -173,21 +173,21 @@ def _check_summary(manifest: Manifest, sealed: SealedMetrics | None) -> CheckSum
     )
 
 
-def _sealed(frames: Frames) -> SealedMetrics:
+def _sealed(read_table: ReadTable) -> SealedMetrics:
     spans: dict[tuple[str, str | None], dict[str, SealedRecord]] = {}
-    for scope, period, *fields in frames("sealed_metrics", _RECORD).iter_rows():
+    for scope, period, *fields in read_table("sealed_metrics", _RECORD).iter_rows():
         record = SealedRecord(*fields)
         spans.setdefault((scope, period), {})[record.name] = record
     return spans
 
 
-def _index(frames: Frames) -> Index:
-    weeks = frames("rebalances", ("date", "week_status"))
+def _index(read_table: ReadTable) -> Index:
+    weeks = read_table("rebalances", ("date", "week_status"))
     return Index(dates_of(weeks), (weeks["week_status"] == TRADED).to_numpy())
 
 
-def _cross_sections(frames: Frames, manifest: Manifest) -> CrossSections:
-    weeks = frames("weekly_signal", manifest.columns["weekly_signal"])
+def _cross_sections(read_table: ReadTable, manifest: Manifest) -> CrossSections:
+    weeks = read_table("weekly_signal", manifest.columns["weekly_signal"])
     raw = None
     if "raw_ic" in weeks.columns:
         raw = RawSignal(
@@ -210,8 +210,8 @@ def _cross_sections(frames: Frames, manifest: Manifest) -> CrossSections:
     )
 
 
-def _deciles(frames: Frames, manifest: Manifest) -> WeeklyDeciles:
-    rows = frames("weekly_deciles", manifest.columns["weekly_deciles"])
+def _deciles(read_table: ReadTable, manifest: Manifest) -> WeeklyDeciles:
+    rows = read_table("weekly_deciles", manifest.columns["weekly_deciles"])
     bucket, n_symbols, n_return_obs = (
         rows[name].to_numpy() for name in ("bucket", "n_symbols", "n_return_obs")
     )

@@ -11,7 +11,7 @@ from typing import Any, Final
 import orjson
 import polars as pl
 
-from datasets.figure_data import BOOK, Frames, floats_of, read
+from datasets.figure_data import BOOK, ReadTable, floats_of, read
 from datasets.figures.costs import cost_bp
 from datasets.figures.headline import headline_of, without_figures
 from datasets.figures.unavailable import MISSING_KIND, Unavailable
@@ -44,14 +44,14 @@ def make_headline(manifest: Manifest, read_file: Read) -> dict[str, Any]:
     """
     paths = {(entry.dataset, entry.book): entry.path for entry in manifest.files}
 
-    def frames(dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
+    def read_table(dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
         data = io.BytesIO(read_file(paths[dataset, book]))
         return pl.read_parquet(data, columns=list(columns), hive_partitioning=False)
 
     try:
         described = orjson.loads(read_file(DESCRIPTION)) if ("description", None) in paths else None
-        cost = _cost_bp(frames) if ("portfolio", BOOK) in paths else _NO_PORTFOLIO
-        return headline_of(read(frames, manifest), described, cost)
+        cost = _cost_bp(read_table) if ("portfolio", BOOK) in paths else _NO_PORTFOLIO
+        return headline_of(read(read_table, manifest), described, cost)
     except Exception:  # noqa: BLE001 - an intact snapshot is published even without figures
         _log.exception("the figures of %s could not be computed; its list entry has none", manifest.alpha_id)
         return without_figures()
@@ -67,8 +67,8 @@ def stored_headline(storage: Storage, manifest: Manifest) -> dict[str, Any]:
 _NO_PORTFOLIO: Final = Unavailable(MISSING_KIND, f"the run holds no portfolio of the book {BOOK}")
 
 
-def _cost_bp(frames: Frames) -> float | Unavailable:
-    rows = frames("portfolio", _COSTS, BOOK)
+def _cost_bp(read_table: ReadTable) -> float | Unavailable:
+    rows = read_table("portfolio", _COSTS, BOOK)
     value = cost_bp(*(floats_of(rows, name) for name in _COSTS))
     if isinstance(value, float) and not math.isfinite(value):
         return Unavailable("insufficient_data", "the ledger has sessions without a cost or a traded notional")

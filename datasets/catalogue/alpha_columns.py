@@ -49,8 +49,8 @@ _DAY: Final = slice(0, 10)
 _NOT_COMPARED: Final = "no table supports one of the figures that it is computed from"
 
 
-class Judged(NamedTuple):
-    """Multiple-testing figures over the alphas that a reader may see, in list order; NaN for other alphas."""
+class Corrected(NamedTuple):
+    """Figures corrected for testing all alphas that a reader may see, in list order; NaN for other alphas."""
 
     p_value: Floats
     q_value: Floats
@@ -91,7 +91,7 @@ class Columns:
     def __init__(self, pointers: Sequence[Pointer]) -> None:
         self._pointers = pointers
         self._allowed: dict[Allowed, Flags] = {}
-        self._judged: dict[tuple[Allowed, frozenset[str]], Judged] = {}
+        self._corrected: dict[tuple[Allowed, frozenset[str]], Corrected] = {}
 
     @cached_property
     def _figures(self) -> tuple[Matrix, Codes, Codes]:
@@ -125,7 +125,7 @@ class Columns:
             values = np.where(codes == code_of(kind), np.nan, values)
         return values
 
-    def judged(self, names: Allowed, closed: Collection[str]) -> Judged:
+    def corrected(self, names: Allowed, closed: Collection[str]) -> Corrected:
         """Correct the figures of each alpha for the number of alphas that the reader may see.
 
         Parameters
@@ -136,21 +136,21 @@ class Columns:
             As in :meth:`figure`.
         """
         key = names, frozenset(closed)
-        judged = self._judged.get(key)
-        if judged is None:
+        corrected = self._corrected.get(key)
+        if corrected is None:
             t_stats = np.where(self.allowed(names), self.figure("t_stat", closed), np.nan)
             degrees = hac_degrees(self.figure("sessions", closed))
             p_values = mean_p_values(t_stats, degrees)
             by = benjamini_yekutieli(p_values)
             haircut = haircut_sharpe(self.figure("information_ratio", closed), t_stats, degrees, by)
-            if len(self._judged) >= _MAX_ALLOWED:
-                self._judged.clear()
-            judged = self._judged[key] = Judged(p_values, benjamini_hochberg(p_values), by, haircut)
-        return judged
+            if len(self._corrected) >= _MAX_ALLOWED:
+                self._corrected.clear()
+            corrected = self._corrected[key] = Corrected(p_values, benjamini_hochberg(p_values), by, haircut)
+        return corrected
 
-    def judged_entry(self, place: int, name: str, names: Allowed, closed: Collection[str]) -> Entry:
-        """Return a multiple-testing figure of an alpha; the caller adds the reason if the reader may not see the alpha."""
-        value = float(getattr(self.judged(names, closed), name)[place])
+    def corrected_entry(self, place: int, name: str, names: Allowed, closed: Collection[str]) -> Entry:
+        """Return a corrected figure of an alpha; the caller adds the reason if the reader may not see the alpha."""
+        value = float(getattr(self.corrected(names, closed), name)[place])
         if not math.isnan(value):
             return Entry(value, Checked.COMPUTED)
         for needed in ("t_stat", "sessions", "information_ratio"):

@@ -99,8 +99,8 @@ def contribution(
     )
 
 
-def shortened(answer: Mapping[str, Any]) -> tuple[dict[str, str], ...]:
-    """Return a warning if some alphas have sessions before the first or after the last common one.
+def cut_warnings(answer: Mapping[str, Any]) -> tuple[dict[str, str], ...]:
+    """Warn that sessions before the first or after the last common one are left out.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ def periods(
     for period in sorted(sealed.union(_with_rows(sources.within(window), granularity))):
         days = parse_period(period)
         complete = sources.within(days)
-        cut = window.cuts(days)
+        cut = window.within(days) != days
         rows = complete.within(window) if cut else complete
         span = Span(run.records(granularity, period), complete, rows, run.equity_basis, period=period)
         core = core_statistics(span, warnings, "periods")

@@ -33,8 +33,6 @@ MIN_OBSERVATIONS: Final = 20
 """Minimum sessions in a regime, and minimum observations in a break test."""
 VOLATILITY_SESSIONS: Final = 63
 """Sessions in the window of the benchmark's volatility: a quarter."""
-_FIRST: Final = 0
-_LAST: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +109,7 @@ def market_at(benchmark: Benchmark, sessions: Dates) -> Market:
         From adjusted closes if all those needed are known, else from closes. NaN on sessions without a benchmark price, and
         on sessions with too few returns before them.
     """
-    ends = sessions[[_FIRST, _LAST]] if sessions.size else sessions
+    ends = sessions[[0, -1]] if sessions.size else sessions
     first, last = np.searchsorted(benchmark.dates, ends).tolist() or (0, 0)
     days, returns, _ = benchmark.returns(slice(max(0, first - VOLATILITY_SESSIONS - 1), last + 1))
     volatility = np.full(returns.size, np.nan)
@@ -238,7 +236,7 @@ def _group(
             "band": interval(sampled[name, regime]),
         }
         entries.append(entry)
-    first, last = entries[_FIRST], entries[_LAST]
+    first, last = entries[0], entries[-1]
     difference = None
     if first["sharpe"] is not None and last["sharpe"] is not None:
         difference = {

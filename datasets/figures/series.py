@@ -262,21 +262,6 @@ class Window:
         starts = self.last is None or other.first <= self.last
         return starts and (self.first is None or other.last >= self.first)
 
-    def cuts(self, other: Window) -> bool:
-        """Whether a bounded window has a day outside this one.
-
-        Parameters
-        ----------
-        other : Window
-            Window with both ends.
-
-        Returns
-        -------
-        bool
-            False when `other` lies inside.
-        """
-        return self.within(other) != other
-
     def within(self, other: Window) -> Window:
         """Intersect two windows.
 

@@ -94,8 +94,8 @@ class Publication:
         shutil.rmtree(self._work, ignore_errors=True)
         self._lock.close()
 
-    def linked(self, relative: str, sha256: str) -> bool:
-        """Link the earlier snapshot's file into the folder, if it has the same bytes.
+    def link_unchanged(self, relative: str, sha256: str) -> bool:
+        """Link the earlier snapshot's file into the folder if it has the same bytes, and return whether it has.
 
         Only on a local root. The earlier file is verified first, so that a damaged file is not reused.
         """

@@ -55,8 +55,8 @@ def report(
     The file is self-contained: it may be mailed, archived and opened from a folder. Its figures are those that the
     API answers to a key without raw-book access. The same snapshots give the same bytes.
     """
-    from datasets.analysis.root import open_published  # noqa: PLC0415 - as above
-    from datasets.figures.series import Window  # noqa: PLC0415 - it loads Polars, and --help does without
+    from datasets.analysis.root import open_published  # noqa: PLC0415 - it loads Polars, and --help does without
+    from datasets.figures.series import Window  # noqa: PLC0415 - as above
     from datasets.report.compared import compared  # noqa: PLC0415 - as above
     from datasets.report.content import content  # noqa: PLC0415 - as above
     from datasets.report.page import render  # noqa: PLC0415 - as above

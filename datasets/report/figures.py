@@ -161,7 +161,7 @@ def dated(message: str) -> str:
     return _ISO_DAY.sub(for_people, message)
 
 
-def standing(statistic: Mapping[str, Any]) -> str:
+def evidence(statistic: Mapping[str, Any]) -> str:
     """Return the evidence for a figure in words, and the sealed value if it differs from the shown one."""
     words = _EVIDENCE.get(statistic["checked"], "")
     if "sealed_value" not in statistic:

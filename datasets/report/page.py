@@ -26,7 +26,7 @@ _IMPORT: Final = re.compile(r"^import .*\n", re.MULTILINE)
 _EXPORTED: Final = re.compile(r"^export (?:async )?function (\w+)", re.MULTILINE)
 _FILTERS: Final = (
     *("label", "number", "fixed", "points", "percent", "entry", "unit", "basis", "day", "dated"),
-    *("of_equity", "measured", "span", "standing", "withheld"),
+    *("of_equity", "measured", "span", "evidence", "withheld"),
 )
 """Functions of :mod:`datasets.report.figures` that are filters in the templates."""
 _END_OF_SCRIPT: Final = re.compile(r"<(?=/script|!--)", re.IGNORECASE)

@@ -24,7 +24,7 @@ from datasets.manifest import FileEntry, Manifest
 from datasets.pointer import Pointer
 from datasets.provenance.integrity import Fault, check_files, check_manifest
 from datasets.provenance.sealed_weeks import SealedWeek
-from datasets.publication.past import earlier_seals
+from datasets.publication.earlier_seals import earlier_seals
 from datasets.publication.pointers import served
 from datasets.storage import Storage
 from pipeline.housekeeping.recheck_sealed import recheck, sealed_tables

@@ -12,7 +12,7 @@ from datasets.layout import PROBE
 from datasets.manifest import Manifest
 from datasets.pointer import Pointer, make_pointer
 from datasets.provenance.integrity import check_manifest
-from datasets.publication.past import with_history
+from datasets.publication.earlier_seals import with_history
 from datasets.publication.pointers import is_current, refuse, served
 from datasets.publication.publish import Publication
 from datasets.storage import Storage, open_storage

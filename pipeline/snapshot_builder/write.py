@@ -135,7 +135,7 @@ class SnapshotWriter:
         """Write a file from memory, or link the same bytes of the earlier snapshot; return its entry without rows."""
         # Digested in memory: reading the file back would double the I/O of the build.
         sha256 = hashlib.sha256(data).hexdigest()
-        if not self._publication.linked(relative, sha256):
+        if not self._publication.link_unchanged(relative, sha256):
             target = self._publication.folder / relative
             with writing(target):
                 target.parent.mkdir(parents=True, exist_ok=True)

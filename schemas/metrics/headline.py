@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from schemas.metrics.core import CORE, RANK_IC_CONDITIONED
-from schemas.metrics.screened import JUDGED, SCREENED
+from schemas.metrics.screened import CORRECTED, SCREENED
 from schemas.metrics.statistic import MONEY_UNIT, Statistic
 
 HEADLINE_VERSION: Final = 5
@@ -68,7 +68,7 @@ _DECLARED: Final = (
     *(HeadlineFigure(name, x, ("core", name), x.name) for x in CORE for name in (x.name, *x.aliases)),
     *(HeadlineFigure(x.name, x, ("rank_ic", "conditioned", x.name), x.name) for x in RANK_IC_CONDITIONED),
     *(HeadlineFigure(x.name, x, (), x.name) for x in SCREENED),
-    *(HeadlineFigure(x.name, x, (), "") for x in JUDGED),
+    *(HeadlineFigure(x.name, x, (), "") for x in CORRECTED),
 )
 HEADLINE: Final[dict[str, HeadlineFigure]] = {figure.name: figure for figure in _DECLARED}
 """Every figure by name, in the order of the documents."""
@@ -76,4 +76,4 @@ RECORDED: Final = tuple(figure for figure in HEADLINE.values() if figure.name ==
 """The figures recorded in a pointer: without deprecated names and figures that depend on other alphas."""
 IN_METRICS: Final = tuple(figure for figure in RECORDED if figure.path)
 """The figures that are also in the metrics of a run."""
-JUDGED_NAMES: Final = frozenset(figure.name for figure in HEADLINE.values() if not figure.recorded)
+CORRECTED_NAMES: Final = frozenset(figure.name for figure in HEADLINE.values() if not figure.recorded)

@@ -63,7 +63,7 @@ SCREENED: Final = (
     ),
 )
 """Recorded in pointers beside those of the metrics."""
-JUDGED: Final = (
+CORRECTED: Final = (
     _figure(
         "q_value",
         "Expected share of false discoveries among the alphas that the key may read with this t_stat or a better one.",

@@ -18,7 +18,7 @@ from datasets.analysis.comparison import (
 )
 from datasets.catalogue.alpha_columns import Allowed
 from datasets.figure_data import BOOK
-from datasets.figures.contribution import shortened
+from datasets.figures.contribution import cut_warnings
 from datasets.figures.false_discoveries import minimum_backtest_length
 from datasets.figures.series import SESSIONS_PER_YEAR, Window
 from datasets.figures.unavailable import Unavailable
@@ -214,7 +214,9 @@ def contribution(service: ServerState, request: Request) -> Single:
     query = comparison_query(request, "returns")
     require_book((snapshot,), query.book, raw=request.raw)
     data = measure_contribution(snapshot, runs, weights, query)
-    return Single(data, source=f"snapshot {snapshot.id}", meta=run_meta(snapshot), warnings=shortened(data))
+    return Single(
+        data, source=f"snapshot {snapshot.id}", meta=run_meta(snapshot), warnings=cut_warnings(data)
+    )
 
 
 _COMPUTED: Final = "The correlations of {alphas} alphas are being computed, and the returns of {read} have been read so far; try again later."
@@ -235,8 +237,8 @@ def _catalogue_luck(service: ServerState, request: Request) -> Answer | Waiting:
     number = store.effective_number(runs)
     if number is None:
         return Waiting(store, _COMPUTED)
-    judged = columns.judged(runs, ())
-    tested = int(np.count_nonzero(~np.isnan(judged.p_value)))
+    corrected = columns.corrected(runs, ())
+    tested = int(np.count_nonzero(~np.isnan(corrected.p_value)))
     withheld = {}
     if isinstance(number, Unavailable):
         withheld["effective_number"] = withheld["effective_backtest_length"] = number.text
@@ -250,9 +252,9 @@ def _catalogue_luck(service: ServerState, request: Request) -> Answer | Waiting:
             "discoveries": [
                 {
                     "level": level,
-                    "benjamini_hochberg": int(np.count_nonzero(judged.q_value <= level)),
-                    "benjamini_yekutieli": int(np.count_nonzero(judged.q_value_by <= level)),
-                    "bonferroni": int(np.count_nonzero(judged.p_value * tested <= level)),
+                    "benjamini_hochberg": int(np.count_nonzero(corrected.q_value <= level)),
+                    "benjamini_yekutieli": int(np.count_nonzero(corrected.q_value_by <= level)),
+                    "bonferroni": int(np.count_nonzero(corrected.p_value * tested <= level)),
                 }
                 for level in LEVELS
             ],

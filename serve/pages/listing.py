@@ -14,7 +14,7 @@ from datasets.catalogue.listing import Listing
 from datasets.figures.headline import Headline
 from datasets.figures.series import Flags, Floats, Window
 from schemas.listing_parameters import LISTED_ORDERS
-from schemas.metrics.headline import HEADLINE, JUDGED_NAMES
+from schemas.metrics.headline import CORRECTED_NAMES, HEADLINE
 from schemas.metrics.statistic import SOURCES
 from serve.cache import SnapshotKey
 from serve.pages.query import PageResult, PageWork, Rows
@@ -91,9 +91,9 @@ def _values(columns: Columns, query: FiguresQuery, name: str) -> Floats:
     """Return the values that the list is sorted or filtered by, NaN where the key may not see them."""
     if name in LISTED_ORDERS:
         return columns.rank(name)
-    if name in JUDGED_NAMES:
-        judged: Floats = getattr(columns.judged(query.runs, query.closed), name)
-        return judged
+    if name in CORRECTED_NAMES:
+        corrected: Floats = getattr(columns.corrected(query.runs, query.closed), name)
+        return corrected
     values = columns.figure(name, query.closed)
     return values if query.runs.is_all else np.where(columns.allowed(query.runs), values, np.nan)
 
@@ -125,8 +125,8 @@ def figures(listing: Listing, query: FiguresQuery, place: int) -> dict[str, Any]
 
 
 def _figure(columns: Columns, query: FiguresQuery, place: int, name: str) -> Entry:
-    if name in JUDGED_NAMES:
-        return columns.judged_entry(place, name, query.runs, query.closed)
+    if name in CORRECTED_NAMES:
+        return columns.corrected_entry(place, name, query.runs, query.closed)
     return columns.entry(place, name, query.closed)
 
 

@@ -12,11 +12,11 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 import datasets
-from schemas.metrics.screened import JUDGED, SCREENED
+from schemas.metrics.screened import CORRECTED, SCREENED
 from tests.support.client import ApiClient
 
 RECORDED = ",".join(x.name for x in SCREENED)
-ALL = f"{RECORDED},{','.join(x.name for x in JUDGED)},information_ratio"
+ALL = f"{RECORDED},{','.join(x.name for x in CORRECTED)},information_ratio"
 
 
 def screened(api: ApiClient, token: str, query: str = "") -> dict[str, dict[str, Any]]:
