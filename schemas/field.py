@@ -102,7 +102,7 @@ class Field:
     availability: str = ""
 
     @property
-    def counts(self) -> str:
+    def unit_text(self) -> str:
         """The unit in words; empty without one."""
         return "" if self.unit == Unit.NONE else str(self.unit)
 

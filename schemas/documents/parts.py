@@ -144,7 +144,7 @@ def _research_figures() -> str:
     parts = []
     for family in FAMILIES.values():
         rows = [
-            (f"`{path}`", field.counts, field.formula, field.source)
+            (f"`{path}`", field.unit_text, field.formula, field.source)
             for path, field in documented(family.payload)
             if field.formula and not path.rpartition("[].")[0]
         ]

@@ -72,7 +72,9 @@ def _column(column: Field) -> dict[str, Any]:
     return {
         "field": column.name,
         "headerName": column.name,
-        "headerTooltip": f"{column.meaning} Unit: {column.counts}." if column.counts else column.meaning,
+        "headerTooltip": f"{column.meaning} Unit: {column.unit_text}."
+        if column.unit_text
+        else column.meaning,
         "cellDataType": _CELLS[column.type],
         # Show values as served: the default abbreviates numbers and puts a separator into years.
         "formatterFn": "none",

@@ -45,7 +45,7 @@ class HeadlineFigure:
         return "ratio" if self.statistic.unit == MONEY_UNIT else self.statistic.unit
 
     @property
-    def counts(self) -> str:
+    def unit_text(self) -> str:
         """The unit for people."""
         return self.unit.replace("_", " ")
 
@@ -60,7 +60,7 @@ class HeadlineFigure:
         if self.deprecated:
             return f"Deprecated name of {self.recorded}."
         scaled = {"annualised": ", annualised", "per_period": f", {self.statistic.horizon.partition(':')[0]}"}
-        words = self.counts + scaled.get(self.statistic.annualisation, "")
+        words = self.unit_text + scaled.get(self.statistic.annualisation, "")
         return f"{self.statistic.meaning.removesuffix('.')} ({words})."
 
 

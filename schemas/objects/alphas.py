@@ -24,7 +24,7 @@ _FIGURES: Final = record(
     "figures",
     "Figures requested by `fields`, null if withheld; only with `fields`.",
     *(
-        figure(x.name, x.meaning, unit=x.counts, optional=True, deprecated=x.deprecated)
+        figure(x.name, x.meaning, unit=x.unit_text, optional=True, deprecated=x.deprecated)
         for x in HEADLINE.values()
     ),
     optional=True,

@@ -27,9 +27,9 @@ def find_units(endpoint: str, data: Any) -> dict[str, str]:
     present = set(_names(data))
     fields = (*ENDPOINTS[endpoint].payload.walk(), *META[endpoint].walk())
     declared = [
-        (names, field.counts)
+        (names, field.unit_text)
         for path, field in fields
-        if field.counts and present.issuperset(names := [x.rstrip("[]{}") for x in path.split(".")])
+        if field.unit_text and present.issuperset(names := [x.rstrip("[]{}") for x in path.split(".")])
     ]
     units: dict[str, set[str]] = {}
     for names, unit in declared:

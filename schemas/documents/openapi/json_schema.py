@@ -57,8 +57,8 @@ def make_schema(field: Field, *, define: bool = False) -> Schema:
     """
     schema = _nullable_reference(field) if field.model and not define else _spelled(field)
     schema["description"] = make_description(field)
-    if field.counts:
-        schema["x-unit"] = field.counts
+    if field.unit_text:
+        schema["x-unit"] = field.unit_text
     if field.raw:
         schema["x-raw"] = True
     if field.deprecated:
@@ -69,8 +69,8 @@ def make_schema(field: Field, *, define: bool = False) -> Schema:
 def make_description(field: Field) -> str:
     """Return the meaning, followed by the unit and by restrictions of access."""
     sentences = [field.meaning]
-    if field.counts and field.type in (FieldType.INTEGER, FieldType.NUMBER):
-        sentences.append(f"Unit: {field.counts}.")
+    if field.unit_text and field.type in (FieldType.INTEGER, FieldType.NUMBER):
+        sentences.append(f"Unit: {field.unit_text}.")
     if field.raw:
         sentences.append("Only with raw-book access.")
     return " ".join(sentences)
