@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from datetime import date, timedelta
 from functools import lru_cache
@@ -16,10 +15,6 @@ from datasets.figures.statistics import Span, any_sealed, core_statistics
 from datasets.figures.unavailable import Unavailable, Warnings
 from schemas.metrics.core import CORE
 
-_PERIOD: Final = {
-    "yearly": re.compile(r"[1-9]\d{3}\Z"),
-    "monthly": re.compile(r"[1-9]\d{3}-(0[1-9]|1[0-2])\Z"),
-}
 PERIOD_UNITS: Final = {"yearly": "datetime64[Y]", "monthly": "datetime64[M]"}
 """Granularity -> NumPy type of its periods."""
 
@@ -51,15 +46,9 @@ def periods(
     if isinstance(run.sealed, Unavailable):
         return run.sealed
     entries: list[dict[str, Any]] = []
-    sealed = {
-        period
-        for scope, period in run.sealed or ()
-        if scope == granularity
-        and period is not None
-        and _PERIOD[granularity].match(period)
-        and window.touches(parse_period(period))
-    }
-    for period in sorted(sealed.union(_with_rows(sources.within(window), granularity))):
+    sealed = {period for scope, period in run.sealed or () if scope == granularity and period is not None}
+    inside = {period for period in sealed if window.touches(parse_period(period))}
+    for period in sorted(inside.union(_with_rows(sources.within(window), granularity))):
         days = parse_period(period)
         complete = sources.within(days)
         cut = window.within(days) != days

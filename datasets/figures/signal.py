@@ -15,7 +15,7 @@ from datasets.figures.run_figures import NO_RAW_SIGNAL
 from datasets.figures.series import Dates, Floats, Matrix, mean_or_null, measured, unmeasurable
 from datasets.figures.unavailable import Figure, Unavailable, no_variation, too_few
 from schemas.metrics.deciles import bucket_name
-from schemas.metrics.families.signal import DELAYS, SAMPLES, SEED
+from schemas.metrics.families.signal import DELAYS, SEED
 from schemas.plurals import counted
 from schemas.tables.weekly_signal import BUCKETS
 
@@ -245,5 +245,5 @@ def monotonicity(portfolios: Matrix) -> dict[str, Figure]:
     block = mean_block_length(spread)
     draw = np.random.Generator(np.random.PCG64(SEED))
     sampled = sample_sums(draw, block, steps - means) / periods
-    above = int(np.count_nonzero(sampled.min(axis=1) > smallest))
-    return {"smallest_step": smallest, "p_value": above / SAMPLES, "mean_block": block}
+    p_value = float((sampled.min(axis=1) > smallest).mean())
+    return {"smallest_step": smallest, "p_value": p_value, "mean_block": block}

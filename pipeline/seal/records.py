@@ -34,8 +34,8 @@ _RECORD: Final = Field(
 )
 _NAMES: Final = [field.name for field in _RECORD.fields]
 _PERIODS: Final[Mapping[str, re.Pattern[str]]] = {
-    "yearly": re.compile(r"\d{4}", re.ASCII),
-    "monthly": re.compile(r"\d{4}-(0[1-9]|1[0-2])", re.ASCII),
+    "yearly": re.compile(r"[1-9]\d{3}", re.ASCII),
+    "monthly": re.compile(r"[1-9]\d{3}-(0[1-9]|1[0-2])", re.ASCII),
 }
 
 

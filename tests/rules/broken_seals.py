@@ -703,6 +703,14 @@ CASES = (
     ),
     case(
         "metrics.record",
+        "the year 0",
+        table("metrics", more_records(RECORD | {"scope": "yearly", "period": "0000"})),
+        "metrics.json",
+        1,
+        "2020",
+    ),
+    case(
+        "metrics.record",
         "no list",
         table("metrics", lambda document: document["records"]),
         "metrics.json",
