@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Final
 
 from datasets.figures.equity import solvent_returns
-from datasets.figures.newey_west import newey_west
+from datasets.figures.newey_west import mean_payload
 from datasets.figures.panel import decile_block, panel_coverage, weekly_means, weekly_series
 from datasets.figures.run_figures import RunFigures, Sources
-from datasets.figures.series import DAYS_PER_YEAR, Floats, day, mean_or_null
+from datasets.figures.series import DAYS_PER_YEAR, day, mean_or_null
 from datasets.figures.statistics import Span, any_sealed, entry, stated_value, without_returns
 from datasets.figures.unavailable import MISSING_KIND, Unavailable, Warnings
 from schemas.metrics.core import CORE, RANK_IC, REPRODUCTION_TOLERANCE
@@ -226,11 +225,11 @@ def nwt_ic_computed(rows: Sources) -> Block | Unavailable:
     Returns
     -------
     dict or Unavailable
-        As :func:`datasets.figures.newey_west.newey_west`, with the source of the series.
+        As :func:`datasets.figures.newey_west.mean_payload`, with the source of the series.
     """
     if isinstance(rows.cross_sections, Unavailable):
         return rows.cross_sections
-    return _test(
+    return mean_payload(
         rows.cross_sections.ic, source=COMPUTED, source_kind=DERIVED, signal=Signal.CONDITIONED.value
     )
 
@@ -253,7 +252,7 @@ def nwt_ic_score_panel(rows: Sources) -> Block | Unavailable:
     reason = without_returns(rows.raw)
     if reason is not None:
         return reason
-    return _test(rows.raw.ic, source=COMPUTED, source_kind=DERIVED, signal=Signal.RAW.value)
+    return mean_payload(rows.raw.ic, source=COMPUTED, source_kind=DERIVED, signal=Signal.RAW.value)
 
 
 def nwt_ir(rows: Sources) -> Block | Unavailable:
@@ -274,18 +273,4 @@ def nwt_ir(rows: Sources) -> Block | Unavailable:
     returns = solvent_returns(rows.ledger.starting, rows.ledger.ending)
     if isinstance(returns, Unavailable):
         return returns
-    return _test(returns, source=LEDGER.kind, frequency=DAILY)
-
-
-def _test(series: Floats, **labels: str) -> Block | Unavailable:
-    result = newey_west(series)
-    if isinstance(result, Unavailable):
-        return result
-    names = ("t_stat", "p_value", "lag", "n", "mean", "standard_error")
-    figures = {name: getattr(result, name) for name in names}
-    if not all(math.isfinite(figure) for figure in figures.values()):
-        return Unavailable(
-            "insufficient_data",
-            "the series has values that are not finite, for instance because equity almost fell to 0",
-        )
-    return {**figures, **labels}
+    return mean_payload(returns, source=LEDGER.kind, frequency=DAILY)

@@ -141,6 +141,34 @@ def newey_west(series: Floats) -> NeweyWest | Unavailable:
     return NeweyWest(mean / standard_error, lag, n, mean, standard_error)
 
 
+def mean_payload(series: Floats, **labels: str) -> dict[str, Any] | Unavailable:
+    """Return the payload of the test of a mean.
+
+    Parameters
+    ----------
+    series : Floats, shape (n_observations,)
+        As for :func:`newey_west`.
+    **labels : str
+        Further members, such as the source of the series.
+
+    Returns
+    -------
+    dict or Unavailable
+        As declared in :mod:`schemas.metrics.newey_west`; withheld as by :func:`newey_west`, or if a figure is not finite.
+    """
+    test = newey_west(series)
+    if isinstance(test, Unavailable):
+        return test
+    names = ("t_stat", "p_value", "lag", "n", "mean", "standard_error")
+    figures = {name: getattr(test, name) for name in names}
+    if not all(math.isfinite(figure) for figure in figures.values()):
+        return Unavailable(
+            "insufficient_data",
+            "the series has values that are not finite, for instance because equity almost fell to 0",
+        )
+    return {**figures, **labels}
+
+
 MAX_CONDITION: Final = 1e8
 """Maximum ratio of the largest to the smallest singular value of the standardised regressors. Beyond it, half of the digits of
 a double are lost and the coefficients cannot be separated."""

@@ -90,10 +90,7 @@ def is_constant(series: Floats) -> bool:
         True when the range is within :data:`ROUNDING` (relative to the largest magnitude where that exceeds 1),
         and for an empty series.
     """
-    if series.size == 0:
-        return True
-    low, high = float(series.min()), float(series.max())
-    return high - low <= ROUNDING * max(1.0, abs(low), abs(high))
+    return series.size == 0 or bool(constant_rows(series[np.newaxis])[0])
 
 
 def constant_rows(rows: Matrix) -> Flags:
