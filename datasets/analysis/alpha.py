@@ -227,7 +227,7 @@ class Alpha(Snapshot):
         market_data: str | os.PathLike[str] | None = None,
         factors: str | os.PathLike[str] | None = None,
         *,
-        benchmarks: str | Sequence[str | None] = (None,),
+        benchmarks: str | Sequence[str | None] | None = None,
         book: str = "long_short",
         window: Window = FULL_HISTORY,
         rolling: int = 252,
@@ -239,9 +239,8 @@ class Alpha(Snapshot):
         market_data, factors : str, os.PathLike or None
             Parquet files as described in docs/market-data.md; None to use the settings of these names. Without a file or a
             setting, the models that need it are withheld.
-        benchmarks : str, or sequence of (str or None)
-            One symbol, or several, one regression each; None in a sequence, the default, stands for SPY, or for the only
-            symbol.
+        benchmarks : str, sequence of (str or None), or None
+            One symbol, or several, one regression each; None for SPY, or for the only symbol.
         book : str
             Name of the book.
         window : Window
@@ -275,7 +274,8 @@ class Alpha(Snapshot):
         withheld = {}
         series: Sequence[Benchmark] = ()
         if is_configured(market_data):
-            series = read_symbols(market_data, (benchmarks,) if isinstance(benchmarks, str) else benchmarks)
+            symbols = (benchmarks,) if benchmarks is None or isinstance(benchmarks, str) else benchmarks
+            series = read_symbols(market_data, symbols)
         else:
             withheld["benchmarks"] = "no market data were given"
         address = setting_value(SETTINGS["factors"], os.environ, factors)

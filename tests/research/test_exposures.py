@@ -249,7 +249,8 @@ def test_the_datasets_package_returns_the_same(explained: ApiClient, market: Pub
     run = datasets.open(market.root)[ALPHA]
     assert run.exposures(files / "prices.parquet", files / "factors.parquet", rolling=60) == served
     prices, factors = files / "prices.parquet", files / "factors.parquet"
-    assert run.exposures(prices, factors, benchmarks="SPY", rolling=60) == served
+    for symbols in ("SPY", ["spy"], [None], None):
+        assert run.exposures(prices, factors, benchmarks=symbols, rolling=60) == served
     assert run.exposures()["models"] == []
 
 
