@@ -203,12 +203,6 @@ class Snapshot:
         with self.named_in_errors():
             return self._storage.intact_file(f"{self._folder}/{entry.path}", entry.bytes, entry.sha256)
 
-    def files(self, dataset: str) -> tuple[str, ...]:
-        """Return the paths of all files of a dataset, books in canonical order; errors are those of :meth:`file`."""
-        if PUBLISHED_TABLES[dataset].partition:
-            return tuple(self.file(dataset, book) for book in self.books(dataset))
-        return (self.file(dataset),)
-
     def read(self, dataset: str, columns: Sequence[str], book: str | None = None) -> pl.DataFrame:
         """Read columns of one file, all rows in stored order, in the calling thread.
 
@@ -304,19 +298,15 @@ class Snapshot:
         import pyarrow.dataset as pads  # noqa: PLC0415 - as above
 
         table = PUBLISHED_TABLES[dataset]
-        books = pa.schema([("book", pa.string())])
-        partitioning = pads.partitioning(flavor="hive", schema=books) if table.partition else None
-        paths = list(self.files(dataset))
+        if not table.partition:
+            return pads.dataset(self.file(dataset), format="parquet")
+        paths = [self.file(dataset, book) for book in self.books(dataset)]
         if not paths:
             return pads.dataset(self._empty_table(dataset))
+        partitioning = pads.partitioning(flavor="hive", schema=pa.schema([("book", pa.string())]))
         # The folder of the dataset, from which Arrow reads the partition keys.
         base = paths[0].rpartition(f"/{dataset}/")[0] + f"/{dataset}"
-        return pads.dataset(
-            paths,
-            format="parquet",
-            partitioning=partitioning,
-            partition_base_dir=base,
-        )
+        return pads.dataset(paths, format="parquet", partitioning=partitioning, partition_base_dir=base)
 
     def description(self) -> dict[str, Any] | None:
         """Return the sealed description; None if the run sealed none.

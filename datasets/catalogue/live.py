@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from datasets.catalogue.listing import Listing
 from datasets.catalogue.pointer_index import decode, encode, last_move, prefer_single_reads, read_index
@@ -20,6 +20,7 @@ from datasets.storage import Signature, Storage
 from schemas.errors import SnapshotCorrupt, StorageUnavailable
 from schemas.kinds import REQUIRED_KINDS
 
+T = TypeVar("T")
 _SAVE_SECONDS: Final = 30.0
 """Minimum seconds between two saves of a changing catalogue."""
 
@@ -107,7 +108,7 @@ class Catalogue:
         changed = [alpha for alpha, signature in signatures.items() if known.get(alpha) != signature]
         removed = known.keys() - signatures.keys()
         if changed or removed:
-            self._apply(signatures, changed, removed)
+            self._apply(signatures, changed)
         self._complete = self._signatures == signatures
         self.listed_at, self._listed = started, now
         return bool(changed or removed)
@@ -123,13 +124,12 @@ class Catalogue:
         paths = {pointer_path(alpha): alpha for alpha in changed if alpha not in read}
         return read | {paths[path]: data for path, data in self._storage.read_many(list(paths)).items()}
 
-    def _apply(self, listed: dict[str, Signature], changed: list[str], removed: set[str]) -> None:
-        snapshots = {alpha: snapshot for alpha, snapshot in self._snapshots.items() if alpha not in removed}
-        signatures = {
-            alpha: signature for alpha, signature in self._signatures.items() if alpha not in removed
-        }
-        broken = {alpha: reason for alpha, reason in self.broken.items() if alpha not in removed}
-        unserved = {alpha: pointer for alpha, pointer in self._unserved.items() if alpha in listed}
+    def _apply(self, listed: dict[str, Signature], changed: list[str]) -> None:
+        def still_listed(entries: Mapping[str, T]) -> dict[str, T]:
+            return {alpha: entry for alpha, entry in entries.items() if alpha in listed}
+
+        snapshots, signatures = still_listed(self._snapshots), still_listed(self._signatures)
+        broken, unserved = still_listed(self.broken), still_listed(self._unserved)
         for alpha, data in self._read(listed, changed).items():
             if data is None:
                 continue  # removed since the listing; the next refresh notices
