@@ -50,8 +50,3 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130, "stopped by Ctrl-C, or a batch by a signal before every seal was built", True
     OUTPUT_CLOSED = 141, "the reader of the output closed it, as head does"
     TERMINATED = 143, "stopped by SIGTERM", True
-
-
-def exit_code_lines() -> list[tuple[str, str]]:
-    """Return each code and its meaning, for the list in ``--help``."""
-    return [(str(code.value), code.meaning) for code in ExitCode]

@@ -18,7 +18,7 @@ from click.exceptions import Exit, NoSuchCommand
 
 from schemas.console.terminal import echo
 from schemas.errors import AlphaResultsError, SealRefused, SettingsError
-from schemas.exit_codes import ExitCode, exit_code_lines
+from schemas.exit_codes import ExitCode
 from schemas.instants import utc_text
 from schemas.settings import misspelt_variables
 
@@ -105,7 +105,7 @@ class CommandGroup(click.Group):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as above
         """List the exit codes."""
         with formatter.section("Exit codes of every command"):
-            formatter.write_dl(exit_code_lines())
+            formatter.write_dl([(str(code.value), code.meaning) for code in ExitCode])
 
     @_while_output_works()
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 from pipeline.group import cli as pipeline
 from schemas.errors import AlphaResultsError
-from schemas.exit_codes import ExitCode, exit_code_lines
+from schemas.exit_codes import ExitCode
 from serve.cli.group import serve
 from tests.support.processes import REPOSITORY, environment
 
@@ -72,8 +72,8 @@ def test_commands_exit_only_with_declared_codes() -> None:
 @pytest.mark.parametrize("name", GROUPS)
 def test_the_help_of_every_program_lists_the_exit_codes(name: str) -> None:
     shown = " ".join(CliRunner().invoke(GROUPS[name], ["--help"]).output.split())
-    for code, meaning in exit_code_lines():
-        assert f"{code} {meaning}" in shown
+    for code in ExitCode:
+        assert f"{code.value} {code.meaning}" in shown
 
 
 def run_into(output: IO[bytes], arguments: str) -> subprocess.CompletedProcess[str]:
