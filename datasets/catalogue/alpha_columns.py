@@ -19,11 +19,11 @@ from datasets.figures.false_discoveries import (
     mean_p_values,
 )
 from datasets.figures.headline import (
+    CHECKED_BY_CODE,
+    CODE_OF_KIND,
     OTHER_VERSION,
     STATED,
     Headline,
-    checked_of,
-    code_of,
 )
 from datasets.figures.series import Flags, Floats
 from datasets.pointer import Pointer
@@ -122,7 +122,7 @@ class Columns:
         codes = source_codes[:, column]
         values = np.where(checked[:, column] == STATED, np.nan, matrix[:, column])
         for kind in closed:
-            values = np.where(codes == code_of(kind), np.nan, values)
+            values = np.where(codes == CODE_OF_KIND[kind], np.nan, values)
         return values
 
     def corrected(self, names: Allowed, closed: Collection[str]) -> Corrected:
@@ -163,11 +163,11 @@ class Columns:
         """Return a figure of one alpha; the caller adds the reason if the reader may not see it."""
         values, codes, checked = self._figures
         at = place, _COLUMNS[name]
-        value, evidence = float(values[at]), checked_of(int(checked[at]))
+        value, evidence = float(values[at]), CHECKED_BY_CODE.get(int(checked[at]))
         if math.isnan(value) or evidence is None:
             withheld = Headline.decode(self._pointers[place].headline).withheld
             return Entry(reason=withheld.get(HEADLINE[name].recorded, OTHER_VERSION))
-        return Entry() if any(codes[at] == code_of(kind) for kind in closed) else Entry(value, evidence)
+        return Entry() if any(codes[at] == CODE_OF_KIND[kind] for kind in closed) else Entry(value, evidence)
 
     def allowed(self, names: Allowed) -> Flags:
         """Flag the alphas on an allow-list."""

@@ -189,46 +189,10 @@ def without_figures() -> dict[str, Any]:
 
 STATED: Final = ord(_CHECKED[Checked.STATED])
 """Code of a figure that no table supports."""
-_CHECKED_OF: Final = {ord(code): checked for checked, code in _CHECKED.items()}
-
-
-def code_of(kind: str) -> int:
-    """Return the code of a kind of data.
-
-    Parameters
-    ----------
-    kind : str
-        Kind of data, or :data:`SEALED`.
-
-    Returns
-    -------
-    int
-        ASCII code in :attr:`Headline.made_of`.
-
-    Raises
-    ------
-    KeyError
-        When no headline figure is computed from the kind.
-    """
-    return ord(_CODES[kind])
-
-
-def checked_of(code: int) -> Checked | None:
-    """Decode the evidence of a figure.
-
-    Parameters
-    ----------
-    code : int
-        ASCII code in :attr:`Headline.figures_checked`.
-
-    Returns
-    -------
-    Checked or None
-        None for a figure without a value.
-    """
-    return _CHECKED_OF.get(code)
-
-
+CODE_OF_KIND: Final = {kind: ord(code) for kind, code in _CODES.items()}
+"""Kind of data, or :data:`SEALED` -> its code in :attr:`Headline.made_of`."""
+CHECKED_BY_CODE: Final = {ord(code): checked for checked, code in _CHECKED.items()}
+"""Code in :attr:`Headline.figures_checked` -> evidence of a figure."""
 Recorded = Mapping[str, Any]
 """A pointer's record, as :func:`headline_of` returns it."""
 
@@ -263,7 +227,7 @@ class Headline:
     values : tuple of (float or None)
         In the order of :data:`schemas.metrics.headline.RECORDED`; None for a figure without a value.
     made_of, figures_checked : str
-        One code for each figure: for its kind of data (:func:`code_of`), and for its evidence (:func:`checked_of`).
+        One code for each figure: for its kind of data (:data:`CODE_OF_KIND`), and for its evidence (:data:`CHECKED_BY_CODE`).
     withheld : Mapping[str, str]
         Figure without a value -> one clause with the reason.
     tags : tuple of str

@@ -92,7 +92,7 @@ class Cache:
         self.counts: Counter[str] = Counter()
         self._count_lock = threading.Lock()
         self.used = self._reserved = 0
-        self._refused_at = float("-inf")
+        self._refused_at = self._scanned = float("-inf")
         self._locks, self._drafts = self.folder / ".locks", self.folder / ".filling"
         self._counting = threading.Lock()
         try:
@@ -255,8 +255,6 @@ class Cache:
             self._reserved -= size
             if not is_cached:
                 self.used -= size
-
-    _scanned = float("-inf")
 
     def _evict(self, limit: int) -> int:
         """Evict copies until the rest fits a limit; return the remaining bytes."""

@@ -14,6 +14,7 @@ from datasets.pointer import Pointer
 from datasets.publication.pointers import served
 from datasets.storage import open_storage
 from pipeline.snapshot_builder import build_seal
+from schemas.metrics.headline import RECORDED
 from tests.support.application import running
 from tests.support.pipeline_command import run_pipeline
 from tests.support.seals import make_seal
@@ -72,7 +73,14 @@ def test_building_the_same_seal_again_only_records_its_figures(root: Path, tmp_p
 
 @pytest.mark.parametrize(
     "damage",
-    [{"values": ["x"]}, {"values": None}, {"made_of": "s"}, {"version": 0}, {"tags": 3, "made_of": 1}],
+    [
+        {"values": ["x"]},
+        {"values": None},
+        {"made_of": "s"},
+        {"figures_checked": "é" * len(RECORDED)},
+        {"version": 0},
+        {"tags": 3, "made_of": 1},
+    ],
 )
 def test_unreadable_figures_are_withheld_and_the_alpha_served(root: Path, damage: dict[str, Any]) -> None:
     forget(root, **{**pointer(root).headline, **damage})
