@@ -190,8 +190,7 @@ class TooLarge(Exception):
 
 def read_regular(path: str, limit: int, *, follow: bool = False) -> bytes:
     """Return the bytes of a regular file; errors as in :func:`read_parts`."""
-    parts = list(read_parts(path, limit, follow=follow))
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    return b"".join(read_parts(path, limit, follow=follow))
 
 
 def read_parts(path: str, limit: int, *, follow: bool = False) -> Iterator[bytes]:

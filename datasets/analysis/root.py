@@ -139,7 +139,7 @@ class Root:
             When `by` is unknown, `alphas` is not a list, or the window is not one of days.
         """
         window = require_window(window)
-        names = others_in(_listed("alphas", alphas), "")
+        names = list(dict.fromkeys(_listed("alphas", alphas)))
         runs = [self[name] for name in names]
         if not any(book in run.books("portfolio") for run in runs) and by != "scores":
             for run in runs:

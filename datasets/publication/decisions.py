@@ -170,13 +170,13 @@ def withdraw(storage: Storage, alpha_id: str, by: Author) -> Published:
 
 
 def restore(
-    storage: Storage, alpha_id: str, by: Author, pointer: Pointer | None, manifest: bytes | None
+    storage: Storage, alpha_id: str, by: Author, last_served: tuple[Pointer, bytes] | None
 ) -> Published:
     """Restore a withdrawn alpha: serve its last snapshot, or let the next build serve a new one.
 
     Parameters
     ----------
-    pointer, manifest
+    last_served
         Pointer and manifest of the snapshot that was served when the alpha was withdrawn; None if its files are gone.
 
     Raises
@@ -191,18 +191,19 @@ def restore(
         As in :func:`roll_back`.
     """
     storage.require_safe_writers()  # before the first write
-    empty = _empty_manifest(alpha_id, _BEGINNING)
-    if pointer is None or manifest is None:
+    if last_served is None:
+        empty = _empty_manifest(alpha_id, _BEGINNING)
         storage.put(f"{snapshot_path(alpha_id, empty.snapshot)}/{MANIFEST}", empty.encode())
         following = _pointer(empty)
     else:
+        pointer, manifest = last_served
         following = replace(pointer, manifest_sha256=digest(manifest))
 
     def decide(current: Pointer) -> Pointer | None:
         if not current.withdrawn:
             return None
-        if pointer is not None and manifest is not None:
-            if pointer.snapshot != current.withdrawn:
+        if last_served is not None:
+            if following.snapshot != current.withdrawn:
                 raise PublicationContended(f"{alpha_id} was withdrawn again meanwhile; try again")
             refuse_removed(current, following)
             require_complete(storage, Manifest.decode(manifest, "the manifest"), len(manifest))

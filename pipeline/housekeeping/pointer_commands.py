@@ -111,7 +111,7 @@ def restore_command(*, alpha: str, reason: str | None, root: str, single_writer:
         echo(f"note: {error}", err=True)
     if last_served is not None and last_served[0].is_withdrawn:
         last_served = None  # withdrawn before a snapshot was served
-    published = restore(storage, alpha, by, *(last_served or (None, None)))
+    published = restore(storage, alpha, by, last_served)
     if as_json:
         print_json(asdict(published) | {"served": last_served is not None})
     elif last_served is not None:
