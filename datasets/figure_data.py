@@ -9,7 +9,7 @@ import polars as pl
 
 from datasets.figures.checks import CheckSummary, forward_returns_proven, named_alphas
 from datasets.figures.luck import LUCK, Luck, measure
-from datasets.figures.luck_evidence import EVERYTHING, NO_TRIALS, Evidence, LuckQuery, TrialReturns
+from datasets.figures.luck_evidence import EVIDENCE_ENDPOINTS, NO_TRIALS, Evidence, LuckQuery, TrialReturns
 from datasets.figures.luck_trials import searched_combinations
 from datasets.figures.panel import WeeklyDeciles
 from datasets.figures.run_figures import CrossSections, Index, Ledger, RawSignal, RunFigures
@@ -331,7 +331,7 @@ def read_luck(snapshot: Snapshot, query: LuckQuery) -> Luck:
     SnapshotCorrupt
         When a file is missing or cannot be read.
     """
-    if query.window == FULL_HISTORY and query.may_call >= EVERYTHING:
+    if query.window == FULL_HISTORY and query.may_call >= EVIDENCE_ENDPOINTS:
         stored = (snapshot.figures(LUCK) or {}).get(query.book)
         if stored is not None:
             return Luck.decode(stored)

@@ -367,13 +367,13 @@ class Alpha(Snapshot):
             When a file is missing or damaged.
         """
         from datasets.figure_data import read_luck  # noqa: PLC0415 - slow to load beside the rest
-        from datasets.figures.luck_evidence import EVERYTHING, LuckQuery  # noqa: PLC0415 - as above
+        from datasets.figures.luck_evidence import LuckQuery  # noqa: PLC0415 - as above
         from datasets.figures.luck_trials import known_trials, with_deflated_sharpe  # noqa: PLC0415 - as above
         from datasets.figures.unavailable import MISSING_KIND, Unavailable  # noqa: PLC0415 - as above
 
         window = require_window(window)
         self.require_book(book)
-        figures = read_luck(self, LuckQuery(book, EVERYTHING, window))
+        figures = read_luck(self, LuckQuery(book, window=window))
         unknown_trials = Unavailable(
             MISSING_KIND,
             "the run sealed neither trials nor values that show a search, and the other alphas of the catalogue, which the "

@@ -152,9 +152,9 @@ def correlate_rows(series: Floats, rows: Matrix) -> Floats:
     mean, means = np.add.reduce(series) / count, np.add.reduce(rows, axis=1) / count
     deviations, others = series - mean, rows - means[:, np.newaxis]
     norm, norms = np.sqrt(np.vecdot(deviations, deviations)), np.sqrt(np.vecdot(others, others))
-    if norm <= _doubtful(count, mean, norm) and is_constant(series):
+    if norm <= _largest_constant_norm(count, mean, norm) and is_constant(series):
         return np.full(rows.shape[0], np.nan)
-    constant = norms <= _doubtful(count, means, norms)
+    constant = norms <= _largest_constant_norm(count, means, norms)
     if constant.any():
         constant[constant] = constant_rows(rows[constant])
     correlations = np.full(rows.shape[0], np.nan)
@@ -163,7 +163,7 @@ def correlate_rows(series: Floats, rows: Matrix) -> Floats:
     return clipped
 
 
-def _doubtful(count: int, mean: _Number, norm: _Number) -> _Number:
+def _largest_constant_norm(count: int, mean: _Number, norm: _Number) -> _Number:
     """Return the largest norm of deviations at which a series may be constant within rounding."""
     # The range is at least the deviation, and no value exceeds the mean plus the norm.
     bound: _Number = 2 * ROUNDING * np.sqrt(count) * np.maximum(1.0, np.abs(mean) + norm)

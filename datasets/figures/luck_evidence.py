@@ -12,8 +12,8 @@ from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER
 
 NO_TRIALS: Final = Unavailable(MISSING_KIND, "the run sealed no returns of its trials")
 """Evidence of a run without trials."""
-EVERYTHING: Final = frozenset({LEDGER.endpoint, CROSS_SECTIONS.endpoint})
-"""Endpoints that a key must be allowed to call to see all figures."""
+EVIDENCE_ENDPOINTS: Final = frozenset({LEDGER.endpoint, CROSS_SECTIONS.endpoint})
+"""Endpoints that serve the evidence: a key sees all figures if it may call each of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +66,11 @@ class LuckQuery:
     book : str
         Name of the book.
     may_call : frozenset of str
-        Registry ids of the endpoints the key may call, among those that serve the evidence.
+        Those of :data:`EVIDENCE_ENDPOINTS` that the key may call.
     window : Window
         Days to measure.
     """
 
     book: str
-    may_call: frozenset[str]
+    may_call: frozenset[str] = EVIDENCE_ENDPOINTS
     window: Window = FULL_HISTORY

@@ -125,15 +125,15 @@ def market_at(benchmark: Benchmark, sessions: Dates) -> Market:
     return Market(*aligned)
 
 
-def groups(returns: Floats, market: Market | None) -> dict[str, dict[str, Flags]]:
+def split_sessions(sessions: int, market: Market | None) -> dict[str, dict[str, Flags]]:
     """Split sessions into regimes.
 
     Parameters
     ----------
-    returns : Floats, shape (n_sessions,)
-        Returns of the book; only their number is used.
+    sessions : int
+        Number of sessions.
     market : Market or None
-        The benchmark at the same sessions, or None.
+        The benchmark at these sessions, or None.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def groups(returns: Floats, market: Market | None) -> dict[str, dict[str, Flags]
         Group -> regime -> its sessions: ``halves``, and with a benchmark ``market`` (down, up) and ``volatility``
         (terciles). A session may be in no regime of a group.
     """
-    first = np.arange(returns.size) < returns.size // 2
+    first = np.arange(sessions) < sessions // 2
     halves = {"halves": {"first": first, "second": ~first}}
     if market is None:
         return halves
@@ -193,7 +193,7 @@ def regimes(returns: Floats | Unavailable, market: Market | None, seed: int) -> 
     if reason is not None:
         return _no_regimes(reason)
     mean_block = mean_block_length(returns)
-    by_group = groups(returns, market)
+    by_group = split_sessions(returns.size, market)
     withheld: dict[str, str] = {}
     measurable: dict[tuple[str, str], Flags] = {}
     for name, parts in by_group.items():

@@ -13,7 +13,7 @@ from datasets.figure_data import dates_of, floats_of, ledger_of, trials_of, week
 from datasets.figures.concentration import concentration
 from datasets.figures.costs import Flows, costs
 from datasets.figures.luck import LUCK, SEALED_BOOKS, measure
-from datasets.figures.luck_evidence import EVERYTHING, Evidence, LuckQuery
+from datasets.figures.luck_evidence import Evidence, LuckQuery
 from datasets.figures.luck_trials import searched_combinations
 from datasets.figures.risk import risk
 from datasets.figures.series import Floats, observed
@@ -89,7 +89,7 @@ def luck_figures(
         for book in SEALED_BOOKS
         if book in portfolio
     }
-    return {LUCK: {book: asdict(measure(x, LuckQuery(book, EVERYTHING))) for book, x in evidence.items()}}
+    return {LUCK: {book: asdict(measure(x, LuckQuery(book))) for book, x in evidence.items()}}
 
 
 def signal_figures(weeks: DeliveredSignal | Unavailable) -> dict[str, Document]:

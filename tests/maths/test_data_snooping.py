@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from datasets.figures.bootstrap import Places, resample
 from datasets.figures.data_snooping import _variances, data_snooping
 from datasets.figures.luck import measure
-from datasets.figures.luck_evidence import EVERYTHING, Evidence, LuckQuery, TrialReturns
+from datasets.figures.luck_evidence import Evidence, LuckQuery, TrialReturns
 from datasets.figures.run_figures import Ledger
 from datasets.figures.series import Matrix
 from datasets.figures.unavailable import Unavailable
@@ -135,6 +135,6 @@ def test_trials_that_the_ledger_leaves_untested_have_its_reason(ledger: str, sai
         None,
         TrialReturns(date, returns),
     )
-    result = measure(evidence, LuckQuery("long_short", EVERYTHING)).data
+    result = measure(evidence, LuckQuery("long_short")).data
     assert result["data_snooping"] is None
     assert result["withheld"]["data_snooping"].startswith(said)

@@ -12,7 +12,7 @@ from statsmodels.stats.diagnostic import breaks_cusumolsresid
 
 from datasets.figures.bootstrap import mean_block_length, resample
 from datasets.figures.price import Benchmark
-from datasets.figures.regimes import Market, find_break, groups, market_at, regimes
+from datasets.figures.regimes import Market, find_break, market_at, regimes, split_sessions
 from datasets.figures.series import Dates, Floats
 from datasets.figures.unavailable import Unavailable
 from tests.maths.panels import check
@@ -121,4 +121,4 @@ def test_a_short_record_has_no_regimes() -> None:
     result = regimes(np.random.default_rng(6).normal(0, 0.01, 39), None, 1)
     assert result["groups"] == []
     assert set(result["withheld"]) == {"groups"}
-    assert list(groups(np.zeros(10), None)) == ["halves"]
+    assert list(split_sessions(10, None)) == ["halves"]

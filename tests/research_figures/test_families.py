@@ -14,7 +14,7 @@ import pytest
 import datasets
 from datasets.figure_data import read_evidence, read_luck
 from datasets.figures.luck import LUCK, SEALED_BOOKS, Luck, measure
-from datasets.figures.luck_evidence import EVERYTHING, LuckQuery
+from datasets.figures.luck_evidence import LuckQuery
 from datasets.figures.series import Window
 from datasets.figures.withheld import settle
 from datasets.layout import figures_path, snapshot_path
@@ -189,7 +189,7 @@ def test_luck_stored_at_publication_is_what_a_request_computes(root: Path) -> No
     assert stored is not None
     assert set(stored) == set(SEALED_BOOKS) & set(run.books("portfolio"))
     for book in stored:
-        query = LuckQuery(book, EVERYTHING)
+        query = LuckQuery(book)
         computed = measure(read_evidence(run, book), query)
         assert Luck.decode(stored[book]) == computed == read_luck(run, query)
 
