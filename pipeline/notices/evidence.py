@@ -14,7 +14,7 @@ from datasets.figures.series import DAYS_PER_YEAR, Floats
 from pipeline.notices.clipped_returns import shared_extremes
 from pipeline.notices.market.notices import market_notices
 from pipeline.notices.outcome import NoticeOutcome
-from pipeline.notices.panel import Panel
+from pipeline.notices.panel import NO_PANEL, Panel
 from pipeline.notices.prices import Prices, sample_prices
 from pipeline.notices.probe import (
     MAX_DAYS,
@@ -25,8 +25,8 @@ from pipeline.notices.probe import (
     period,
     usual_hour,
 )
-from pipeline.notices.rows import PanelRows, ReadColumns, Symbols, expanded, place_in, to_days
-from pipeline.notices.spans import NEVER, Span
+from pipeline.notices.rows import ReadColumns, Symbols, expanded, place_in, to_days
+from pipeline.notices.spans import NEVER
 from pipeline.reconciliation.grid import Codes
 from schemas.notices.universe import MIN_TWIN_WEEKS
 from schemas.tables.books import CONDITIONED_BOOKS
@@ -37,9 +37,6 @@ _WEIGHTS: Final = {book: f"{book}_target_weight" for book in CONDITIONED_BOOKS}
 _WEIGHT: Final = _WEIGHTS[CONDITIONED_BOOKS[0]]
 _TRADEABLE: Final = "next_open_tradeable"
 _OPTIONAL: Final = ("forward_return", *_WEIGHTS.values(), _TRADEABLE)
-_NO_PANEL: Final = PanelRows(
-    *(np.empty(0, np.int64),) * 2, *(np.empty((0, 0), np.int64),) * 2, np.empty((0, 0))
-)
 _TWIN_WEEKS: Final = 8
 """Weeks in which names are compared with each other."""
 
@@ -143,18 +140,10 @@ def gather(
 
 def _gathered(tables: Mapping[str, Collection[str]], read: ReadColumns) -> Evidence:
     symbols = Symbols()
-    sections, panel_rows, undecided = None, _NO_PANEL, None
-    if "decisions" in tables:
-        sections, panel_rows = _cross_sections(tables["decisions"], read, symbols)
-    prices = sample_prices(tables, read, symbols, panel_rows)
+    sections = _cross_sections(tables["decisions"], read, symbols) if "decisions" in tables else None
+    prices, panel = sample_prices(tables, read, symbols, NO_PANEL if sections is None else sections.panel)
+    undecided = None
     if sections is not None:
-        panel = replace(
-            sections.panel,
-            span=prices.span,
-            marks=prices.at_weeks,
-            after_fills=prices.after_fills,
-            positions=prices.positions,
-        )
         sections = replace(sections, panel=panel)
         if prices.held is not None:
             undecided = sorted(symbols.names(np.setdiff1d(prices.held, sections.decided)))
@@ -164,14 +153,12 @@ def _gathered(tables: Mapping[str, Collection[str]], read: ReadColumns) -> Evide
         trials = dict(
             rows["trials"].group_by("trial").agg(pl.col("period_return").std()).drop_nulls().iter_rows()
         )
-    probe = Probe(prices.marks, prices.mids, _sampled_weeks(symbols, panel_rows, prices.span))
+    probe = Probe(prices.marks, prices.mids, _sampled_weeks(symbols, panel))
     return Evidence(sections, prices, trials, probe, undecided=undecided)
 
 
-def _cross_sections(
-    columns: Collection[str], read: ReadColumns, symbols: Symbols
-) -> tuple[CrossSections | None, PanelRows]:
-    """Count the names of each week, and sample the rows of some names."""
+def _cross_sections(columns: Collection[str], read: ReadColumns, symbols: Symbols) -> CrossSections | None:
+    """Count the names of each week, and sample the rows of some names; return None for a table without rows."""
     values = ("score", *(name for name in _OPTIONAL if name in columns))
     instants = tuple(name for name in _INSTANTS if name in columns)
     seen = np.zeros(0, np.bool_)
@@ -180,22 +167,17 @@ def _cross_sections(
     for part in read("decisions", ("date", "symbol", *values, *instants)):
         rows, ranges = part["decisions"], part.row_ranges("decisions", ("date",))
         own, days_of_ranges = symbols.codes(part.symbols("decisions")), to_days(ranges.heads["date"])
-        seen = np.concatenate([seen, np.zeros(max(0, symbols.width - seen.size), np.bool_)])
-        seen[own] = True
+        seen, chosen = symbols.add_seen(seen, own)
         by_name = {name: rows[name].cast(pl.Float64).to_numpy() for name in values}
         gone = np.isnan(by_name["score"]) & (by_name.get(_TRADEABLE, np.ones(rows.height)) == 0)
         sizes.append((days_of_ranges, np.add.reduceat(1.0 - gone, ranges.starts)))
         if _WEIGHT in by_name:
             targets.append(_target_sums(by_name[_WEIGHT], by_name["score"], ranges.starts))
         by_name |= {name: rows[name].cast(pl.Int64).fill_null(NEVER).to_numpy() for name in instants}
-        # A name that is among the first 64 of all names is also among the first 64 of those seen so far.
-        first = np.zeros(seen.size, np.bool_)
-        first[symbols.first(seen)] = True
-        chosen = np.flatnonzero(first[own])
         day_of_row = np.repeat(days_of_ranges, ranges.lengths)
         kept.append([day_of_row[chosen], own[chosen], *(column[chosen] for column in by_name.values())])
         if "forward_return" in values:
-            # The same holds for days.
+            # A day that is among the first of all days is also among the first of those seen so far.
             seen_days = np.union1d(seen_days, days_of_ranges)
             some = expanded(ranges, np.flatnonzero(np.isin(days_of_ranges, _first_days(seen_days))))[1]
             measured.append(
@@ -208,32 +190,30 @@ def _cross_sections(
             )
     days, place = np.unique(np.concatenate([days for days, _ in sizes]), return_inverse=True)
     if not days.size:
-        return None, _NO_PANEL
+        return None
     size = np.bincount(place, weights=np.concatenate([size for _, size in sizes]))
     held = _targets(targets, place)
     codes = symbols.first(seen)
     day, code, *cells = (np.concatenate(column) for column in zip(*kept, strict=True))
     place, among = place_in(code, codes)
     at = place[among], np.searchsorted(days, day[among])
-    table: dict[str, Any] = {}
+    shape = codes.size, days.size
+    table: dict[str, Any] = {name: np.full(shape, NEVER) for name in _INSTANTS}
+    table |= {name: np.full(shape, np.nan) for name in values}
     for name, column in zip((*values, *instants), cells, strict=True):
-        empty = NEVER if name in instants else np.nan
-        table[name] = np.full((codes.size, days.size), empty, column.dtype)
         table[name][at] = column[among]
-    returns = table.get("forward_return")
     panel = Panel(
+        codes,
         days.astype("datetime64[D]"),
+        table["entry_at"],
+        table["maturity_at"],
         table["score"],
-        returns,
+        table.get("forward_return"),
         {book: table[name] for book, name in _WEIGHTS.items() if name in table},
         table.get(_TRADEABLE),
-        table.get(_INSTANTS[0]),
     )
     names = int(seen.sum()), int(size[-1]), float(size.mean())
-    sections = CrossSections(*names, *_repeats(measured, days), *held, panel, np.flatnonzero(seen))
-    entry, maturity = (table.get(name, np.full((codes.size, days.size), NEVER)) for name in _INSTANTS)
-    no_returns = np.full((codes.size, days.size), np.nan)
-    return sections, PanelRows(codes, days, entry, maturity, table.get("forward_return", no_returns))
+    return CrossSections(*names, *_repeats(measured, days), *held, panel, np.flatnonzero(seen))
 
 
 def _repeats(rows: list[list[Any]], days: Integers) -> tuple[int, int, int, int]:
@@ -285,12 +265,13 @@ def _twins(day: Integers, code: Codes, score: Floats, forward_return: Floats) ->
     return int(np.union1d(twins, twins + 1).size)
 
 
-def _sampled_weeks(symbols: Symbols, panel: PanelRows, span: Span | None) -> Sample:
+def _sampled_weeks(symbols: Symbols, panel: Panel) -> Sample:
     """Sample the forward returns of some weeks; a week is identified by its own date and the next week's."""
     days, returns = panel.days, panel.returns
     measured = np.flatnonzero(~np.isnan(returns[:, :-1]).all(axis=0))
     weeks = measured[days_by_digest(days[measured])[:MAX_DAYS]]
-    instants = (panel.entry, panel.maturity) if span is None else (span.entry, span.maturity)
+    dated = panel.span or panel
+    instants = dated.entry, dated.maturity
     hours = np.array([[usual_hour(at[at[:, week] != NEVER, week]) for at in instants] for week in weeks])
     return Sample.of(
         symbols.names(panel.codes),

@@ -13,6 +13,7 @@ from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Flags, Floats
 from pipeline.notices.correlations import judge_mean, standard_error
 from pipeline.notices.outcome import NoticeOutcome, by_chance, first_noticed, judged, not_checked, too_few
+from pipeline.reconciliation.fills import SAME_PRICE
 from pipeline.reconciliation.grid import Codes
 from schemas.notices import NOTICES
 from schemas.notices.books import MIN_ADJUSTING_FILLS, MIN_FILLS, MIN_TAX, NEARLY_FREE
@@ -20,7 +21,6 @@ from schemas.notices.notice import BASIS_POINTS
 from schemas.plurals import counted
 from schemas.tables.books import ADJUSTING, SETTLEMENTS, base_book
 
-_SAME_PRICE: Final = 1e-9
 _SIZES_PER_DOUBLING: Final = 2
 """Size classes per doubling of the notional."""
 _SIZE_BITS: Final = 13
@@ -223,7 +223,7 @@ def _at_the_decision(fills: Fills) -> NoticeOutcome:
     number = int(known.sum())
     if number < MIN_FILLS:
         return too_few(notice, number, "fill", "a mark on the decision's day", MIN_FILLS)
-    share = float((np.abs(fills.mid[known] / fills.decided[known] - 1) <= _SAME_PRICE).mean())
+    share = float((np.abs(fills.mid[known] / fills.decided[known] - 1) <= SAME_PRICE).mean())
     # Fills of several books at one mid are one observation.
     mids = np.unique(fills.mid[known]).size
     return judged(

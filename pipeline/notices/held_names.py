@@ -77,17 +77,10 @@ class HeldNames:
     def add(self, ranges: RowRanges, codes: NDArray[np.uint32], positions: pl.DataFrame) -> None:
         """Add the rows of a part."""
         row_range, rows = expanded(ranges, np.flatnonzero((ranges.heads["book"] == self._book).to_numpy()))
-        own = codes[rows]
-        unseen = max(0, self.symbols.width - self._held.size)
-        self._held = np.concatenate([self._held, np.zeros(unseen, np.bool_)])
-        self._held[own] = True
-        # A name that is among the first 64 of all names is also among the first 64 of those seen so far.
-        first = np.zeros(self._held.size, np.bool_)
-        first[self.symbols.first(self._held)] = True
-        chosen = np.flatnonzero(first[own])
+        self._held, chosen = self.symbols.add_seen(self._held, codes[rows])
         rows, day = rows[chosen], to_days(ranges.heads["date"])[row_range[chosen]]
         quantity, marks = (positions[name].to_numpy()[rows] for name in ("quantity", "mark_price"))
-        self._parts.append((day, own[chosen].astype(np.int64), marks, quantity))
+        self._parts.append((day, codes[rows].astype(np.int64), marks, quantity))
 
     def holdings(self, received: Mapping[str, Received]) -> Holdings | None:
         """Return the holdings, with the shares and the cash that the book received without a fill; None if the book held no name."""

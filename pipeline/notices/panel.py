@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Dates, Floats
 from pipeline.notices import foresight, spans, universe, weights
 from pipeline.notices.clipped_returns import judge_repeated_returns
@@ -27,6 +28,7 @@ from pipeline.notices.outcome import (
     not_checked,
     uncorrelated,
 )
+from pipeline.notices.rows import place_in
 from pipeline.notices.spans import Instants, Span
 from schemas.notices.notice import MIN_CORRELATED_WEEKS
 from schemas.notices.signal import (
@@ -74,14 +76,16 @@ class Panel:
 
     Attributes
     ----------
+    codes
+        Number of each name, shape (names,).
     dates
         Rebalance dates, ascending, shape (weeks,).
+    entry, maturity
+        Sealed start and end of each forward return, microseconds since 1970; :data:`NEVER` where not sealed.
     scores, forward_returns, tradeable
         Columns of the decisions; None where the column was not sealed. Tradeable is 1 or 0.
     weights
         Book -> target weights, for the books whose weights were sealed.
-    entry
-        Sealed start of each forward return, microseconds since 1970; :data:`NEVER` where unknown, None where the run sealed none.
     span
         None where the run sealed no fills.
     marks, after_fills
@@ -90,24 +94,42 @@ class Panel:
         Signed value in long_short at the next close; None where the run sealed none of it.
     """
 
+    codes: Integers
     dates: Dates
+    entry: Instants
+    maturity: Instants
     scores: Floats
     forward_returns: Floats | None = None
     weights: Mapping[str, Floats] = field(default_factory=dict)
     tradeable: Floats | None = None
-    entry: Instants | None = None
     span: Span | None = None
     marks: Floats | None = None
     after_fills: Floats = field(default_factory=lambda: np.empty((0, 0)))
     positions: Floats | None = None
 
     @property
+    def days(self) -> Integers:
+        """Rebalance dates as days since 1970."""
+        return self.dates.astype(np.int64)
+
+    @property
+    def returns(self) -> Floats:
+        """Forward returns; NaN where the run sealed none."""
+        return np.full(self.scores.shape, np.nan) if self.forward_returns is None else self.forward_returns
+
+    def at(self, table: Floats, codes: Integers, days: Integers) -> Floats:
+        """Return the values of names and rebalance dates in a table of shape (names, weeks); NaN for those that the panel lacks."""
+        (name, known), (week, dated) = place_in(codes, self.codes), place_in(days, self.days)
+        values = np.full(codes.size, np.nan)
+        among = known & dated
+        values[among] = table[name[among], week[among]]
+        return values
+
+    @property
     def entries(self) -> Dates:
         """Instant at which the forward returns of each week begin; NaT where unknown."""
         # Fills also tell the start where it is not sealed.
         entry = self.entry if self.span is None else self.span.entry
-        if entry is None or not entry.size:
-            return np.full(self.dates.shape, np.datetime64("NaT"), "datetime64[us]")
         first: Dates = np.fmin.reduce(entry.view("datetime64[us]"), axis=0)
         return first
 
@@ -125,8 +147,7 @@ class Panel:
         NaN where one of these is unknown, and everywhere if few ranks are known.
         """
         news = np.full(self.scores.shape, np.nan)
-        returns = news if self.forward_returns is None else self.forward_returns
-        score, earned = relative_ranks(self.scores), relative_ranks(returns)
+        score, earned = relative_ranks(self.scores), relative_ranks(self.returns)
         weeks = score.shape[1]
         explaining = [(score, 1), *((earned, delay) for delay in range(1, EXPLAINING_WEEKS + 1))]
         earlier = np.stack(
@@ -148,6 +169,13 @@ class Panel:
         if self.forward_returns is None:
             return None
         return column_mean(self.forward_returns)
+
+
+_NO_CELLS: Final = np.empty((0, 0), np.int64)
+NO_PANEL: Final = Panel(
+    np.empty(0, np.int64), np.empty(0, "datetime64[D]"), _NO_CELLS, _NO_CELLS, scores=np.empty((0, 0))
+)
+"""The panel of a run without cross-sections."""
 
 
 def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:

@@ -13,11 +13,11 @@ from datasets.figures.series import Floats
 from pipeline.notices.fills import Fills
 from pipeline.notices.held_names import HeldNames, Holdings
 from pipeline.notices.ledger import Flows
+from pipeline.notices.panel import Panel
 from pipeline.notices.pnl import sample_pnl
 from pipeline.notices.probe import MAX_DAYS, NO_SAMPLE, Sample, days_by_digest, period, usual_hour
 from pipeline.notices.rows import (
     DAY_BITS,
-    PanelRows,
     ReadColumns,
     Symbols,
     expanded,
@@ -26,7 +26,6 @@ from pipeline.notices.rows import (
     to_days,
 )
 from pipeline.notices.sampled_fills import sample_fills
-from pipeline.notices.spans import Span
 from pipeline.reconciliation.tables import SESSION
 from schemas.notices.notice import BASIS_POINTS
 from schemas.tables.books import CONDITIONED_BOOKS, TRADE_ONLY_SUFFIXES, book_order, is_raw_book
@@ -49,8 +48,6 @@ class Prices:
         Sampled names of long_short, or else of the first book, by session; None where the run sealed no positions.
     flows
         Book -> sums of its pnl.
-    span, at_weeks, after_fills, positions
-        Of the panel of the cross-sections, as :class:`pipeline.notices.panel.Panel` has them.
     held
         Numbers of the names that a book other than a raw one held; None where the run sealed no positions.
     filled
@@ -63,18 +60,14 @@ class Prices:
     closes: tuple[Floats, Floats] | None = None
     holdings: Holdings | None = None
     flows: Mapping[str, Flows] = field(default_factory=dict)
-    span: Span | None = None
-    at_weeks: Floats | None = None
-    after_fills: Floats = field(default_factory=lambda: np.empty((0, 0)))
-    positions: Floats | None = None
     held: Integers | None = None
     filled: int = 0
 
 
 def sample_prices(
-    tables: Mapping[str, Collection[str]], read: ReadColumns, symbols: Symbols, panel: PanelRows
-) -> Prices:
-    """Sample fills of some days with the marks around them, returns of some sessions, and the prices of a panel.
+    tables: Mapping[str, Collection[str]], read: ReadColumns, symbols: Symbols, panel: Panel
+) -> tuple[Prices, Panel]:
+    """Sample fills of some days with the marks around them, and returns of some sessions; add the prices of a panel to it.
 
     Parameters
     ----------
@@ -83,7 +76,7 @@ def sample_prices(
     symbols
         Symbols numbered so far.
     panel
-        Names, weeks and sealed instants of the panel.
+        Up to 64 names, week by week, without their prices.
     """
     sessions, books = np.empty(0, np.int64), []
     if "portfolio" in tables:
@@ -94,9 +87,9 @@ def sample_prices(
     first_book = min(books, key=book_order, default="")
     held = "portfolio" in tables and "positions" in tables
     variants = [book + suffix for book in books for suffix in ("", *TRADE_ONLY_SUFFIXES)]
-    fills, mids, span, filled = None, None, None, 0
+    fills, filled = None, 0
     if "trades" in tables:
-        fills, mids, filled = sample_fills(read, symbols, variants if held else [], sessions, panel)
+        fills, panel, filled = sample_fills(read, symbols, variants if held else [], sessions, panel)
     later = 1 + days_by_digest(sessions[1:])[:MAX_DAYS]
     pnl = sample_pnl(
         tables.get("pnl", ()),
@@ -106,12 +99,14 @@ def sample_prices(
         np.sort(sessions[later]),
         first_book=first_book,
     )
-    if mids is not None and panel.codes.size:
-        span = mids.span(np.isin(panel.codes, pnl.adjusted), adjusted=bool(pnl.adjusted.size))
+    if panel.span is not None and pnl.adjusted.size:
+        adjusted = np.isin(panel.codes, pnl.adjusted)[:, np.newaxis]
+        at_entry = np.where(adjusted, np.nan, panel.span.mid_at_entry)
+        panel = replace(panel, span=replace(panel.span, mid_at_entry=at_entry, adjusted=True))
     if not held:
         no_shorts = np.empty(0, np.int64), np.empty(0)
         flows = pnl.flows(books, *no_shorts) if "pnl" in tables else {}
-        return Prices(span=span, flows=flows, filled=filled)
+        return Prices(flows=flows, filled=filled), panel
     following = sessions[np.minimum(np.searchsorted(sessions, panel.days, "right"), sessions.size - 1)]
     wanted = [sessions[later], sessions[later - 1], panel.days, following]
     if fills is not None:
@@ -133,28 +128,27 @@ def sample_prices(
     at_weeks, after_fills = (
         marks[np.searchsorted(days, each)][:, panel.codes].T for each in (panel.days, following)
     )
+    positions = None
+    if holdings is not None and holdings.book == CONDITIONED_BOOKS[0]:
+        positions = holdings.notional(panel.codes, panel.days)
+    panel = replace(panel, marks=at_weeks, after_fills=after_fills, positions=positions)
     prices = Prices(
         marks=Sample.of(symbols.names(chosen), periods, (now[:, chosen] / then[:, chosen] - 1).T),
         closes=(now[by_day], then[by_day]),
         holdings=holdings,
         flows=pnl.flows(books, *shorts) if "pnl" in tables else {},
-        span=span,
-        at_weeks=at_weeks,
-        after_fills=after_fills,
-        positions=holdings.notional(panel.codes, panel.days)
-        if holdings is not None and holdings.book == CONDITIONED_BOOKS[0]
-        else None,
         held=all_held,
         filled=filled,
     )
     if fills is None:
-        return prices
+        return prices, panel
     moments = ("earlier", "before", "day", "decided")
     with_marks = {name: marks[np.searchsorted(days, fills[name]), fills["code"]] for name in moments}
     side, mid, code, decided, fills["gain_day"] = fills["between"]
-    entered = at_weeks if span is None else np.where(np.isnan(span.mid_at_entry), at_weeks, span.mid_at_entry)
+    mids = panel.span.mid_at_entry if panel.span is not None else np.full(at_weeks.shape, np.nan)
+    entered = np.where(np.isnan(mids), at_weeks, mids)
     fills["gain"] = side * (panel.at(entered * (1 + panel.returns), code, decided) / mid - 1)
-    return _with_fills(prices, fills, with_marks, variants, symbols)
+    return _with_fills(prices, fills, with_marks, variants, symbols), panel
 
 
 def _with_fills(

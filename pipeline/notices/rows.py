@@ -1,4 +1,4 @@
-"""Adjacent row ranges of a run's large tables, numbered symbols, and the rows of a panel."""
+"""Adjacent row ranges of a run's large tables, and numbered symbols."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from datasets.figures.rank_correlation import Integers
-from datasets.figures.series import Flags, Floats
+from datasets.figures.series import Flags
 from pipeline.notices.probe import MAX_NAMES, name_digest
 from pipeline.reconciliation.row_ranges import RowRanges, row_numbers
 from pipeline.reconciliation.tables import CodedSymbols, Tables
@@ -47,37 +47,6 @@ def place_in(values: Integers, distinct: Integers) -> tuple[Integers, Flags]:
     order = np.argsort(distinct, kind="stable")
     place = order[np.minimum(np.searchsorted(distinct, values, sorter=order), distinct.size - 1)]
     return place, distinct[place] == values
-
-
-@dataclass(frozen=True, slots=True)
-class PanelRows:
-    """Names and weeks whose prices are needed.
-
-    Attributes
-    ----------
-    codes
-        Number of each name.
-    days
-        Rebalance dates as days since 1970, ascending.
-    entry, maturity
-        Start and end of each forward return, microseconds since 1970, shape (names, weeks); NEVER where not sealed.
-    returns
-        Forward returns, shape (names, weeks); NaN where missing.
-    """
-
-    codes: Integers
-    days: Integers
-    entry: Integers
-    maturity: Integers
-    returns: Floats
-
-    def at(self, table: Floats, codes: Integers, days: Integers) -> Floats:
-        """Return the values of names and rebalance dates in a table of shape (names, weeks); NaN for those that the panel lacks."""
-        (name, known), (week, dated) = place_in(codes, self.codes), place_in(days, self.days)
-        values = np.full(codes.size, np.nan)
-        among = known & dated
-        values[among] = table[name[among], week[among]]
-        return values
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,3 +108,14 @@ class Symbols:
         """Return the numbers of the first 64 marked symbols by digest."""
         codes = sorted(np.flatnonzero(among).tolist(), key=self._digests.__getitem__)
         return np.array(codes[:MAX_NAMES], np.int64)
+
+    def add_seen(self, seen: Flags, codes: NDArray[np.uint32]) -> tuple[Flags, Integers]:
+        """Mark the symbols of some rows as seen; return the marks, and the rows of the first 64 symbols seen so far.
+
+        A symbol that is among the first 64 of all is also among the first 64 of those seen so far.
+        """
+        seen = np.concatenate([seen, np.zeros(max(0, self.width - seen.size), np.bool_)])
+        seen[codes] = True
+        first = np.zeros(seen.size, np.bool_)
+        first[self.first(seen)] = True
+        return seen, np.flatnonzero(first[codes])

@@ -1,7 +1,8 @@
-"""Fills of a run, sampled for the notices, and their mids of a panel: the trades are read twice."""
+"""Fills of a run, sampled for the notices, and the mids of a panel: the trades are read twice."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -9,11 +10,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from datasets.figures.rank_correlation import Integers
-from datasets.figures.series import Flags, Floats
+from datasets.figures.series import Floats
+from pipeline.notices.panel import Panel
 from pipeline.notices.probe import MAX_DAYS, days_by_digest
-from pipeline.notices.rows import PanelRows, ReadColumns, Symbols, expanded, place_in, select_rows, to_days
-from pipeline.notices.spans import NEVER, Span
-from pipeline.reconciliation.fills import FILLS, fill_instants
+from pipeline.notices.rows import ReadColumns, Symbols, expanded, place_in, select_rows, to_days
+from pipeline.notices.spans import NEVER, Instants, Span
+from pipeline.reconciliation.fills import FILLS, fill_instants, single_mids
 from pipeline.reconciliation.row_ranges import RowRanges
 from schemas.tables.books import ADJUSTING, RAW_PREFIX, SETTLEMENTS, base_book, is_raw_book
 
@@ -21,16 +23,14 @@ _FILL: Final = ("quantity", "mid_price", "execution_cost")
 _REASON: Final = "rebalance_adjustment_reason"
 _GROWTH: Final = {"entry": 1.0, "weight_increase": 1.0, "weight_decrease": -1.0, "exit": -1.0}
 """Reason of a fill -> 1 if it adds to a position, -1 if it takes from one."""
-_SAME_PRICE: Final = 1e-9
-"""Relative tolerance of the mids of a name at an instant, as in the rule trades.one_price."""
 _SAMPLED_FILLS: Final = 10_000
 """Number of sampled fills at which no further day is added."""
 
 
 def sample_fills(
-    read: ReadColumns, symbols: Symbols, books: list[str], sessions: Integers, panel: PanelRows
-) -> tuple[dict[str, Any] | None, Mids, int]:
-    """Read the fills of the days that come first by digest, column by column, and the mids of a panel; count the fills of decisions.
+    read: ReadColumns, symbols: Symbols, books: list[str], sessions: Integers, panel: Panel
+) -> tuple[dict[str, Any] | None, Panel, int]:
+    """Read the fills of the days that come first by digest, column by column; add its span to a panel; count the fills of decisions.
 
     The columns are as sealed, with the ``code`` of the symbol, the index of the ``book`` and the days ``day`` and ``decided``;
     ``between`` has those of :func:`_between_decisions`.
@@ -46,16 +46,13 @@ def sample_fills(
     order = days_by_digest(distinct)
     enough = max(MAX_DAYS, 1 + int(np.searchsorted(np.cumsum(number[order]), _SAMPLED_FILLS)))
     chosen = np.sort(distinct[order[:enough]])
-    mids = Mids(
-        panel, _weekly_instants(heads, sessions, panel) if sessions.size and panel.days.size else None
-    )
+    ends = _ends(heads, sessions, panel)
     first = _first_days(heads)
-    sampled: list[list[Any]] = []
-    between: list[list[Any]] = []
+    of_panel, sampled, between = [], list[list[Any]](), list[list[Any]]()
     for part in read("trades", (*FILLS, "symbol", *_FILL, _REASON)):
         ranges, rows = part.row_ranges("trades", FILLS), part["trades"]
         codes = symbols.codes(part.symbols("trades"))
-        mids.add(ranges, codes, rows["mid_price"].to_numpy())
+        of_panel.append(_fills_at(ends, panel, ranges, codes, rows["mid_price"].to_numpy()))
         if books:
             some = select_rows(ranges, books, "timestamp", chosen)
             decided = to_days(ranges.heads["decision_at"])[some.row_range]
@@ -66,13 +63,15 @@ def sample_fills(
             code = codes[some.rows].astype(np.int64)
             sampled.append([code, some.book, some.day, at, decided, growth, *values])
             between.append(_between_decisions(ranges, codes, rows, books, panel.codes, first=first))
+    if panel.codes.size:
+        panel = replace(panel, span=_span(*ends, panel, pl.concat(of_panel)))
     names = ("code", "book", "day", "at", "decided", "growth", *_FILL)
     if not books:
-        return None, mids, filled
-    columns, of_panel = (
+        return None, panel, filled
+    columns, columns_between = (
         [np.concatenate(column) for column in zip(*parts, strict=True)] for parts in (sampled, between)
     )
-    return dict(zip(names, columns, strict=True), between=of_panel), mids, filled
+    return dict(zip(names, columns, strict=True), between=columns_between), panel, filled
 
 
 def _decides(book: str) -> bool:
@@ -111,63 +110,39 @@ def _between_decisions(
     return [np.sign(quantity), mid, codes[at].astype(np.int64), decided, day]
 
 
-def _weekly_instants(heads: pl.DataFrame, sessions: Integers, panel: PanelRows) -> Integers:
-    """Return, by week, the instant in the first session after the decision at which the books filled it; NEVER if none."""
+def _ends(heads: pl.DataFrame, sessions: Integers, panel: Panel) -> tuple[Instants, Instants]:
+    """Return the start and end of each forward return: as sealed, or else the instants of the fills of its week and of the next.
+
+    A week has such an instant if its books were filled at one instant, in the first session after the decision.
+    """
     filled = fill_instants(heads, pl.Series(sessions, dtype=pl.Int32).cast(pl.Date))
     week, known = place_in(to_days(filled["date"]), panel.days)
-    weekly = np.full(panel.days.size, NEVER)
+    weekly = np.full(panel.days.size + 1, NEVER)
     weekly[week[known]] = filled["at"].cast(pl.Int64).to_numpy()[known]
-    return weekly
+    entry, maturity = panel.entry, panel.maturity
+    return np.where(entry == NEVER, weekly[:-1], entry), np.where(maturity == NEVER, weekly[1:], maturity)
 
 
-class Mids:
-    """Mids of a panel of names at the instants at which their forward returns begin and end.
+def _fills_at(
+    instants: tuple[Instants, ...], panel: Panel, ranges: RowRanges, codes: NDArray[np.uint32], mids: Floats
+) -> pl.DataFrame:
+    """Return ``timestamp``, ``code`` and ``mid_price`` of a panel's fills at some instants; raw books and settlements have no market."""
+    at, book = ranges.heads["timestamp"].cast(pl.Int64).to_numpy(), ranges.heads["book"]
+    traded = ~(book.str.starts_with(RAW_PREFIX) | book.str.ends_with(SETTLEMENTS)).to_numpy()
+    row_range, rows = expanded(ranges, np.flatnonzero(traded & np.isin(at, instants)))
+    inside = np.isin(codes[rows], panel.codes)
+    row_range, rows = row_range[inside], rows[inside]
+    return pl.DataFrame({"timestamp": at[row_range], "code": codes[rows], "mid_price": mids[rows]})
 
-    Parameters
-    ----------
-    panel
-        Names, weeks and sealed instants of the panel.
-    weekly
-        Fill instant of each week, used where none is sealed; None where unknown.
-    """
 
-    def __init__(self, panel: PanelRows, weekly: Integers | None) -> None:
-        self._entry, self._maturity = panel.entry, panel.maturity
-        if weekly is not None:
-            self._entry = np.where(panel.entry == NEVER, weekly, panel.entry)
-            following = np.append(weekly[1:], NEVER)
-            self._maturity = np.where(panel.maturity == NEVER, following, panel.maturity)
-        self._instants = np.unique(np.concatenate([self._entry.ravel(), self._maturity.ravel()]))
-        self._row = np.full(int(panel.codes.max(initial=0)) + 1, -1)
-        self._row[panel.codes] = np.arange(panel.codes.size)
-        self._mids = np.full((panel.codes.size, self._instants.size), np.nan)
-
-    def add(self, ranges: RowRanges, codes: NDArray[np.uint32], prices: Floats) -> None:
-        """Add fills, except those of raw books and settlements, which have no market."""
-        if not self._mids.size:
-            return
-        column, wanted = place_in(ranges.heads["timestamp"].cast(pl.Int64).to_numpy(), self._instants)
-        book = ranges.heads["book"]
-        traded = ~(book.str.starts_with(RAW_PREFIX) | book.str.ends_with(SETTLEMENTS)).to_numpy()
-        row_range, rows = expanded(ranges, np.flatnonzero(traded & wanted))
-        inside = codes[rows] < self._row.size
-        row_range, rows = row_range[inside], rows[inside]
-        row = self._row[codes[rows]]
-        known = row >= 0
-        name, at, mids = row[known], column[row_range[known]], prices[rows[known]]
-        before = self._mids[name, at]
-        self._mids[name, at] = mids
-        # Fills that represent a whole day may differ; as in the rule decisions.forward_return, they are no price at an instant.
-        for other in (self._mids[name, at], before):
-            differing = np.abs(other - mids) > _SAME_PRICE * mids
-            self._mids[name[differing], at[differing]] = np.nan
-
-    def span(self, left_out: Flags, *, adjusted: bool) -> Span:
-        """Return the mids at entry and maturity; the entry mids of names `left_out` are NaN."""
-        name = np.arange(self._entry.shape[0])[:, None]
-        at_entry, at_maturity = (
-            np.where(at == NEVER, np.nan, self._mids[name, np.searchsorted(self._instants, at)])
-            for at in (self._entry, self._maturity)
-        )
-        at_entry[left_out] = np.nan
-        return Span(self._entry, self._maturity, at_entry, at_maturity, adjusted)
+def _span(entry: Instants, maturity: Instants, panel: Panel, fills: pl.DataFrame) -> Span:
+    """Return the mids of a panel at two instants; those of a name that represent a whole day may differ, and are no price at an instant."""
+    instants, mids = np.unique([entry, maturity]), single_mids(fills)
+    table = np.full((panel.codes.size, instants.size), np.nan)
+    at = place_in(mids["code"].to_numpy(), panel.codes)[0], np.searchsorted(instants, mids["timestamp"])
+    table[at] = mids["mid_price"].to_numpy()
+    name = np.arange(panel.codes.size)[:, np.newaxis]
+    at_entry, at_maturity = (
+        np.where(at == NEVER, np.nan, table[name, np.searchsorted(instants, at)]) for at in (entry, maturity)
+    )
+    return Span(entry, maturity, at_entry, at_maturity)

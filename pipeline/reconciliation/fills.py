@@ -11,6 +11,8 @@ from schemas.tables.books import base_book
 
 FILLS: Final = ("book", "timestamp", "decision_at")
 """Key of fills of a book that share instant and decision."""
+SAME_PRICE: Final = 1e-9
+"""Relative tolerance of the mids of a name at an instant."""
 
 
 def fill_sessions(moments: pl.DataFrame, leaving_out: Collection[str] = ()) -> pl.DataFrame:
@@ -71,3 +73,21 @@ def fill_instants(moments: pl.DataFrame, sessions: pl.Series) -> pl.DataFrame:
         .filter(pl.col("at").dt.date() == pl.col("session"))
         .select("date", "at")
     )
+
+
+def single_mids(fills: pl.DataFrame) -> pl.DataFrame:
+    """Return the mid of each name that has one at an instant; the rule trades.one_price reports two.
+
+    Parameters
+    ----------
+    fills : polars.DataFrame
+        ``timestamp``, ``code`` of the name and ``mid_price``.
+
+    Returns
+    -------
+    polars.DataFrame
+        The same columns, one row per instant and name, in any order.
+    """
+    mid = pl.col("mid_price")
+    mids = fills.group_by("timestamp", "code").agg(mid.last(), low=mid.min(), high=mid.max())
+    return mids.filter(pl.col("high") - pl.col("low") <= SAME_PRICE * pl.col("high")).drop("low", "high")

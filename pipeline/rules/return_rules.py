@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 
 from pipeline.reconciliation.corporate_actions import CorporateActions, Holding
-from pipeline.reconciliation.fills import fill_instants
+from pipeline.reconciliation.fills import fill_instants, single_mids
 from pipeline.reconciliation.row_ranges import day_numbers
 from pipeline.reconciliation.tables import CELL, SESSION, Tables
 from pipeline.rule import Coverage, rule
 from pipeline.rules.findings import broken_rows
-from pipeline.rules.tolerance import ABSOLUTE, RELATIVE, differing
+from pipeline.rules.tolerance import ABSOLUTE, differing
 from pipeline.seal.tables import empty_table
 from schemas.plurals import counted
 from schemas.tables import SEALED_TABLES
@@ -52,8 +52,8 @@ def decisions_forward_return(tables: Tables) -> Coverage:
     )
     raw = pl.col("book").str.starts_with(RAW_PREFIX)
     # Public books first: their coverage is counted separately, for readers without raw access.
-    public = _mids(fills.filter(~raw))
-    mids = _mids(pl.concat([public, fills.filter(raw).select(public.columns)]))
+    public = single_mids(fills.filter(~raw))
+    mids = single_mids(pl.concat([public, fills.filter(raw).select(public.columns)]))
     visible, proven = _priced(spans, public), _priced(spans, mids)
     actions = _corporate_actions(tables)
     if actions is not None:
@@ -96,14 +96,6 @@ def _spans(tables: Tables) -> pl.DataFrame:
     return returns.with_columns(
         pl.coalesce(*tables.present("decisions", (name,)), f"weekly_{name}").alias(name) for name in _INSTANTS
     )
-
-
-def _mids(fills: pl.DataFrame) -> pl.DataFrame:
-    """Return ``timestamp``, ``code`` and ``mid_price`` of each name that has one mid at an instant; another rule reports two."""
-    mid = pl.col("mid_price")
-    mids = fills.group_by("timestamp", "code").agg(mid.last(), low=mid.min(), high=mid.max())
-    one = pl.col("high") - pl.col("low") <= RELATIVE * pl.col("high")
-    return mids.filter(one).drop("low", "high")
 
 
 def _priced(spans: pl.DataFrame, mids: pl.DataFrame) -> pl.DataFrame:
