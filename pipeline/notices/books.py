@@ -89,13 +89,8 @@ def _drawdown(ledger: Ledger) -> NoticeOutcome | str:
     figure = ratios.max_drawdown_pct(ledger["starting_equity"], ledger["ending_equity"])
     if isinstance(figure, Unavailable):
         return figure.text
-    return judged(
-        "book.drawdown",
-        figure,
-        f"{ledger.book} never fell by more than {figure:.2f} % in {held} sessions with positions.",
-        book=ledger.book,
-        sessions=held,
-    )
+    message = f"{ledger.book} never fell by more than {figure:.2f} % in {held} sessions with positions."
+    return judged("book.drawdown", figure, message, book=ledger.book, sessions=held)
 
 
 def _execution_cost(ledger: Ledger) -> NoticeOutcome | str:
@@ -113,12 +108,8 @@ def _borrow(ledger: Ledger) -> NoticeOutcome | str:
     if not short > 1e-9 * ledger.total("gross_notional"):
         return f"{ledger.book} held no short position"
     rate = (0.0 - ledger.total("borrow_cashflow")) / short * SESSIONS_PER_YEAR
-    return judged(
-        "book.borrow",
-        rate,
-        f"{ledger.book} paid {rate:.3%} a year to borrow what it was short.",
-        book=ledger.book,
-    )
+    message = f"{ledger.book} paid {rate:.3%} a year to borrow what it was short."
+    return judged("book.borrow", rate, message, book=ledger.book)
 
 
 def _carry(ledger: Ledger) -> NoticeOutcome | str:
@@ -127,13 +118,10 @@ def _carry(ledger: Ledger) -> NoticeOutcome | str:
         return f"{ledger.book} earned and lost nothing on prices"
     share = float(np.abs(ledger["cash_carry"]).sum()) / earned
     interest = MAX_INTEREST / SESSIONS_PER_YEAR * ledger.total("gross_notional") / 2
-    return judged(
-        "book.carry",
-        share,
-        f"Interest on cash of {ledger.book} is {share:.1%} of its absolute daily profit and loss on prices.",
-        chance=interest / earned,
-        book=ledger.book,
+    message = (
+        f"Interest on cash of {ledger.book} is {share:.1%} of its absolute daily profit and loss on prices."
     )
+    return judged("book.carry", share, message, chance=interest / earned, book=ledger.book)
 
 
 def _unborrowed(ledger: Ledger) -> NoticeOutcome | str:
@@ -221,13 +209,8 @@ def _unpaid_cash(ledger: Ledger) -> NoticeOutcome | str:
     if not short > MIN_SHORT_SHARE * long > 0:
         return f"{ledger.book} held short positions of less than {MIN_SHORT_SHARE:.0%} of its long ones"
     ratio = (flows.cash_paid / short) / (flows.cash_received / long)
-    return judged(
-        "book.unpaid_cash",
-        ratio,
-        f"Short positions of {ledger.book} paid {ratio:.1%} of the cash that long ones of the same size received.",
-        book=ledger.book,
-        receipts=receipts,
-    )
+    message = f"Short positions of {ledger.book} paid {ratio:.1%} of the cash that long ones of the same size received."
+    return judged("book.unpaid_cash", ratio, message, book=ledger.book, receipts=receipts)
 
 
 def _share_adjustment(ledger: Ledger) -> NoticeOutcome | str:
@@ -256,13 +239,8 @@ def _judge_profit(
     if not ledger.profit:
         return f"{ledger.book} made no profit and no loss"
     share = abs(amount) / abs(ledger.profit)
-    return judged(
-        notice,
-        share,
-        f"{label} of {ledger.book} come to {amount:.6g}, its profit to {ledger.profit:.6g}.",
-        chance=allowed / abs(ledger.profit),
-        book=ledger.book,
-    )
+    message = f"{label} of {ledger.book} come to {amount:.6g}, its profit to {ledger.profit:.6g}."
+    return judged(notice, share, message, chance=allowed / abs(ledger.profit), book=ledger.book)
 
 
 def _sessions(ledger: Ledger) -> NoticeOutcome | str:
@@ -314,12 +292,8 @@ def _leverage(ledger: Ledger) -> NoticeOutcome | str:
     if not solvent.any():
         return f"{ledger.book} had no equity"
     leverage = float(np.quantile(ledger.exposure[solvent], _MANY_SESSIONS))
-    return judged(
-        "book.leverage",
-        leverage,
-        f"{ledger.book} held positions of {leverage:.1f} times its equity or more in {1 - _MANY_SESSIONS:.0%} of its sessions.",
-        book=ledger.book,
-    )
+    message = f"{ledger.book} held positions of {leverage:.1f} times its equity or more in {1 - _MANY_SESSIONS:.0%} of its sessions."
+    return judged("book.leverage", leverage, message, book=ledger.book)
 
 
 _JUDGES: Final[Mapping[str, Callable[[Ledger], NoticeOutcome | str]]] = {

@@ -125,14 +125,11 @@ def compare(probe: Probe, others: Mapping[str, Probe]) -> Iterator[NoticeOutcome
         share = cells.contradicted / cells.compared
         against = cells.shares if judged(notice, share, "").message is None else cells.contradicts
         alphas = [name for name, concerned in zip(names, against, strict=True) if concerned]
-        yield judged(
-            notice,
-            share,
+        message = (
             f"{share:.0%} of {cells.compared} {noun} that it shares with other runs are contradicted by {', '.join(alphas)}, "
-            "which agree with each other.",
-            cells=cells.compared,
-            alphas=alphas,
+            "which agree with each other."
         )
+        yield judged(notice, share, message, cells=cells.compared, alphas=alphas)
         if notice == _PRICES:
             sharing = [name for name, shared in zip(names, cells.shares, strict=True) if shared]
             yield _judge_one_name(cells, sharing)

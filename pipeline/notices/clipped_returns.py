@@ -54,13 +54,8 @@ def judge_repeated_returns(returns: Floats) -> NoticeOutcome:
     counts, sizes = by_frequency(returns[np.abs(returns) > CLIPPED_FROM])
     most, usual = (int(counts[place]) if counts.size > place else 0 for place in (0, _BOUNDS))
     size = float(sizes[0]) if most else 0.0
-    return judged(
-        notice,
-        most / max(usual, MIN_CLIPPED),
-        f"{most} forward returns are {size:.4%} each; apart from two bounds, at most {usual} are equal.",
-        forward_returns=most,
-        size=size,
-    )
+    message = f"{most} forward returns are {size:.4%} each; apart from two bounds, at most {usual} are equal."
+    return judged(notice, most / max(usual, MIN_CLIPPED), message, forward_returns=most, size=size)
 
 
 def shared_extremes(weeks: Integers, returns: Floats) -> tuple[int, int]:
@@ -90,10 +85,5 @@ def judge_shared_extremes(shared: int, weeks: int) -> NoticeOutcome:
     notice = "signal.shared_extremes"
     if weeks < MIN_EXTREME_WEEKS:
         return too_few(notice, weeks, "week", f"{MIN_OUTLYING_NAMES} forward returns", MIN_EXTREME_WEEKS)
-    return judged(
-        notice,
-        shared / weeks,
-        f"Several names share the highest or the lowest forward return in {shared} of {weeks} weeks.",
-        shared=shared,
-        weeks=weeks,
-    )
+    message = f"Several names share the highest or the lowest forward return in {shared} of {weeks} weeks."
+    return judged(notice, shared / weeks, message, shared=shared, weeks=weeks)

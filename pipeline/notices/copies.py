@@ -50,12 +50,8 @@ def judge_copies(
     first = ""
     if copies.size:
         first = f", the first that of {dates[copies[0]]}, copied from {dates[sources[copies[0]]]}"
-    return judged(
-        notice,
-        float(copies.size),
-        f"{copies.size} of {compared} weeks have the {what} of an earlier week{first}.",
-        weeks=compared,
-    )
+    message = f"{copies.size} of {compared} weeks have the {what} of an earlier week{first}."
+    return judged(notice, float(copies.size), message, weeks=compared)
 
 
 def _persists(values: Floats, sources: NDArray[np.int64]) -> bool:

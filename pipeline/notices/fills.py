@@ -189,13 +189,8 @@ def _staleness(fills: Fills) -> NoticeOutcome:
         return not_checked(notice, "marks do not change from session to session")
     share = float(np.cov(move, back, ddof=0)[0, 1] / move.var())
     error = math.sqrt(max(float(back.var() / move.var()) - share**2, 0.0) / number)
-    return judged(
-        notice,
-        share,
-        f"{number} fills take back {share:.0%} of the move of the session before on average.",
-        chance=by_chance(number) * error,
-        fills=number,
-    )
+    message = f"{number} fills take back {share:.0%} of the move of the session before on average."
+    return judged(notice, share, message, chance=by_chance(number) * error, fills=number)
 
 
 def _judge_free_fills(fills: Fills) -> NoticeOutcome:
@@ -208,12 +203,9 @@ def _judge_free_fills(fills: Fills) -> NoticeOutcome:
     if not many.size:
         return not_checked(notice, f"no book has {MIN_FILLS} fills of which at least one has a cost")
     worst = many[(free / np.maximum(number, 1))[many].argmax()]
+    message = f"{free[worst]:.0f} of {number[worst]} fills of {names[worst]} cost next to nothing."
     return judged(
-        notice,
-        float(free[worst] / number[worst]),
-        f"{free[worst]:.0f} of {number[worst]} fills of {names[worst]} cost next to nothing.",
-        book=names[worst],
-        fills=int(number[worst]),
+        notice, float(free[worst] / number[worst]), message, book=names[worst], fills=int(number[worst])
     )
 
 
@@ -269,12 +261,8 @@ def _judge_uneven_cost(fills: Fills) -> NoticeOutcome:
     if not compared:
         return not_checked(notice, f"no group of fills has {MIN_FILLS} others of the same names and sizes")
     ratio, group, number = min(compared)
-    return judged(
-        notice,
-        ratio,
-        f"{group} cost {ratio:.0%} of what other fills of the same names and sizes cost.",
-        fills=number,
-    )
+    message = f"{group} cost {ratio:.0%} of what other fills of the same names and sizes cost."
+    return judged(notice, ratio, message, fills=number)
 
 
 def _cost_groups(fills: Fills, traded: Integers) -> dict[str, Flags]:

@@ -126,12 +126,8 @@ def _judge_copied_sessions(moves: Floats) -> NoticeOutcome:
     common = (known[:, session] & known[:, earlier]).sum(axis=0)
     copied = (common >= MIN_COPIED_NAMES) & (shared >= COPIED_SHARE * common)
     copies = int(np.unique(session[copied]).size)
-    return judged(
-        notice,
-        float(copies),
-        f"In {copies} of {counted(number, 'session')} the names move as in an earlier session.",
-        sessions=number,
-    )
+    message = f"In {copies} of {counted(number, 'session')} the names move as in an earlier session."
+    return judged(notice, float(copies), message, sessions=number)
 
 
 def _judge_clipped_losses(moves: Floats, sides: Floats) -> NoticeOutcome:
@@ -143,13 +139,8 @@ def _judge_clipped_losses(moves: Floats, sides: Floats) -> NoticeOutcome:
     # Either the prices of all names were clipped, or the profit of the book on each name it held.
     counts = [(*_most_common(-values), _most_common(values)[0]) for values in (price, sides[known] * price)]
     losses, size, gains = max(counts, key=lambda count: count[0] / max(count[2], MIN_CLIPPED))
-    return judged(
-        notice,
-        losses / max(gains, MIN_CLIPPED),
-        f"{losses} losses on single names in a session are of {size:.4%} each; at most {gains} gains are of one size.",
-        losses=losses,
-        gains=gains,
-    )
+    message = f"{losses} losses on single names in a session are of {size:.4%} each; at most {gains} gains are of one size."
+    return judged(notice, losses / max(gains, MIN_CLIPPED), message, losses=losses, gains=gains)
 
 
 def _judge_missing_losses(moves: Floats, sides: Floats, returns: Floats) -> NoticeOutcome:
@@ -276,10 +267,5 @@ def _judge_payments(holdings: Holdings, moves: Floats) -> NoticeOutcome:
     size, fall = yields[paying], np.clip(-own[paying], -2 * MAX_PAYMENT, 2 * MAX_PAYMENT)
     share = float((size * fall).sum() / (size**2).sum())
     error = float(np.sqrt((size**2 * (fall - share * size) ** 2).sum()) / (size**2).sum())
-    return judged(
-        notice,
-        share,
-        f"When names pay cash, marks fall by {share:.0%} of it on average, of {payments} payments.",
-        chance=USUAL_FALL - by_chance(payments) * error,
-        payments=payments,
-    )
+    message = f"When names pay cash, marks fall by {share:.0%} of it on average, of {payments} payments."
+    return judged(notice, share, message, chance=USUAL_FALL - by_chance(payments) * error, payments=payments)

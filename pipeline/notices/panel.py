@@ -274,17 +274,11 @@ def judge_return_size(returns: Floats, mark_returns: Floats) -> NoticeOutcome:
     both = np.isfinite(returns + mark_returns)
     number = int(both.sum())
     if number < MIN_PROVABLE_RETURNS:
-        return not_checked(
-            notice,
-            f"{counted(number, 'forward return is', 'forward returns are')} of a name with two marks; {MIN_PROVABLE_RETURNS} are needed",
-        )
+        reason = f"{counted(number, 'forward return is', 'forward returns are')} of a name with two marks; {MIN_PROVABLE_RETURNS} are needed"
+        return not_checked(notice, reason)
     size, of_marks = (float(np.median(np.abs(values[both]))) for values in (returns, mark_returns))
-    return judged(
-        notice,
-        size / of_marks if of_marks else np.nan,
-        f"The median size of {number} forward returns is {size:.4f}; that of the mark returns of the same names is {of_marks:.4f}.",
-        returns=number,
-    )
+    message = f"The median size of {number} forward returns is {size:.4f}; that of the mark returns of the same names is {of_marks:.4f}."
+    return judged(notice, size / of_marks if of_marks else np.nan, message, returns=number)
 
 
 def judge_flipped_weeks(scores: Floats, dates: Dates) -> NoticeOutcome:
@@ -293,10 +287,8 @@ def judge_flipped_weeks(scores: Floats, dates: Dates) -> NoticeOutcome:
     weekly = rank_correlations(scores[:, :-1], scores[:, 1:], MIN_RANKED_NAMES)
     known = np.isfinite(weekly)
     if known.sum() < MIN_CORRELATED_WEEKS:
-        return not_checked(
-            notice,
-            f"{counted(known.sum(), 'week shares', 'weeks share')} {MIN_RANKED_NAMES} scored names with the next; {MIN_CORRELATED_WEEKS} are needed",
-        )
+        reason = f"{counted(known.sum(), 'week shares', 'weeks share')} {MIN_RANKED_NAMES} scored names with the next; {MIN_CORRELATED_WEEKS} are needed"
+        return not_checked(notice, reason)
     usual = float(np.median(weekly[known]))
     if usual < STEADY_CORRELATION:
         return uncorrelated(notice, "scores of neighbouring weeks", usual, STEADY_CORRELATION)

@@ -169,12 +169,8 @@ def _judge_target_size(dates: Dates, targets: Floats, book: Ledger | None) -> No
     if targets.size < MIN_CORRELATED_WEEKS:
         return too_few(notice, targets.size, "week", "target weights and positions", MIN_CORRELATED_WEEKS)
     target, held = float(np.median(targets)), float(np.median(exposure))
-    return judged(
-        notice,
-        target / held,
-        f"The median sum of absolute target weights is {target:.3g}; the median gross exposure at the next close is {held:.3g}.",
-        weeks=targets.size,
-    )
+    message = f"The median sum of absolute target weights is {target:.3g}; the median gross exposure at the next close is {held:.3g}."
+    return judged(notice, target / held, message, weeks=targets.size)
 
 
 def _judge_net_timing(sections: CrossSections) -> NoticeOutcome:
@@ -282,13 +278,8 @@ def _judge_trials(deviations: Mapping[str, float], ledgers: Sequence[Ledger]) ->
         return not_checked(notice, f"{CONDITIONED_BOOKS[0]} has no returns to compare with")
     calmest = min(deviations, key=lambda trial: (deviations[trial], trial))
     share = deviations[calmest] / float(own.std(ddof=1))
-    return judged(
-        notice,
-        share,
-        f"The returns of {calmest} have {share:.2f} times the standard deviation of those of the run.",
-        trial=calmest,
-        trials=len(deviations),
-    )
+    message = f"The returns of {calmest} have {share:.2f} times the standard deviation of those of the run."
+    return judged(notice, share, message, trial=calmest, trials=len(deviations))
 
 
 def _judge_proof(coverage: Coverage, held_share: float | None, filled: int) -> NoticeOutcome:
@@ -311,9 +302,5 @@ def _judge_statements(figures: Sequence[Figure]) -> NoticeOutcome:
         if figure.sealed is not None and figure.status == NOT_CHECKED and figure.reason != NO_RAW_SIGNAL
     ]
     names = list(dict.fromkeys(figure.name for figure in stated))
-    return judged(
-        "figures.stated",
-        float(len(stated)),
-        f"No table supports {len(stated)} sealed figures: {', '.join(names)}.",
-        figures=names,
-    )
+    message = f"No table supports {len(stated)} sealed figures: {', '.join(names)}."
+    return judged("figures.stated", float(len(stated)), message, figures=names)

@@ -144,14 +144,11 @@ def judge_timing(
     )
     with_first = weekly_returns(dates, sessions, returns)[0][known] / held[known]
     yield first_noticed(of_weeks, _judge_quarters(dates[known], size, with_first))
-    yield judged(
-        "book.risk_timing",
-        of_last - of_own,
+    message = (
         f"Over {weeks} weeks the exposure of the book has a correlation of {of_own:.2f} with the size of the return per unit of exposure, "
-        f"and of {of_last:.2f} with that of the week before.",
-        chance=math.sqrt(2) * allowed,
-        weeks=weeks,
+        f"and of {of_last:.2f} with that of the week before."
     )
+    yield judged("book.risk_timing", of_last - of_own, message, chance=math.sqrt(2) * allowed, weeks=weeks)
 
 
 def _judge_quarters(dates: Dates, size: Floats, per_unit: Floats) -> NoticeOutcome:
@@ -204,13 +201,8 @@ def judge_net_timing(net: Floats, market: Floats) -> NoticeOutcome:
         varies = f"the net target varies by {variation:.1%} of the gross one"
         return not_checked(notice, f"{varies}; {MIN_NET_VARIATION:.0%} is needed")
     correlation = float(np.corrcoef(net, market)[0, 1])
-    return judged(
-        notice,
-        correlation,
-        f"Over {weeks} weeks the net target weight of the book has a correlation of {correlation:.2f} with the mean return of the names.",
-        chance=math.tanh(CHANCE / math.sqrt(weeks - 3)),
-        weeks=weeks,
-    )
+    message = f"Over {weeks} weeks the net target weight of the book has a correlation of {correlation:.2f} with the mean return of the names."
+    return judged(notice, correlation, message, chance=math.tanh(CHANCE / math.sqrt(weeks - 3)), weeks=weeks)
 
 
 def judge_raw_ic(ic: Floats) -> NoticeOutcome:
@@ -233,20 +225,13 @@ def judge_skipped_weeks(statuses: Sequence[str]) -> NoticeOutcome:
     began = statuses.index(TRADED) if TRADED in statuses else len(statuses)
     weeks = len(statuses) - began
     if weeks < MIN_TRADED_WEEKS:
-        return not_checked(
-            notice,
-            f"{counted(weeks, 'week follows', 'weeks follow')} the first traded one; {MIN_TRADED_WEEKS} are needed",
-        )
+        reason = f"{counted(weeks, 'week follows', 'weeks follow')} the first traded one; {MIN_TRADED_WEEKS} are needed"
+        return not_checked(notice, reason)
     over = next((back for back, status in enumerate(reversed(statuses)) if status != PENDING), weeks)
     last = len(statuses) - min(over, MAX_OPEN_WEEKS)
     skipped = sum(status != TRADED for status in statuses[began:last])
-    return judged(
-        notice,
-        skipped / weeks,
-        f"{skipped} of {weeks} weeks were not traded.",
-        weeks=weeks,
-        skipped=skipped,
-    )
+    message = f"{skipped} of {weeks} weeks were not traded."
+    return judged(notice, skipped / weeks, message, weeks=weeks, skipped=skipped)
 
 
 def judge_frequency(dates: Dates) -> NoticeOutcome:
@@ -293,12 +278,8 @@ def judge_weekly_days(dates: Dates, entries: Dates, sessions: Dates) -> NoticeOu
     usual = np.quantile(hours, 0.5, method="lower") if hours.size else 0.0
     apart = np.abs((hours - usual + 12) % 24 - 12) > HOURS_APART
     irregular, moved = min(_exceptions(way) for way in ways), _exceptions(2 * delay + apart)
-    return judged(
-        notice,
-        max(irregular, moved) / weeks,
-        f"Of {weeks} decisions, {irregular} are taken on another day than usual, and {moved} are filled on another day or at another hour.",
-        weeks=weeks,
-    )
+    message = f"Of {weeks} decisions, {irregular} are taken on another day than usual, and {moved} are filled on another day or at another hour."
+    return judged(notice, max(irregular, moved) / weeks, message, weeks=weeks)
 
 
 def _exceptions(values: NDArray[np.int64]) -> int:
@@ -378,13 +359,8 @@ def judge_book(
             else f"the book holds {held_share:.1%} of the scored names, too few"
         )
         return not_checked(notice, f"{cause} to relate it to the IC over {counted(weeks, 'week')}")
-    return judged(
-        notice,
-        correlation,
-        f"Over {weeks} weeks the IC and the book's return beyond the market have a correlation of {correlation:.2f}.",
-        chance=lowest,
-        weeks=weeks,
-    )
+    message = f"Over {weeks} weeks the IC and the book's return beyond the market have a correlation of {correlation:.2f}."
+    return judged(notice, correlation, message, chance=lowest, weeks=weeks)
 
 
 def weekly_returns(dates: Dates, sessions: Dates, returns: Floats) -> tuple[Floats, Flags]:

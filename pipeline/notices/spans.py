@@ -69,13 +69,8 @@ def judge_chained_returns(returns: Floats, span: Span, marks: Floats | None = No
             f"{spans} spans of several weeks lie between two fills of a name; {MIN_NAME_SPANS} are needed",
         )
     wrong = int((np.abs(np.diff(excess)) > _TOLERANCE * length)[linked].sum())
-    return judged(
-        notice,
-        wrong / spans,
-        f"Over {wrong} of {spans} spans between two fills of a name, its forward returns do not compound to the ratio of the mids.",
-        spans=spans,
-        contradicted=wrong,
-    )
+    message = f"Over {wrong} of {spans} spans between two fills of a name, its forward returns do not compound to the ratio of the mids."
+    return judged(notice, wrong / spans, message, spans=spans, contradicted=wrong)
 
 
 def judge_unproven_weeks(scores: Floats, returns: Floats, span: Span) -> NoticeOutcome:
@@ -102,13 +97,9 @@ def judge_unproven_weeks(scores: Floats, returns: Floats, span: Span) -> NoticeO
             f"fills of a week prove the forward returns of {usual:g} names; {MIN_PROVEN_NAMES} are needed",
         )
     unproven = int((measured & (proven == 0)).sum())
+    message = f"Fills prove no forward return in {unproven} of {weeks} weeks."
     return judged(
-        notice,
-        unproven / weeks,
-        f"Fills prove no forward return in {unproven} of {weeks} weeks.",
-        chance=UNPROVEN_BY_SKIPPING / weeks,
-        weeks=weeks,
-        unproven=unproven,
+        notice, unproven / weeks, message, chance=UNPROVEN_BY_SKIPPING / weeks, weeks=weeks, unproven=unproven
     )
 
 

@@ -35,15 +35,11 @@ def judge_exits(names: int, last: int, mean: float, years: float) -> NoticeOutco
         return not_checked(notice, f"the run spans {years:.1f} years; {MIN_EXIT_YEARS:g} are needed")
     exits = names - last
     probability = poisson_lower_tail(exits, MIN_EXIT_RATE * mean * years)
-    return judged(
-        notice,
-        probability,
+    message = (
         f"{exits} of {names} names left the universe in {years:.1f} years; a real one loses "
-        f"{MIN_EXIT_RATE * mean * years:.0f} or more.",
-        exits=exits,
-        names=names,
-        years=years,
+        f"{MIN_EXIT_RATE * mean * years:.0f} or more."
     )
+    return judged(notice, probability, message, exits=exits, names=names, years=years)
 
 
 def judge_undecided_names(names: Sequence[str]) -> NoticeOutcome:
@@ -94,19 +90,13 @@ def judge_gaps(scores: Floats, returns: Floats) -> NoticeOutcome:
     between = measured[:, :-2] & measured[:, 2:]
     number = int(between.sum())
     if measured.shape[1] < MIN_CORRELATED_WEEKS:
-        return not_checked(
-            notice,
-            f"{counted(measured.shape[1], 'week is', 'weeks are')} measured; {MIN_CORRELATED_WEEKS} are needed",
-        )
+        reason = f"{counted(measured.shape[1], 'week is', 'weeks are')} measured; {MIN_CORRELATED_WEEKS} are needed"
+        return not_checked(notice, reason)
     if not number:
         return not_checked(notice, "no name has two measured weeks with a week between them")
     gaps = int((between & ~measured[:, 1:-1]).sum())
-    return judged(
-        notice,
-        gaps / number,
-        f"In {gaps} of {number} cases a name lacks its score or its forward return between two weeks that have both.",
-        gaps=gaps,
-    )
+    message = f"In {gaps} of {number} cases a name lacks its score or its forward return between two weeks that have both."
+    return judged(notice, gaps / number, message, gaps=gaps)
 
 
 def judge_frozen_marks(marks: Floats, before: Floats) -> NoticeOutcome:
@@ -127,12 +117,8 @@ def judge_frozen_marks(marks: Floats, before: Floats) -> NoticeOutcome:
     changes = np.cumsum((known & (marks != before))[::-1], axis=0)
     since = np.cumsum(known[::-1], axis=0)
     frozen = int((np.where(changes == 0, since, 0).max(axis=0) >= FROZEN_SESSIONS).sum())
-    return judged(
-        notice,
-        float(frozen),
-        f"{frozen} of {names} names are held to the end at a mark that no longer changes.",
-        names=names,
-    )
+    message = f"{frozen} of {names} names are held to the end at a mark that no longer changes."
+    return judged(notice, float(frozen), message, names=names)
 
 
 def poisson_lower_tail(events: int, expected: float) -> float:

@@ -120,11 +120,7 @@ def _judge_sessions(own: pl.Series, priced_days: Integers, priced: Integers) -> 
         f"{text.format(days.len())}, the first {days[0]}" for text, days in texts if days.len()
     )
     differing = lacking.len() + strange.len()
+    message = f"The ledger {differences}."
     return judged(
-        notice,
-        float(differing),
-        f"The ledger {differences}.",
-        sessions=market.len(),
-        lacking=lacking.len(),
-        strange=strange.len(),
+        notice, float(differing), message, sessions=market.len(), lacking=lacking.len(), strange=strange.len()
     )

@@ -152,12 +152,8 @@ def _judge_jumps(compared: pl.DataFrame) -> NoticeOutcome:
     ratio = (1 + pl.col("nearest") + pl.col("excess")) / (1 + pl.col("nearest"))
     jumps = compared.select(*CELL, size=ratio.log().abs()).filter(pl.col("size") > JUMP).sort("size", *CELL)
     last = jumps.row(-1) if jumps.height else ("", "")
-    return judged(
-        "market.jumps",
-        float(jumps.height),
-        f"{jumps.height} of {compared.height:,} marks move by more than a fifth against the market, {last[0]} on {last[1]} by the most.",
-        cells=compared.height,
-    )
+    message = f"{jumps.height} of {compared.height:,} marks move by more than a fifth against the market, {last[0]} on {last[1]} by the most."
+    return judged("market.jumps", float(jumps.height), message, cells=compared.height)
 
 
 def judge_forward_returns(
@@ -264,12 +260,9 @@ def _judge_share(notice: str, compared: pl.DataFrame, what: str) -> NoticeOutcom
     excess = compared.select("nearest", pl.col("excess").abs()).sort("nearest")["excess"]
     share = _share(compared["wrong"])
     of_falls, of_rises = (_share(some > TAIL_TOLERANCE) for some in (excess.head(tail), excess.tail(tail)))
+    message = f"The market contradicts {share:.1%} of {cells:,} {what}, {of_falls:.1%} of those in its largest falls and {of_rises:.1%} in its largest rises."
     return judged(
-        notice,
-        max(share, of_falls, of_rises),
-        f"The market contradicts {share:.1%} of {cells:,} {what}, {of_falls:.1%} of those in its largest falls and {of_rises:.1%} in its largest rises.",
-        cells=cells,
-        contradicted=round(share * cells),
+        notice, max(share, of_falls, of_rises), message, cells=cells, contradicted=round(share * cells)
     )
 
 
