@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Real
 
@@ -69,8 +69,8 @@ class Costs:
         """Return the interest rate of one session; None if not stated."""
         return self.interest.get(day) if isinstance(self.interest, Mapping) else self.interest
 
-    def notes(self, days: Iterable[dt.date], *, traded: bool) -> list[str]:
-        """Return notes on rates that were not stated.
+    def notes(self, days: Iterable[dt.date], *, traded: bool) -> Iterator[str]:
+        """Yield notes on rates that were not stated.
 
         Parameters
         ----------
@@ -79,22 +79,18 @@ class Costs:
         traded
             Whether the ledger generates the fills; only then there are notes on trading costs.
         """
-        notes = []
         if traded and not (self.fee or self.impact):
-            notes.append("no trading costs were stated: fills are at the price, without a fee")
+            yield "no trading costs were stated: fills are at the price, without a fee"
         if not self.borrow:
-            notes.append("no borrow rate was stated: short positions pay no borrow")
+            yield "no borrow rate was stated: short positions pay no borrow"
         if self.interest is None:
-            notes.append(
-                "no interest rate was stated: cash earns no interest, and figures in excess of the risk-free rate are withheld"
-            )
+            yield "no interest rate was stated: cash earns no interest, and figures in excess of the risk-free rate are withheld"
         elif missing := [day for day in days if self.rate_on(day) is None]:
             lacking = counted(len(missing), "session has", "sessions have")
-            notes.append(
+            yield (
                 f"{lacking} no interest rate, the first: {missing[0]}; cash earns none then, and figures in excess of the "
                 "risk-free rate leave these sessions out"
             )
-        return notes
 
 
 def _require_finite(name: str, rate: float | None) -> None:

@@ -24,9 +24,7 @@ from alpha_results_seal.weeks import (
     decisions_table,
     delay_weeks,
     last_sessions,
-    note_moved_decisions,
-    note_rare_decisions,
-    note_unpriced_names,
+    notes_on_weeks,
     read_weeks,
     rebalances_table,
 )
@@ -202,10 +200,13 @@ class Ledger:
                     _rebalance(book, week, week.targets[name], market, session, costs)
             market.close_books(state, session, costs, market.last_priced)
         tables = {**_joined(state, equity_basis), **_decided(weeks, state, market)}
-        notes = market.notes(state, scored=scored is not None, decided=True) + note_moved_decisions(weeks)
-        notes += note_rare_decisions(weeks) + note_unpriced_names(weeks, market)
-        notes += costs.notes(tables["portfolio"]["date"].unique(maintain_order=True), traded=True)
-        return cls(tables, equity_basis, tuple(notes))
+        days = tables["portfolio"]["date"].unique(maintain_order=True)
+        notes = (
+            *market.notes(state, scored=scored is not None, decided=True),
+            *notes_on_weeks(weeks, market),
+            *costs.notes(days, traded=True),
+        )
+        return cls(tables, equity_basis, notes)
 
     @classmethod
     def from_fills(
@@ -298,13 +299,11 @@ class Ledger:
                 )  # fmt: skip
             market.close_books({book: state}, session, costs, last)
         tables = _joined({book: state}, equity_basis)
-        notes = market.notes({book: state}, scored=not targets or scored is not None, decided=False)
+        notes = [*market.notes({book: state}, scored=not targets or scored is not None, decided=False)]
         if targets:
             tables |= _decided(weeks, {book: state}, market)
             _require_returns_of_fills(tables["decisions"], tables["trades"])
-            notes += (
-                note_moved_decisions(weeks) + note_rare_decisions(weeks) + note_unpriced_names(weeks, market)
-            )
+            notes += notes_on_weeks(weeks, market)
         else:
             tables["rebalances"] = rows.select(date=pl.col("decision_at").unique().sort()).with_columns(
                 week_status=pl.lit("traded")

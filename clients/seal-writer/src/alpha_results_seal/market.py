@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -107,33 +107,25 @@ class Market:
                 book.settle(session > last, costs.recovery * marks, instant)
             book.close(day, instant, marks, costs.borrow, costs.rate_on(day))
 
-    def notes(self, books: Mapping[str, Book], *, scored: bool, decided: bool) -> list[str]:
-        """Return notes on what the tables lack."""
-        notes = [] if scored else ["no scores were given: every score is null"]
+    def notes(self, books: Mapping[str, Book], *, scored: bool, decided: bool) -> Iterator[str]:
+        """Yield notes on what the tables lack."""
+        if not scored:
+            yield "no scores were given: every score is null"
         if self.opens is None and decided:
-            notes.append(
-                "prices have no open: fills are at closes, and forward_return is from close to close"
+            yield "prices have no open: fills are at closes, and forward_return is from close to close"
+        weekdays = np.bincount((self.sessions.astype(np.int64) + 3) % 7, minlength=7)  # from Monday
+        if weekdays[6] >= 4 and not weekdays[4]:  # as those of Asia are by their time in UTC
+            yield (
+                f"{weekdays[6]} sessions are on Sundays and none on Fridays: if instants are in UTC, convert them to the zone of "
+                "the exchange, whose days are the sessions"
             )
-        notes += self._note_on_weekends()
         ended = ~np.isfinite(self.closes[-1])
         for book in books.values():
             symbols = [self.symbols[at] for at in np.flatnonzero(ended & (book.shares != 0))]
             if symbols:
                 more = f" and {len(symbols) - _MAX_NAMED} more" if len(symbols) > _MAX_NAMED else ""
-                notes.append(
+                yield (
                     f"{book.name} still holds {', '.join(symbols[:_MAX_NAMED])}{more}, without a price on the last day, at the last price; to "
                     "close a position, state a recovery, the share of its last close received, or add a bar at the price received to a "
                     "session on which a decision is filled"
                 )
-        return notes
-
-    def _note_on_weekends(self) -> list[str]:
-        """Return a note if sessions are on Sundays but never on Fridays, as those of Asia are by their time in UTC."""
-        weekdays = np.bincount((self.sessions.astype(np.int64) + 3) % 7, minlength=7)  # from Monday
-        if weekdays[6] < 4 or weekdays[4]:
-            return []
-        note = (
-            f"{weekdays[6]} sessions are on Sundays and none on Fridays: if instants are in UTC, convert them to the zone of "
-            "the exchange, whose days are the sessions"
-        )
-        return [note]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -134,46 +134,39 @@ def last_sessions(days: Days, sessions: Days) -> Days:
     return last
 
 
-def note_moved_decisions(weeks: Sequence[Week]) -> list[str]:
-    """Return a note on decision days that were moved to the session before, if any."""
+def notes_on_weeks(weeks: Sequence[Week], market: Market) -> Iterator[str]:
+    """Yield notes on decisions on days without a session, on decisions that are rarer than weekly, and on weights without prices.
+
+    Raises
+    ------
+    SealError
+        If no name with weights has prices.
+    """
     moved = [week for week in weeks if week.original_date != week.date]
-    if not moved:
-        return []
-    note = (
-        f"{len(moved)} of {len(weeks)} decisions are on days without a session and dated by the session before, the first: "
-        f"{moved[0].original_date} as {moved[0].date}"
-    )
-    return [note]
-
-
-def note_rare_decisions(weeks: Sequence[Week]) -> list[str]:
-    """Return a note on decisions that are less frequent than weekly, if they are."""
+    if moved:
+        yield (
+            f"{len(moved)} of {len(weeks)} decisions are on days without a session and dated by the session before, the first: "
+            f"{moved[0].original_date} as {moved[0].date}"
+        )
     first, last = week_numbers(np.array([weeks[0].date, weeks[-1].date], "datetime64[D]"))
     spanned = int(last - first) + 1
-    if len(weeks) >= 0.75 * spanned:
-        return []
-    note = (
-        f"{len(weeks)} decisions in {spanned} weeks: weekly figures count decisions, so that icir is annualised by sqrt(52), and "
-        "lags, horizons and half-lives are in decisions"
-    )
-    return [note]
-
-
-def note_unpriced_names(weeks: Sequence[Week], market: Market) -> list[str]:
-    """Return a note on names with weights that have no prices, if any; raises SealError if none of them has prices."""
+    if len(weeks) < 0.75 * spanned:
+        yield (
+            f"{len(weeks)} decisions in {spanned} weeks: weekly figures count decisions, so that icir is annualised by sqrt(52), and "
+            "lags, horizons and half-lives are in decisions"
+        )
     weighted = np.any(
         [np.abs(weights) >= MIN_WEIGHT for week in weeks for weights in week.weights.values()], axis=0
     )
     unpriced = np.flatnonzero(weighted & ~np.isfinite(market.closes).any(axis=0))
-    if not unpriced.size:
-        return []
-    first = market.symbols[unpriced[0]]
-    if unpriced.size == weighted.sum():
-        raise SealError(
-            f"no name with weights has prices, the first: {first!r}: compare the names of both frames."
-        )
-    names = counted(unpriced.size, "name with weights has", "names with weights have")
-    return [f"{names} no prices and no trades, the first: {first}"]
+    if unpriced.size:
+        name = market.symbols[unpriced[0]]
+        if unpriced.size == weighted.sum():
+            raise SealError(
+                f"no name with weights has prices, the first: {name!r}: compare the names of both frames."
+            )
+        names = counted(unpriced.size, "name with weights has", "names with weights have")
+        yield f"{names} no prices and no trades, the first: {name}"
 
 
 def rebalances_table(weeks: Sequence[Week]) -> pl.DataFrame:
