@@ -11,13 +11,12 @@ from typing import Final
 import numpy as np
 
 from datasets.figures.series import Flags, Floats
-from datasets.layout import ALPHAS, PROBE, pointer_path, snapshot_path
+from datasets.layout import CATALOG, PROBE, by_alpha, pointer_path, snapshot_path
 from datasets.pointer import Pointer
 from datasets.storage import Storage
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
 from pipeline.notices.probe import Probe, ProbeDamaged, Sample
 from schemas.errors import AlphaResultsError
-from schemas.kinds import ALPHA_ID
 from schemas.notices.catalogue import (
     CELL_TOLERANCE,
     MAX_OTHER_RUNS,
@@ -34,7 +33,6 @@ _COMPARED: Final = {
     "catalogue.forward_returns": (("forward_returns",), "forward returns"),
 }
 """Notice -> samples to compare, and the noun for them in messages."""
-_FOLDER: Final = "alpha_id="
 _MAX_POINTERS: Final = 256
 """Maximum pointers read in search of served runs: those of withdrawn alphas remain in the catalogue."""
 
@@ -68,9 +66,8 @@ def served_probes(storage: Storage, alpha_id: str) -> dict[str, Probe]:
     StorageUnavailable
         When the store does not answer.
     """
-    names = (name.removeprefix(_FOLDER) for name in storage.folders(ALPHAS) if name.startswith(_FOLDER))
     others = sorted(
-        (name for name in names if name != alpha_id and ALPHA_ID.match(name)),
+        (name for name in by_alpha(storage.entries(CATALOG)) if name != alpha_id),
         key=lambda name: zlib.crc32(f"{alpha_id} {name}".encode()),
     )[:_MAX_POINTERS]
     if len(others) < MIN_OTHER_RUNS:

@@ -111,9 +111,5 @@ def judge_tilt(weights: Floats | None, positions: Floats | None, returns: Floats
         rank_correlations(np.where(sign * weights > 0, positions / weights, np.nan), sign * returns)
         for sign in (1, -1)
     ]
-    return judge_mean(
-        notice,
-        np.mean(sides, axis=0),
-        "Within the sides of long_short, positions relative to their target weights have a rank correlation of {mean:.3f} with what the names earned.",
-        "positions on both sides",
-    )
+    message = "Within the sides of long_short, positions relative to their target weights have a rank correlation of {mean:.3f} with what the names earned."
+    return judge_mean(notice, np.mean(sides, axis=0), message, "positions on both sides")

@@ -167,7 +167,7 @@ def test_a_store_that_does_not_answer_fails_no_build(root: Path, monkeypatch: py
     def away(_: str) -> list[str]:
         raise StorageUnavailable("it is away")
 
-    monkeypatch.setattr(storage, "folders", away)
+    monkeypatch.setattr(storage, "entries", away)
     probe = Probe(*[Sample(("A",), ("2024-01-05 2024-01-12",), np.zeros((1, 1)))] * 3)
     outcomes = {(entry.outcome, entry.reason) for entry in catalogue_notices(storage, "x", probe)}
     reason = "the other runs of the catalogue could not be read: StorageUnavailable"
