@@ -51,7 +51,7 @@ def catalogue_notices(storage: Storage, alpha_id: str, probe: Probe) -> tuple[No
         others = served_probes(storage, alpha_id)
     except (AlphaResultsError, OSError, ProbeDamaged) as error:
         reason = f"the other runs of the catalogue could not be read: {type(error).__name__}"
-        return tuple(outcome for notice in _COMPARED for outcome in _none(notice, reason))
+        return tuple(outcome for notice in _COMPARED for outcome in _not_compared(notice, reason))
     return tuple(compare(probe, others))
 
 
@@ -112,12 +112,12 @@ def compare(probe: Probe, others: Mapping[str, Probe]) -> Iterator[NoticeOutcome
     for notice, (samples, noun) in _COMPARED.items():
         own = [getattr(probe, name) for name in samples]
         if not sum(int((~np.isnan(sample.returns)).sum()) for sample in own):
-            yield from _none(notice, f"the run has no {noun} to compare")
+            yield from _not_compared(notice, f"the run has no {noun} to compare")
             continue
         names = list(others)
         cells = _cells(own, [[getattr(others[x], y) for y in samples] for x in names])
         if cells.compared < MIN_SHARED_CELLS:
-            yield from _none(notice, TOO_FEW_OTHERS)
+            yield from _not_compared(notice, TOO_FEW_OTHERS)
             continue
         share = cells.contradicted / cells.compared
         against = cells.shares if judged(notice, share, "").message is None else cells.contradicts
@@ -132,7 +132,7 @@ def compare(probe: Probe, others: Mapping[str, Probe]) -> Iterator[NoticeOutcome
             yield _judge_one_name(cells, sharing)
 
 
-def _none(notice: str, reason: str) -> Iterator[NoticeOutcome]:
+def _not_compared(notice: str, reason: str) -> Iterator[NoticeOutcome]:
     yield not_checked(notice, reason)
     if notice == _PRICES:
         yield not_checked(_ONE_NAME, reason)

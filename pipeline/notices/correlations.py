@@ -30,18 +30,18 @@ def judge_mean(
     either_sign: bool = False,
     groups: Integers | None = None,
 ) -> NoticeOutcome:
-    """Judge the mean of correlations, or its absolute value; the threshold is at least three standard errors.
+    """Judge the mean of figures by period, such as correlations, or its absolute value, which must exceed what chance explains.
 
     Parameters
     ----------
     notice
         Id of the declaration.
     values
-        Correlation of each period; NaN where missing.
+        Figure of each period; NaN where missing.
     message
         Message with placeholders for the ``mean`` and the ``number`` of periods.
     needed
-        Requirement of a period for a correlation, for the reason of a notice that is not checked.
+        What a period needs to have a figure, for the reason of a notice that is not checked.
     period, fewest
         Noun for a period, and the minimum number of periods.
     either_sign

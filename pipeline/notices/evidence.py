@@ -25,7 +25,7 @@ from pipeline.notices.probe import (
     period,
     usual_hour,
 )
-from pipeline.notices.rows import ReadColumns, Symbols, expanded, place_in, to_days
+from pipeline.notices.rows import ReadColumns, Symbols, place_in, rows_of_ranges, to_days
 from pipeline.notices.spans import NEVER
 from pipeline.reconciliation.grid import Codes
 from schemas.notices.universe import MIN_TWIN_WEEKS
@@ -179,7 +179,7 @@ def _cross_sections(columns: Collection[str], read: ReadColumns, symbols: Symbol
         if "forward_return" in values:
             # A day that is among the first of all days is also among the first of those seen so far.
             seen_days = np.union1d(seen_days, days_of_ranges)
-            some = expanded(ranges, np.flatnonzero(np.isin(days_of_ranges, _first_days(seen_days))))[1]
+            some = rows_of_ranges(ranges, np.flatnonzero(np.isin(days_of_ranges, _first_days(seen_days))))[1]
             measured.append(
                 [
                     day_of_row[some],
@@ -192,7 +192,7 @@ def _cross_sections(columns: Collection[str], read: ReadColumns, symbols: Symbol
     if not days.size:
         return None
     size = np.bincount(place, weights=np.concatenate([size for _, size in sizes]))
-    held = _targets(targets, place)
+    weekly_targets = _weekly_targets(targets, place)
     codes = symbols.first(seen)
     day, code, *cells = (np.concatenate(column) for column in zip(*kept, strict=True))
     place, among = place_in(code, codes)
@@ -213,11 +213,19 @@ def _cross_sections(columns: Collection[str], read: ReadColumns, symbols: Symbol
         table.get(_TRADEABLE),
     )
     names = int(seen.sum()), int(size[-1]), float(size.mean())
-    return CrossSections(*names, *_repeats(measured, days), *held, panel, np.flatnonzero(seen))
+    return CrossSections(
+        *names, *_count_repeats(measured, days), *weekly_targets, panel, np.flatnonzero(seen)
+    )
 
 
-def _repeats(rows: list[list[Any]], days: Integers) -> tuple[int, int, int, int]:
-    """Return ``twins`` to ``measured_weeks`` of :class:`CrossSections` from day, name, score and forward return of rows."""
+def _count_repeats(rows: list[list[Any]], days: Integers) -> tuple[int, int, int, int]:
+    """Count equal values in the sampled weeks, from day, name, score and forward return of rows.
+
+    Returns
+    -------
+    tuple of int
+        ``twins``, ``compared``, ``shared_extremes`` and ``measured_weeks`` of :class:`CrossSections`.
+    """
     if not rows:
         return 0, 0, 0, 0
     day, code, score, forward = (np.concatenate(column) for column in zip(*rows, strict=True))
@@ -234,8 +242,16 @@ def _target_sums(weight: Floats, score: Floats, starts: Integers) -> list[Floats
     return [np.add.reduceat(values, starts) for values in rows]
 
 
-def _targets(sums: list[list[Floats]], week: Integers) -> tuple[Floats | None, Floats | None, float | None]:
-    """Return the targets and ``held_share`` of :class:`CrossSections` from the sums of each part and the week of each range."""
+def _weekly_targets(
+    sums: list[list[Floats]], week: Integers
+) -> tuple[Floats | None, Floats | None, float | None]:
+    """Add the sums of :func:`_target_sums` by week, given the week of each range.
+
+    Returns
+    -------
+    tuple
+        ``targets``, ``net_targets`` and ``held_share`` of :class:`CrossSections`.
+    """
     if not sums:
         return None, None, None
     target, net, squares, scored = (
@@ -249,6 +265,7 @@ def _targets(sums: list[list[Floats]], week: Integers) -> tuple[Floats | None, F
 
 
 def _first_days(days: Integers) -> Integers:
+    """Return the days of the weeks in which names are compared."""
     return days[days_by_digest(days)[:_TWIN_WEEKS]]
 
 

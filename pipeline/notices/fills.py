@@ -93,10 +93,10 @@ class Fills:
 def judge_fills(fills: Fills, outside_turnover: Collection[str]) -> Iterator[NoticeOutcome]:
     """Judge the fills of all books together; the seal leaves those of some variants out of turnover."""
     yield from _judge_against_marks(fills)
-    yield _staleness(fills)
+    yield _judge_staleness(fills)
     yield _judge_free_fills(fills)
     yield _judge_uneven_cost(fills)
-    yield _at_the_decision(fills)
+    yield _judge_decision_close(fills)
     yield _judge_foresight(fills)
     yield _judge_turnover(fills, outside_turnover)
 
@@ -135,7 +135,7 @@ def _judge_against_marks(fills: Fills) -> Iterator[NoticeOutcome]:
         "fills.better_than_marks",
         better - worse,
         f"{better:.0%} of {number} fills are better than the closes before and after them, {worse:.0%} worse than both.",
-        chance=_beyond_half("fills.better_than_marks", sessions, error),
+        chance=_share_by_chance("fills.better_than_marks", sessions, error),
         fills=number,
         better=better,
         worse=worse,
@@ -143,16 +143,16 @@ def _judge_against_marks(fills: Fills) -> Iterator[NoticeOutcome]:
     # Adjustments between decisions are few, so they are judged separately as well.
     adjusting = known & fills.has_suffix(ADJUSTING)
     yield first_noticed(
-        _improvement(fills, known, "fills"), _improvement(fills, adjusting, "adjusting fills")
+        _judge_improvement(fills, known, "fills"), _judge_improvement(fills, adjusting, "adjusting fills")
     )
 
 
-def _beyond_half(notice: str, number: int, error: float) -> float:
+def _share_by_chance(notice: str, number: int, error: float) -> float:
     """Return the share of fills that chance explains: honest runs of many fills reach half the declared threshold, those of few more."""
     return NOTICES[notice].threshold / 2 + by_chance(number) * error
 
 
-def _improvement(fills: Fills, chosen: Flags, noun: str) -> NoticeOutcome:
+def _judge_improvement(fills: Fills, chosen: Flags, noun: str) -> NoticeOutcome:
     """Judge by how much fills are better than the closes before or after them, whichever is less.
 
     A signal may legitimately buy names that have just fallen, which beats one of the closes; an invented price beats both. Fills of a
@@ -173,7 +173,7 @@ def _improvement(fills: Fills, chosen: Flags, noun: str) -> NoticeOutcome:
     )
 
 
-def _staleness(fills: Fills) -> NoticeOutcome:
+def _judge_staleness(fills: Fills) -> NoticeOutcome:
     """Judge which share of the move of the session before fills take back, as they do if their mids are older than that move."""
     notice = "fills.stale"
     known = ~np.isnan(fills.before) & ~np.isnan(fills.earlier) & ~fills.has_suffix(SETTLEMENTS)
@@ -209,7 +209,7 @@ def _judge_free_fills(fills: Fills) -> NoticeOutcome:
     )
 
 
-def _at_the_decision(fills: Fills) -> NoticeOutcome:
+def _judge_decision_close(fills: Fills) -> NoticeOutcome:
     notice = "fills.decision_close"
     known = ~np.isnan(fills.decided)
     number = int(known.sum())
@@ -222,7 +222,7 @@ def _at_the_decision(fills: Fills) -> NoticeOutcome:
         notice,
         share,
         f"{share:.0%} of {number} fills are at the close of the day of their decision.",
-        chance=_beyond_half(notice, max(mids, 2), math.sqrt(share * (1 - share) / mids)),
+        chance=_share_by_chance(notice, max(mids, 2), math.sqrt(share * (1 - share) / mids)),
         fills=number,
     )
 

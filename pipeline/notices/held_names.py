@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Floats
 from pipeline.notices.pnl import Received
-from pipeline.notices.rows import Symbols, expanded, place_in, to_days
+from pipeline.notices.rows import Symbols, place_in, rows_of_ranges, to_days
 from pipeline.reconciliation.row_ranges import RowRanges
 from schemas.tables.pnl import ADJUSTMENTS
 
@@ -76,7 +76,9 @@ class HeldNames:
 
     def add(self, ranges: RowRanges, codes: NDArray[np.uint32], positions: pl.DataFrame) -> None:
         """Add the rows of a part."""
-        row_range, rows = expanded(ranges, np.flatnonzero((ranges.heads["book"] == self._book).to_numpy()))
+        row_range, rows = rows_of_ranges(
+            ranges, np.flatnonzero((ranges.heads["book"] == self._book).to_numpy())
+        )
         self._held, chosen = self.symbols.add_seen(self._held, codes[rows])
         rows, day = rows[chosen], to_days(ranges.heads["date"])[row_range[chosen]]
         quantity, marks = (positions[name].to_numpy()[rows] for name in ("quantity", "mark_price"))

@@ -59,7 +59,7 @@ def judge_moves(holdings: Holdings, returns: Floats) -> Iterator[NoticeOutcome]:
     """
     moves = holdings.marks[:, 1:] / holdings.marks[:, :-1] - 1
     sides = np.sign(holdings.quantities[:, :-1])
-    own = _beside_their_side(moves, sides)
+    own = _without_side_means(moves, sides)
     yield judge_mean(
         "book.lagged_marks",
         correlations(own[:, 1:], own[:, :-1], MIN_MOVED_NAMES),
@@ -77,10 +77,10 @@ def judge_moves(holdings: Holdings, returns: Floats) -> Iterator[NoticeOutcome]:
     yield _judge_payments(holdings, moves)
 
 
-def _beside_their_side(moves: Floats, sides: Floats) -> Floats:
+def _without_side_means(moves: Floats, sides: Floats) -> Floats:
     """Subtract the mean move of each side from the moves of its names, and clip the largest.
 
-    Otherwise common moves of a side would look like repetition whenever the book loses twice in a row.
+    A move that all names of a side share would look like repetition whenever the book loses twice in a row.
     """
     own = np.full(moves.shape, np.nan)
     for side in (1, -1):

@@ -77,7 +77,7 @@ def judged(
     message
         Sentence for a notice that applies.
     chance
-        Figure that chance explains in this run; the threshold lies there if it is further from the usual figures than the declared one.
+        Figure that chance alone explains in this run; it replaces a declared threshold that is nearer to the usual figures.
     least
         Lower bound for this run, if it differs from the declared one.
     **details
@@ -110,7 +110,7 @@ def judged(
 
 
 def by_chance(number: int) -> float:
-    """Return the standard errors, estimated from the values, by which a mean of two or more may lie from zero by chance."""
+    """Return how many standard errors a mean may lie from zero by chance: more for few values, from which the error is estimated."""
     return CHANCE + FEW_VALUES / (number - 1)
 
 

@@ -20,8 +20,8 @@ from pipeline.notices.rows import (
     DAY_BITS,
     ReadColumns,
     Symbols,
-    expanded,
     place_in,
+    rows_of_ranges,
     select_rows,
     to_days,
 )
@@ -85,45 +85,42 @@ def sample_prices(
         names = part["portfolio"]["book"].unique()
         books = sorted(book for book in names if not is_raw_book(book))
     first_book = min(books, key=book_order, default="")
-    held = "portfolio" in tables and "positions" in tables
+    has_positions = "portfolio" in tables and "positions" in tables
     variants = [book + suffix for book in books for suffix in ("", *TRADE_ONLY_SUFFIXES)]
     fills, filled = None, 0
     if "trades" in tables:
-        fills, panel, filled = sample_fills(read, symbols, variants if held else [], sessions, panel)
-    later = 1 + days_by_digest(sessions[1:])[:MAX_DAYS]
+        fills, panel, filled = sample_fills(read, symbols, variants if has_positions else [], sessions, panel)
+    sampled_at = 1 + days_by_digest(sessions[1:])[:MAX_DAYS]
     pnl = sample_pnl(
         tables.get("pnl", ()),
         read,
         symbols,
-        books if held else [],
-        np.sort(sessions[later]),
+        books if has_positions else [],
+        np.sort(sessions[sampled_at]),
         first_book=first_book,
     )
     if panel.span is not None and pnl.adjusted.size:
         adjusted = np.isin(panel.codes, pnl.adjusted)[:, np.newaxis]
         at_entry = np.where(adjusted, np.nan, panel.span.mid_at_entry)
         panel = replace(panel, span=replace(panel.span, mid_at_entry=at_entry, adjusted=True))
-    if not held:
+    if not has_positions:
         no_shorts = np.empty(0, np.int64), np.empty(0)
         flows = pnl.flows(books, *no_shorts) if "pnl" in tables else {}
         return Prices(flows=flows, filled=filled), panel
     following = sessions[np.minimum(np.searchsorted(sessions, panel.days, "right"), sessions.size - 1)]
-    wanted = [sessions[later], sessions[later - 1], panel.days, following]
+    wanted = [sessions[sampled_at], sessions[sampled_at - 1], panel.days, following]
     if fills is not None:
         # Clamped: a fill on or before the first session has no earlier close, and `_with_fills` ignores the value.
         place = np.searchsorted(sessions, fills["day"])
         fills["before"], fills["earlier"] = (sessions[np.maximum(place - back, 0)] for back in (1, 2))
         wanted += [fills[name] for name in ("day", "before", "earlier", "decided")]
     days = np.unique(np.concatenate(wanted))
-    held_names = HeldNames(first_book, sessions, symbols)
-    ordered = np.sort(later)
-    marks, shorts, all_held = _marks(
-        read, books, days, (sessions[ordered - 1], sessions[ordered]), held_names
-    )
-    now, then = (marks[np.searchsorted(days, sessions[places])] for places in (later, later - 1))
+    held_names, ordered = HeldNames(first_book, sessions, symbols), np.sort(sampled_at)
+    marks, shorts, held = _marks(read, books, days, (sessions[ordered - 1], sessions[ordered]), held_names)
+    now, then = (marks[np.searchsorted(days, sessions[places])] for places in (sampled_at, sampled_at - 1))
     chosen = symbols.first(np.asarray(np.isfinite(marks).any(axis=0)))
-    periods = [period(sessions[place - 1], sessions[place]) for place in later]
-    by_day = np.argsort(later)
+    periods = [period(sessions[place - 1], sessions[place]) for place in sampled_at]
+    by_day = np.argsort(sampled_at)
     holdings = held_names.holdings(pnl.received)
     at_weeks, after_fills = (
         marks[np.searchsorted(days, each)][:, panel.codes].T for each in (panel.days, following)
@@ -137,7 +134,7 @@ def sample_prices(
         closes=(now[by_day], then[by_day]),
         holdings=holdings,
         flows=pnl.flows(books, *shorts) if "pnl" in tables else {},
-        held=all_held,
+        held=held,
         filled=filled,
     )
     if fills is None:
@@ -221,7 +218,7 @@ def _marks(
         positions, codes = part["positions"], symbols.codes(part.symbols("positions"))
         ranges = part.row_ranges("positions")
         held_names.add(ranges, codes, positions)
-        rows = expanded(ranges, np.flatnonzero(ranges.heads["book"].is_in(books).to_numpy()))[1]
+        rows = rows_of_ranges(ranges, np.flatnonzero(ranges.heads["book"].is_in(books).to_numpy()))[1]
         held.update(np.flatnonzero(np.bincount(codes[rows])).tolist())
         some = select_rows(ranges, books, "date", days)
         quantity, price = (positions[name].to_numpy()[some.rows] for name in ("quantity", "mark_price"))

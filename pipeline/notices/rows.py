@@ -69,11 +69,11 @@ def select_rows(ranges: RowRanges, books: list[str], moment: str, days: Integers
     day = to_days(ranges.heads[moment])
     places = {book: place for place, book in enumerate(books)}
     book = ranges.heads["book"].replace_strict(places, default=-1, return_dtype=pl.Int64).to_numpy()
-    row_range, rows = expanded(ranges, np.flatnonzero((book >= 0) & place_in(day, days)[1]))
+    row_range, rows = rows_of_ranges(ranges, np.flatnonzero((book >= 0) & place_in(day, days)[1]))
     return BookRows(rows, row_range, book[row_range], day[row_range])
 
 
-def expanded(ranges: RowRanges, chosen: Integers) -> tuple[Integers, Integers]:
+def rows_of_ranges(ranges: RowRanges, chosen: Integers) -> tuple[Integers, Integers]:
     """Return the range of each row of some ranges, and the rows."""
     length = ranges.lengths[chosen]
     return np.repeat(chosen, length), row_numbers(ranges.starts[chosen], length)

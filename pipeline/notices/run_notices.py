@@ -181,11 +181,7 @@ def _judge_net_timing(sections: CrossSections) -> NoticeOutcome:
 
 
 def _with_entries(weeks: pl.DataFrame, sections: CrossSections) -> pl.DataFrame:
-    """Add columns by rebalance date.
-
-    They are the ``entry`` of its forward returns, what the net target weight earns with their mean, ``with_market``, and the sum of the
-    absolute ``targets``.
-    """
+    """Add the start of the forward returns, ``entry``, what the net target weight earns at their mean, ``with_market``, and ``targets``."""
     sampled, net = sections.panel, sections.net_targets
     earned = None if sampled.market is None or net is None else net * sampled.market
     columns = {

@@ -13,7 +13,7 @@ from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Floats
 from pipeline.notices.panel import Panel
 from pipeline.notices.probe import MAX_DAYS, days_by_digest
-from pipeline.notices.rows import ReadColumns, Symbols, expanded, place_in, select_rows, to_days
+from pipeline.notices.rows import ReadColumns, Symbols, place_in, rows_of_ranges, select_rows, to_days
 from pipeline.notices.spans import NEVER, Instants, Span
 from pipeline.reconciliation.fills import FILLS, fill_instants, single_mids
 from pipeline.reconciliation.row_ranges import RowRanges
@@ -102,7 +102,7 @@ def _between_decisions(
     chosen = book.is_in(books) & (book.str.ends_with(ADJUSTING) | later) & ~book.str.ends_with(SETTLEMENTS)
     heads = ranges.heads.join(first, on="decision_at", how="left", maintain_order="left")
     between = heads.select(chosen.fill_null(value=False)).to_series().arg_true().to_numpy()
-    row_range, at = expanded(ranges, between)
+    row_range, at = rows_of_ranges(ranges, between)
     inside = np.isin(codes[at], panel)
     row_range, at = row_range[inside], at[inside]
     quantity, mid = (rows[name].to_numpy()[at] for name in ("quantity", "mid_price"))
@@ -129,7 +129,7 @@ def _fills_at(
     """Return ``timestamp``, ``code`` and ``mid_price`` of a panel's fills at some instants; raw books and settlements have no market."""
     at, book = ranges.heads["timestamp"].cast(pl.Int64).to_numpy(), ranges.heads["book"]
     traded = ~(book.str.starts_with(RAW_PREFIX) | book.str.ends_with(SETTLEMENTS)).to_numpy()
-    row_range, rows = expanded(ranges, np.flatnonzero(traded & np.isin(at, instants)))
+    row_range, rows = rows_of_ranges(ranges, np.flatnonzero(traded & np.isin(at, instants)))
     inside = np.isin(codes[rows], panel.codes)
     row_range, rows = row_range[inside], rows[inside]
     return pl.DataFrame({"timestamp": at[row_range], "code": codes[rows], "mid_price": mids[rows]})

@@ -69,7 +69,7 @@ def judge_weekly_ic(ic: Floats) -> Iterator[NoticeOutcome]:
         )
     else:
         yield not_checked("signal.icir", "the weekly IC does not vary")
-    yield _newey_west(ic)
+    yield _judge_newey_west(ic)
 
 
 def judge_outlying_weeks(ic: Floats, what: str = "The IC") -> NoticeOutcome:
@@ -292,7 +292,7 @@ def _standard_error(ic: Floats) -> float:
     return 0.0 if is_constant(ic) else float(ic.std(ddof=1)) / math.sqrt(ic.size)
 
 
-def _newey_west(ic: Floats) -> NoticeOutcome:
+def _judge_newey_west(ic: Floats) -> NoticeOutcome:
     """Judge the Newey-West t-statistic of the mean."""
     notice = "signal.newey_west_t"
     if ic.size < MIN_HAC_OBSERVATIONS:
