@@ -112,6 +112,7 @@ class Evidence:
     undecided: Sequence[str] | None = None
 
 
+@np.errstate(all="ignore")  # infinite returns are discarded
 def gather(
     tables: Mapping[str, Collection[str]], read: ReadColumns, market_prices: str | None = None
 ) -> Evidence:
@@ -131,14 +132,6 @@ def gather(
     SettingsError
         When the market prices cannot be used.
     """
-    with np.errstate(all="ignore"):  # infinite returns are discarded
-        evidence = _gathered(tables, read)
-        if market_prices is None:
-            return evidence
-        return replace(evidence, market=market_notices(tables, read, market_prices))
-
-
-def _gathered(tables: Mapping[str, Collection[str]], read: ReadColumns) -> Evidence:
     symbols = Symbols()
     sections = _cross_sections(tables["decisions"], read, symbols) if "decisions" in tables else None
     prices, panel = sample_prices(tables, read, symbols, NO_PANEL if sections is None else sections.panel)
@@ -154,7 +147,8 @@ def _gathered(tables: Mapping[str, Collection[str]], read: ReadColumns) -> Evide
             rows["trials"].group_by("trial").agg(pl.col("period_return").std()).drop_nulls().iter_rows()
         )
     probe = Probe(prices.marks, prices.mids, _sampled_weeks(symbols, panel))
-    return Evidence(sections, prices, trials, probe, undecided=undecided)
+    market = () if market_prices is None else market_notices(tables, read, market_prices)
+    return Evidence(sections, prices, trials, probe, market, undecided)
 
 
 def _cross_sections(columns: Collection[str], read: ReadColumns, symbols: Symbols) -> CrossSections | None:

@@ -105,10 +105,10 @@ class Run:
         return None if sections is None else sections.held_share
 
 
+@np.errstate(all="ignore")  # infinite figures are reported as not checked
 def find_notices(run: Run) -> tuple[NoticeOutcome, ...]:
     """Judge a run by every declared notice, except those that compare it with other runs."""
-    with np.errstate(all="ignore"):  # infinite figures are reported as not checked
-        return in_declared_order(_outcomes(run))
+    return in_declared_order(_outcomes(run))
 
 
 def _outcomes(run: Run) -> Iterator[NoticeOutcome]:

@@ -20,7 +20,7 @@ from pipeline.archive.exclusions import DEFAULT_EXCLUDE
 from pipeline.archive.package import package
 from pipeline.notices.catalogue import catalogue_notices
 from pipeline.notices.history import history_notices
-from pipeline.notices.outcome import NoticeOutcome, in_declared_order, not_checked
+from pipeline.notices.outcome import NoticeOutcome, in_declared_order
 from pipeline.reconciliation.figures import declared_and_figures
 from pipeline.reconciliation.seal_figures import metrics_reproduced
 from pipeline.rule import Finding
@@ -35,7 +35,6 @@ from pipeline.snapshot_builder.write import SnapshotWriter
 from schemas.errors import OtherFormat, SealRefused
 from schemas.instants import utc_text
 from schemas.kinds import KINDS, REQUIRED_KINDS
-from schemas.notices import NOTICES
 from schemas.notices.notice import NOTICE
 from schemas.plurals import counted
 from schemas.version import schema_version
@@ -116,17 +115,20 @@ def build_seal(
     with stages("check"):
         report = check(seal, figures=False, keys=keys, prices=prices)
     _require_sound(seal, report.violations, report.warnings if strict else ())
+    evidence = report.evidence
+    assert evidence is not None  # the seal is sound
     with Publication(storage, seal.alpha_id, earlier) as publication:
         writer = SnapshotWriter(publication)
         written = write_datasets(seal, writer, stages)
-        if report.evidence is not None:
-            writer.document(PROBE, "probe", report.evidence.probe.encode())
+        writer.document(PROBE, "probe", evidence.probe.encode())
         warning = metrics_reproduced(written.figures)
         if warning is not None:
             report = replace(report, warnings=(*report.warnings, warning))
         _require_sound(seal, (), report.warnings if strict else ())
         with stages("notices"):
-            notices = _notices(seal, storage, report, written)
+            own = judge(seal, evidence, report.coverage, weeks=written.weekly_signal, figures=written.figures)
+            compared = catalogue_notices(storage, seal.alpha_id, evidence.probe)
+            notices = in_declared_order((*own, *compared))
         manifest = _manifest(seal, writer, written, report, notices)
         with stages("publish"):
             manifest = with_history(
@@ -174,20 +176,6 @@ def _require_sound(seal: Seal, violations: Sequence[Finding], warnings: Sequence
         raise SealRefused(
             f"{seal.address} breaks {counted(len(broken), 'rule')}; nothing was published", tuple(broken)
         )
-
-
-def _notices(seal: Seal, storage: Storage, report: Report, written: Written) -> tuple[NoticeOutcome, ...]:
-    """Collect the notices on the run and those from the comparison with other served runs."""
-    if report.evidence is None:
-        return tuple(not_checked(notice, "the rows were not examined") for notice in NOTICES)
-    own = judge(
-        seal,
-        report.evidence,
-        report.coverage,
-        weeks=written.weekly_signal,
-        figures=written.figures,
-    )
-    return in_declared_order((*own, *catalogue_notices(storage, seal.alpha_id, report.evidence.probe)))
 
 
 def _manifest(
