@@ -272,8 +272,6 @@ def _gap(ledger: Ledger) -> NoticeOutcome | str:
 
 
 def _risk_free_rate(ledger: Ledger) -> NoticeOutcome | str:
-    if not ledger.dates.size:
-        return f"{ledger.book} has no session"
     rates = measured(ledger["risk_free_return"])
     if not rates.size:
         return f"the run states no interest rate on the cash of {ledger.book}"

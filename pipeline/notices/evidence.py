@@ -156,46 +156,42 @@ def _cross_sections(columns: Collection[str], read: ReadColumns, symbols: Symbol
     values = ("score", *(name for name in _OPTIONAL if name in columns))
     instants = tuple(name for name in _INSTANTS if name in columns)
     seen = np.zeros(0, np.bool_)
-    sizes, targets, kept = [], [], []
-    seen_days, measured = np.empty(0, np.int64), []
+    range_days, sizes, targets, kept, measured = [], [], [], [], []
+    seen_days = np.empty(0, np.int64)
     for part in read("decisions", ("date", "symbol", *values, *instants)):
-        rows, ranges = part["decisions"], part.row_ranges("decisions", ("date",))
-        own, days_of_ranges = symbols.codes(part.symbols("decisions")), to_days(ranges.heads["date"])
+        ranges, own = part.row_ranges("decisions", ("date",)), symbols.codes(part.symbols("decisions"))
+        days = to_days(ranges.heads["date"])
+        rows = part["decisions"].select(
+            pl.Series("day", np.repeat(days, ranges.lengths)),
+            pl.Series("code", own),
+            pl.col(values).cast(pl.Float64).fill_null(np.nan),
+            pl.col(instants).cast(pl.Int64).fill_null(NEVER),
+        )
+        score = rows["score"].to_numpy()
+        gone = np.isnan(score) & ((rows[_TRADEABLE].to_numpy() == 0) if _TRADEABLE in values else False)
+        range_days.append(days)
+        sizes.append(np.add.reduceat(1.0 - gone, ranges.starts))
+        if _WEIGHT in values:
+            targets.append(_target_sums(rows[_WEIGHT].to_numpy(), score, ranges.starts))
         seen, chosen = symbols.add_seen(seen, own)
-        by_name = {name: rows[name].cast(pl.Float64).to_numpy() for name in values}
-        gone = np.isnan(by_name["score"]) & (by_name.get(_TRADEABLE, np.ones(rows.height)) == 0)
-        sizes.append((days_of_ranges, np.add.reduceat(1.0 - gone, ranges.starts)))
-        if _WEIGHT in by_name:
-            targets.append(_target_sums(by_name[_WEIGHT], by_name["score"], ranges.starts))
-        by_name |= {name: rows[name].cast(pl.Int64).fill_null(NEVER).to_numpy() for name in instants}
-        day_of_row = np.repeat(days_of_ranges, ranges.lengths)
-        kept.append([day_of_row[chosen], own[chosen], *(column[chosen] for column in by_name.values())])
+        kept.append(rows[chosen])
         if "forward_return" in values:
             # A day that is among the first of all days is also among the first of those seen so far.
-            seen_days = np.union1d(seen_days, days_of_ranges)
-            some = rows_of_ranges(ranges, np.flatnonzero(np.isin(days_of_ranges, _first_days(seen_days))))[1]
-            measured.append(
-                [
-                    day_of_row[some],
-                    own[some].astype(np.int64),
-                    by_name["score"][some],
-                    by_name["forward_return"][some],
-                ]
-            )
-    days, place = np.unique(np.concatenate([days for days, _ in sizes]), return_inverse=True)
+            seen_days = np.union1d(seen_days, days)
+            sampled = np.flatnonzero(np.isin(days, _first_days(seen_days)))
+            measured.append(rows[rows_of_ranges(ranges, sampled)[1]])
+    days, week = np.unique(np.concatenate(range_days), return_inverse=True)
     if not days.size:
         return None
-    size = np.bincount(place, weights=np.concatenate([size for _, size in sizes]))
-    weekly_targets = _weekly_targets(targets, place)
-    codes = symbols.first(seen)
-    day, code, *cells = (np.concatenate(column) for column in zip(*kept, strict=True))
-    place, among = place_in(code, codes)
-    at = place[among], np.searchsorted(days, day[among])
+    size = np.bincount(week, weights=np.concatenate(sizes))
+    codes, cells = symbols.first(seen), pl.concat(kept)
+    place, among = place_in(cells["code"].to_numpy(), codes)
+    at = place[among], np.searchsorted(days, cells["day"].to_numpy()[among])
     shape = codes.size, days.size
     table: dict[str, Any] = {name: np.full(shape, NEVER) for name in _INSTANTS}
     table |= {name: np.full(shape, np.nan) for name in values}
-    for name, column in zip((*values, *instants), cells, strict=True):
-        table[name][at] = column[among]
+    for name in (*values, *instants):
+        table[name][at] = cells[name].to_numpy()[among]
     panel = Panel(
         codes,
         days.astype("datetime64[D]"),
@@ -208,24 +204,25 @@ def _cross_sections(columns: Collection[str], read: ReadColumns, symbols: Symbol
     )
     names = int(seen.sum()), int(size[-1]), float(size.mean())
     return CrossSections(
-        *names, *_count_repeats(measured, days), *weekly_targets, panel, np.flatnonzero(seen)
+        *names, *_count_repeats(measured, days), *_weekly_targets(targets, week), panel, np.flatnonzero(seen)
     )
 
 
-def _count_repeats(rows: list[list[Any]], days: Integers) -> tuple[int, int, int, int]:
-    """Count equal values in the sampled weeks, from day, name, score and forward return of rows.
+def _count_repeats(parts: list[pl.DataFrame], days: Integers) -> tuple[int, int, int, int]:
+    """Count equal values in the sampled weeks, from ``day``, ``code``, ``score`` and ``forward_return`` of rows.
 
     Returns
     -------
     tuple of int
         ``twins``, ``compared``, ``shared_extremes`` and ``measured_weeks`` of :class:`CrossSections`.
     """
-    if not rows:
+    if not parts:
         return 0, 0, 0, 0
-    day, code, score, forward = (np.concatenate(column) for column in zip(*rows, strict=True))
+    rows = pl.concat(parts)
+    day, score, forward = (rows[name].to_numpy() for name in ("day", "score", "forward_return"))
     sampled = np.isin(day, _first_days(days))
     some = sampled & np.isfinite(score + forward) & (forward != 0)
-    twins = _twins(day[some], code[some], score[some], forward[some])
+    twins = _twins(day[some], rows["code"].to_numpy()[some].astype(np.int64), score[some], forward[some])
     return twins, int(some.sum()), *shared_extremes(day[sampled], forward[sampled])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from itertools import pairwise
 
 import numpy as np
@@ -25,9 +25,13 @@ from pipeline.notices.correlations import rank_correlations
 from pipeline.notices.evidence import Evidence
 from pipeline.notices.fills import Fills, judge_fills
 from pipeline.notices.ledger import Flows, Ledger
+from pipeline.notices.panel import Panel
+from pipeline.notices.rows import Symbols
+from pipeline.notices.sampled_fills import sample_fills
 from pipeline.notices.signal import judge_book, judge_frequency, judge_weekly_ic, weekly_returns
-from pipeline.notices.spans import Span, judge_chained_returns
+from pipeline.notices.spans import NEVER, Span, judge_chained_returns
 from pipeline.notices.universe import judge_exits, judge_frozen_marks, poisson_lower_tail
+from pipeline.reconciliation.tables import Tables
 from schemas.notices import NOTICES
 
 RNG = np.random.default_rng(5)
@@ -718,3 +722,30 @@ def test_each_declared_notice_has_one_outcome_in_declared_order() -> None:
 
 def test_a_figure_that_is_not_finite_is_not_checked() -> None:
     assert judged("book.borrow", math.nan, "").outcome == "not_checked"
+
+
+@pytest.mark.parametrize("rows_of_part", [1, 3])
+def test_a_name_that_is_filled_at_two_mids_has_none_however_its_fills_are_read(rows_of_part: int) -> None:
+    filled_at, week = datetime(2020, 1, 13, 21, tzinfo=UTC), date(2020, 1, 10)
+    fills = pl.DataFrame(
+        {
+            "book": "long_short",
+            "timestamp": pl.Series([filled_at] * 6, dtype=pl.Datetime("us", "UTC")),
+            "decision_at": week,
+            "symbol": ["A", "A", "A", "B", "B", "B"],
+            "quantity": 1.0,
+            "mid_price": [10.0, 11.0, 11.0, 5.0, 5.0, 5.0],
+            "execution_cost": 0.0,
+            "rebalance_adjustment_reason": "entry",
+        }
+    )
+    category = pl.Categorical(pl.Categories.random())
+    parts = [Tables({"trades": part}, category=category) for part in fills.iter_slices(rows_of_part)]
+    codes = Tables({"trades": fills}, category=category).symbols("trades").codes[[0, 3]].astype(np.int64)
+    unknown = np.full((2, 1), NEVER)
+    panel = Panel(codes, np.array([week], "datetime64[D]"), unknown, unknown, np.zeros((2, 1)))
+    sessions = np.array([filled_at.date()], "datetime64[D]").astype(np.int64)
+    _, panel, _ = sample_fills(lambda *_: parts, Symbols(), [], sessions, panel)
+    assert panel.span is not None
+    assert np.isnan(panel.span.mid_at_entry[0, 0])
+    assert panel.span.mid_at_entry[1, 0] == 5.0
