@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ import polars as pl
 
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import DAYS_PER_YEAR, Floats
-from pipeline.notices.clipped_returns import shared_extremes
+from pipeline.notices.clipped_returns import judge_shared_extremes, shared_extremes
 from pipeline.notices.market.notices import market_notices
 from pipeline.notices.outcome import NoticeOutcome
 from pipeline.notices.panel import NO_PANEL, Panel
@@ -27,6 +27,7 @@ from pipeline.notices.probe import (
 )
 from pipeline.notices.rows import ReadColumns, Symbols, place_in, rows_of_ranges, to_days
 from pipeline.notices.spans import NEVER
+from pipeline.notices.universe import judge_exits, judge_twins, judge_undecided_names
 from pipeline.reconciliation.grid import Codes
 from schemas.notices.universe import MIN_TWIN_WEEKS
 from schemas.tables.books import CONDITIONED_BOOKS
@@ -47,13 +48,8 @@ class CrossSections:
 
     Attributes
     ----------
-    names, last, mean
-        Number of distinct names overall, in the last cross-section, and per cross-section on average; the last two without names that
-        can neither be scored nor traded, like delisted ones in a book that never closed them.
-    twins, compared
-        In the sampled weeks: names with the score and forward return of another name, and names compared.
-    shared_extremes, measured_weeks
-        In the sampled weeks: weeks whose highest or lowest forward return several names share, and weeks with enough returns.
+    outcomes
+        Notices on all names: those that left the universe, and those whose returns are equal in the sampled weeks.
     targets, net_targets
         Sum of the absolute target weights of long_short in each week, and of the signed ones; None where the run sealed none.
     held_share
@@ -64,24 +60,12 @@ class CrossSections:
         Numbers of all names.
     """
 
-    names: int
-    last: int
-    mean: float
-    twins: int
-    compared: int
-    shared_extremes: int
-    measured_weeks: int
+    outcomes: tuple[NoticeOutcome, ...]
     targets: Floats | None
     net_targets: Floats | None
     held_share: float | None
     panel: Panel
     decided: Integers
-
-    @property
-    def years(self) -> float:
-        """Years from the first cross-section to the last."""
-        dates = self.panel.dates
-        return float((dates[-1] - dates[0]) / np.timedelta64(1, "D")) / DAYS_PER_YEAR
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +82,15 @@ class Evidence:
         Trial -> standard deviation of its returns.
     probe
         Samples for the comparison with other runs.
-    market
-        Outcomes of the comparison with market prices; empty where none were given.
-    undecided
-        Names that books held and no cross-section has, ascending; None where the run sealed no cross-sections or no positions.
+    outcomes
+        Notices from the comparison with market prices, if any were given, and the one on names that books held without a decision.
     """
 
     cross_sections: CrossSections | None = None
     prices: Prices = field(default_factory=Prices)
     trials: Mapping[str, float] = field(default_factory=dict)
     probe: Probe = field(default_factory=lambda: Probe(NO_SAMPLE, NO_SAMPLE, NO_SAMPLE))
-    market: tuple[NoticeOutcome, ...] = ()
-    undecided: Sequence[str] | None = None
+    outcomes: tuple[NoticeOutcome, ...] = ()
 
 
 @np.errstate(all="ignore")  # infinite returns are discarded
@@ -135,11 +116,12 @@ def gather(
     symbols = Symbols()
     sections = _cross_sections(tables["decisions"], read, symbols) if "decisions" in tables else None
     prices, panel = sample_prices(tables, read, symbols, NO_PANEL if sections is None else sections.panel)
-    undecided = None
+    outcomes = () if market_prices is None else market_notices(tables, read, market_prices)
     if sections is not None:
         sections = replace(sections, panel=panel)
         if prices.held is not None:
             undecided = sorted(symbols.names(np.setdiff1d(prices.held, sections.decided)))
+            outcomes = (*outcomes, judge_undecided_names(undecided))
     trials = {}
     if "trials" in tables:
         (rows,) = read("trials", ("trial", "period_return"))
@@ -147,8 +129,7 @@ def gather(
             rows["trials"].group_by("trial").agg(pl.col("period_return").std()).drop_nulls().iter_rows()
         )
     probe = Probe(prices.marks, prices.mids, _sampled_weeks(symbols, panel))
-    market = () if market_prices is None else market_notices(tables, read, market_prices)
-    return Evidence(sections, prices, trials, probe, market, undecided)
+    return Evidence(sections, prices, trials, probe, outcomes)
 
 
 def _cross_sections(columns: Collection[str], read: ReadColumns, symbols: Symbols) -> CrossSections | None:
@@ -168,6 +149,7 @@ def _cross_sections(columns: Collection[str], read: ReadColumns, symbols: Symbol
             pl.col(instants).cast(pl.Int64).fill_null(NEVER),
         )
         score = rows["score"].to_numpy()
+        # Names that can be neither scored nor traded, like delisted ones that a book never closed, have left the universe.
         gone = np.isnan(score) & ((rows[_TRADEABLE].to_numpy() == 0) if _TRADEABLE in values else False)
         range_days.append(days)
         sizes.append(np.add.reduceat(1.0 - gone, ranges.starts))
@@ -202,28 +184,23 @@ def _cross_sections(columns: Collection[str], read: ReadColumns, symbols: Symbol
         {book: table[name] for book, name in _WEIGHTS.items() if name in table},
         table.get(_TRADEABLE),
     )
-    names = int(seen.sum()), int(size[-1]), float(size.mean())
-    return CrossSections(
-        *names, *_count_repeats(measured, days), *_weekly_targets(targets, week), panel, np.flatnonzero(seen)
-    )
+    years = float(days[-1] - days[0]) / DAYS_PER_YEAR
+    exits = judge_exits(int(seen.sum()), int(size[-1]), float(size.mean()), years)
+    outcomes = exits, *_judge_equal_returns(measured, days)
+    return CrossSections(outcomes, *_weekly_targets(targets, week), panel, np.flatnonzero(seen))
 
 
-def _count_repeats(parts: list[pl.DataFrame], days: Integers) -> tuple[int, int, int, int]:
-    """Count equal values in the sampled weeks, from ``day``, ``code``, ``score`` and ``forward_return`` of rows.
-
-    Returns
-    -------
-    tuple of int
-        ``twins``, ``compared``, ``shared_extremes`` and ``measured_weeks`` of :class:`CrossSections`.
-    """
+def _judge_equal_returns(parts: list[pl.DataFrame], days: Integers) -> tuple[NoticeOutcome, ...]:
+    """Judge equal returns in the sampled weeks, from ``day``, ``code``, ``score`` and ``forward_return`` of rows."""
     if not parts:
-        return 0, 0, 0, 0
+        return judge_twins(0, 0), judge_shared_extremes(0, 0)
     rows = pl.concat(parts)
     day, score, forward = (rows[name].to_numpy() for name in ("day", "score", "forward_return"))
     sampled = np.isin(day, _first_days(days))
     some = sampled & np.isfinite(score + forward) & (forward != 0)
     twins = _twins(day[some], rows["code"].to_numpy()[some].astype(np.int64), score[some], forward[some])
-    return twins, int(some.sum()), *shared_extremes(day[sampled], forward[sampled])
+    shared = judge_shared_extremes(*shared_extremes(day[sampled], forward[sampled]))
+    return judge_twins(twins, int(some.sum())), shared
 
 
 def _target_sums(weight: Floats, score: Floats, starts: Integers) -> list[Floats]:

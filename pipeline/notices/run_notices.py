@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from datasets.figures.series import Dates, Floats, measured
-from pipeline.notices import books, clipped_returns, fills, moves, panel, signal, universe
+from pipeline.notices import books, fills, moves, panel, signal, universe
 from pipeline.notices.correlations import rank_correlations
 from pipeline.notices.evidence import CrossSections, Evidence
 from pipeline.notices.held_names import Holdings
@@ -119,7 +119,7 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
             notice, _NOT_COMPARED.get(family) or f"it needs {needed}, which the run did not all seal"
         )
     ledgers = [] if run.portfolio is None else split_ledgers(run.portfolio, run.evidence.prices.flows)
-    yield from run.evidence.market
+    yield from run.evidence.outcomes
     if run.proven is not None:
         yield _judge_proof(run.proven, run.held_share, run.evidence.prices.filled)
     if run.figures:
@@ -135,9 +135,7 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
     sections = run.evidence.cross_sections
     if sections is None:
         return
-    yield universe.judge_exits(sections.names, sections.last, sections.mean, sections.years)
-    yield universe.judge_twins(sections.twins, sections.compared)
-    yield clipped_returns.judge_shared_extremes(sections.shared_extremes, sections.measured_weeks)
+    yield from sections.outcomes
     yield from panel.judge_panel(sections.panel)
     if ledgers:
         yield signal.judge_weekly_days(sections.panel.dates, sections.panel.entries, ledgers[0].dates)
@@ -204,13 +202,11 @@ def _closes_before_entry(dates: Dates, entries: Dates, portfolio: pl.DataFrame) 
 
 
 def _judge_prices(run: Run, ledgers: Sequence[Ledger]) -> Iterator[NoticeOutcome]:
-    prices, undecided = run.evidence.prices, run.evidence.undecided
+    prices = run.evidence.prices
     if prices.fills is not None:
         yield from fills.judge_fills(prices.fills, run.outside_turnover)
     if prices.closes is not None:
         yield universe.judge_frozen_marks(*prices.closes)
-    if undecided is not None:
-        yield universe.judge_undecided_names(undecided)
     if prices.holdings is not None:
         yield from _judge_moves(prices.holdings, ledgers)
     elif prices.closes is not None and ledgers:

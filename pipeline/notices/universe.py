@@ -24,9 +24,9 @@ def judge_exits(names: int, last: int, mean: float, years: float) -> NoticeOutco
     names
         Distinct names of all cross-sections.
     last
-        Names of the last cross-section.
+        Names of the last cross-section that can be scored or traded.
     mean
-        Mean number of names per cross-section.
+        Mean number of such names per cross-section.
     years
         Years from the first cross-section to the last.
     """
