@@ -12,6 +12,7 @@ import click
 from pipeline.housekeeping.command_line import json_option, opened, print_json, root_option
 from schemas.console.terminal import echo
 from schemas.errors import SettingsError, SnapshotCorrupt
+from schemas.plurals import counted
 from schemas.settings import SETTINGS, setting_value
 from schemas.settings.options import option
 
@@ -101,7 +102,7 @@ def notify(
     if as_json:
         print_json({"sent": sent, "remembered": len(events)})
     else:
-        echo(f"{sent} events sent, {len(events)} recorded in the root")
+        echo(f"{counted(sent, 'event')} sent, {len(events)} recorded in the root")
     click.get_current_context().exit(SnapshotCorrupt.exit_code if catalogue.broken else 0)
 
 

@@ -230,7 +230,7 @@ class Alignment:
         return self._tables[kind][name].to_numpy()
 
     def rows(self, gaps: pl.DataFrame) -> pl.DataFrame:
-        """Describe differing cells, sorted by key: book, date, symbol, the parts of the expected value, it, and the sealed value."""
+        """Describe differing cells, sorted by key: book, date, symbol, the terms of the expected value, that value, and the sealed one."""
         kinds = [kind for kind in _SYMBOL_KINDS if self._tables.has(kind, "symbol")]
         names = pl.concat([self._tables.symbols(kind).names for kind in kinds]).unique()
         rows = gaps.rename({"symbol": "code"}).cast({"code": pl.UInt32}).join(names, on="code", how="left")

@@ -105,7 +105,9 @@ def test_events_start_with_the_first_run_and_follow_the_root(
         cli, ["withdraw", ALPHA, "--datasets", str(history.root), "--reason", "wrong prices"]
     )
     assert withdrawn.exit_code == 0, withdrawn.output
-    assert notify("--webhook", receiver.url).exit_code == 0
+    sent = notify("--webhook", receiver.url)
+    assert sent.exit_code == 0
+    assert sent.output.startswith("1 event sent, ")
     (event,) = receiver.bodies
     assert event["type"] == "alpha_results.alpha.withdrawn"
     assert event["subject"] == ALPHA

@@ -51,10 +51,10 @@ class AsyncClient(AsyncClientMethods[F], BaseClient[httpx.AsyncClient], Generic[
 
     async def _do(self, plan: Plan[T]) -> T:
         """Run a plan, awaiting each step."""
-        outcome = None
+        received = None
         try:
             while True:
-                outcome = await self._take(plan.send(outcome))
+                received = await self._take(plan.send(received))
         except StopIteration as end:
             result: T = end.value
             return result

@@ -272,10 +272,10 @@ class Client(ClientMethods[F], BaseClient[httpx.Client], Generic[F]):
 
     def _do(self, plan: Plan[T]) -> T:
         """Run a plan, blocking at each step."""
-        outcome = None
+        received = None
         try:
             while True:
-                outcome = self._take(plan.send(outcome))
+                received = self._take(plan.send(received))
         except StopIteration as end:
             result: T = end.value
             return result
