@@ -66,9 +66,7 @@ def _finding(kind: str, rows: pl.DataFrame, moment: str, column: str) -> Finding
         highest=price.max(), highest_in=pl.col("book").get(high),
     )  # fmt: skip
     broken = extremes.filter(pl.col("highest") - pl.col("lowest") > RELATIVE * pl.col("highest"))
-    return broken_rows(
-        kind,
-        broken.sort(moment, "symbol"),
-        (moment, "symbol", "lowest", "lowest_in", "highest", "highest_in"),
-        f"more than one {column} for {counted(broken.height, 'name')} at {counted(broken[moment].n_unique(), _MOMENT_NOUNS[moment])}",
-    )
+    moments = counted(broken[moment].n_unique(), _MOMENT_NOUNS[moment])
+    message = f"more than one {column} for {counted(broken.height, 'name')} at {moments}"
+    shown = (moment, "symbol", "lowest", "lowest_in", "highest", "highest_in")
+    return broken_rows(kind, broken.sort(moment, "symbol"), shown, message)

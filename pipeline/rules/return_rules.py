@@ -67,13 +67,12 @@ def decisions_forward_return(tables: Tables) -> Coverage:
         expected = actions.nearest(entry, maturity, sealed, _holding(proven))
     wrong = differing(expected, sealed, ABSOLUTE)
     rows = proven.with_columns(expected=expected).filter(wrong).sort("date", "symbol")
-    finding = broken_rows(
-        "decisions",
-        rows,
-        ("date", "symbol", *_INSTANTS, "mid_at_entry", "mid_at_maturity", "expected", "actual"),
+    message = (
         f"forward_return contradicts the name's fills in {rows.height:,} of {proven.height:,} rows that fills "
-        f"determine, in {counted(rows['date'].n_unique(), 'week')}",
+        f"determine, in {counted(rows['date'].n_unique(), 'week')}"
     )
+    shown = ("date", "symbol", *_INSTANTS, "mid_at_entry", "mid_at_maturity", "expected", "actual")
+    finding = broken_rows("decisions", rows, shown, message)
     none_filled = "no name was filled both at entry_at and at maturity_at of a week"
     reason = none_filled if spans.height and not proven.height else None
     return Coverage(proven.height, spans.height, visible.height, finding, reason)

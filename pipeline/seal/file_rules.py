@@ -216,13 +216,8 @@ def table_columns(kind: str, rows: int, problems: Sequence[CastProblem]) -> Find
         for problem in limited(problems)
     )
     broken = max(problem.rows or rows for problem in problems)
-    return Finding(
-        kind,
-        broken,
-        examples,
-        "; ".join(_mistyped(problem) for problem in problems[:MAX_EXAMPLES]),
-        tuple(problem.column for problem in problems),
-    )
+    message = "; ".join(_mistyped(problem) for problem in problems[:MAX_EXAMPLES])
+    return Finding(kind, broken, examples, message, tuple(problem.column for problem in problems))
 
 
 @file_rule(
