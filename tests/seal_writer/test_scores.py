@@ -214,10 +214,42 @@ def test_files_that_pandas_wrote_with_an_unnamed_index_are_read(tmp_path: Path) 
 
 
 def test_an_unreadable_file_is_reported_in_one_line(tmp_path: Path) -> None:
-    (tmp_path / "scores.csv").write_text("date;A;B\n2024-01-05;1,5;2,5,3\n")
-    with pytest.raises(SealError) as refusal:
+    (tmp_path / "scores.csv").write_text("date,A,B\n2024-01-05,1,5,2,5\n")
+    with pytest.raises(SealError, match="cannot be read: found more fields") as refusal:
         Ledger.from_scores(tmp_path / "scores.csv", market(5))
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("date;symbol;score\n2024-01-05;N1;0,5\n", r"scores\.csv has one column, 'date;symbol;score': separate columns by commas"),
+        ("date\tN1\n2024-01-05\t0.5\n", "separate columns by commas, and write decimals with a point"),
+        ("2024-01-05,N1,0.5\n2024-01-05,N2,0.5\n", r"has no days \(its first columns: '2024-01-05', 'N1', '0.5'\)"),
+        ("date,symbol,score\n2024-01-05,N1,0.5\n2024-01-05,N2,NA\n", "score has 'NA', which is not a number: write 1234.5"),
+    ],
+)  # fmt: skip
+def test_an_unusable_csv_file_is_described(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "scores.csv").write_text(text)
+    with pytest.raises(SealError, match=said):
+        Ledger.from_scores(tmp_path / "scores.csv", market(5))
+
+
+def test_late_fractions_and_blank_lines_of_a_csv_file_are_read(tmp_path: Path) -> None:
+    ranks = wide(np.tile(np.arange(10.0), (FRIDAYS.size, 1)), FRIDAYS)
+    ranks[-1, "N9"] = 0.5
+    text = long(ranks, "score").write_csv().replace(".0\n", "\n")
+    (tmp_path / "scores.csv").write_text(text + "\n\n")
+    read = Ledger.from_scores(tmp_path / "scores.csv", market(5))
+    assert read.tables["decisions"].equals(Ledger.from_scores(ranks, market(5)).tables["decisions"])
+
+
+def test_numbers_and_none_in_a_pandas_frame_of_objects_are_read() -> None:
+    objects = SCORES.to_pandas().set_index("date").astype(object)
+    objects.iloc[0, 0] = None
+    read = Ledger.from_scores(objects, market(5))
+    missing = SCORES.with_columns(N0=pl.when(pl.int_range(pl.len()) > 0).then("N0"))
+    assert read.tables["decisions"].equals(Ledger.from_scores(missing, market(5)).tables["decisions"])
 
 
 def test_daily_scores_use_the_last_day_of_each_week_with_a_note() -> None:
@@ -246,7 +278,7 @@ def test_omitted_input_is_noted() -> None:
     [
         (SCORES, {"tails": 0.6}, "tails is 0.6: give the share of the names in each tail"),
         (SCORES.with_columns(date=pl.col("date").dt.offset_by("10y")), {}, "scores and prices have no day in common"),
-        (SCORES.rename({name: f"X{name}" for name in NAMES}), {}, "no week has two names with a score and a close on its day"),
+        (SCORES.rename({name: f"X{name}" for name in NAMES}), {}, r"a close on its day \(10 names with scores have no prices, the first: XN0\): compare"),
         (long(SCORES, "score").with_columns(symbol=pl.when(pl.col("symbol") != "N3").then("symbol")), {}, "scores has a row without a symbol on 2024-01-05"),
         (SCORES.to_pandas().set_index("date").T, {}, "scores: the index does not have days only"),
         ("nowhere.csv", {}, "scores: nowhere.csv cannot be read"),

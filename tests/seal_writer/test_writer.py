@@ -198,6 +198,11 @@ def test_without_the_rules_a_seal_is_written_unchecked(
             r"trades.timestamp is datetime64\[.s\] without time zone: localise it \(tz_localize\('UTC'\)",
         ),
         (
+            "trades",
+            lambda x: x.with_columns(pl.col("timestamp").cast(pl.String)),
+            "trades.timestamp is text and has to be an instant: write the moment, in UTC",
+        ),
+        (
             "positions",
             lambda x: x.with_columns(pl.col("quantity").cast(pl.String)),
             "is text and has to be a number",

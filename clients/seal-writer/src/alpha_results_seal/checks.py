@@ -58,8 +58,11 @@ def _typed(kind: str, series: pl.Series, declared: str) -> pl.Series:
             f"{kind}.{series.name} is datetime64[{series.dtype.time_unit}] without time zone: localise it "
             "(tz_localize('UTC'), or local times with their own zone)."
         )
-    if declared == "instant" and series.dtype == pl.Date:
-        raise SealError(f"{kind}.{series.name} is a day and has to be an instant: write the moment, in UTC.")
+    if declared == "instant" and series.dtype in (pl.Date, pl.String):
+        noun = "a day" if series.dtype == pl.Date else "text"
+        raise SealError(
+            f"{kind}.{series.name} is {noun} and has to be an instant: write the moment, in UTC (pd.to_datetime(column, utc=True))."
+        )
     try:
         if declared == "instant" and isinstance(series.dtype, pl.Datetime):
             return series.dt.convert_time_zone("UTC").dt.cast_time_unit("us")

@@ -6,6 +6,7 @@ import datetime as dt
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -111,8 +112,9 @@ def matrix(frame: Any, value: str, label: str) -> Matrix:
     """
     frame = _columns(frame, label, value)
     if "date" not in frame.columns:
+        first = ", ".join(map(repr, frame.columns[:3]))
         raise SealError(
-            f"{label} has no days: give a column 'date', or a pandas frame with an index of days."
+            f"{label} has no days (its first columns: {first}): give a column 'date', or a pandas frame with an index of days."
         )
     frame = frame.with_columns(date=to_days(frame["date"], label))
     if "symbol" in frame.columns:
@@ -175,21 +177,29 @@ def _file(path: Path, label: str) -> pl.DataFrame:
     try:
         if path.suffix.lower() == ".parquet":
             return pl.read_parquet(path, glob=False)
+        # A number may have its first fraction in the last row.
+        read_csv = partial(pl.read_csv, path, glob=False, infer_schema_length=None)
+        head = read_csv(n_rows=1, infer_schema=False, truncate_ragged_lines=True)
+        if head.width == 1:
+            raise SealError(
+                f"{label}: {path} has one column, {head.columns[0][:40]!r}: separate columns by commas, and write decimals with a "
+                "point; or read the file yourself and give the frame."
+            )
         # Read as text: codes such as 000001 would lose their zeros, and :func:`to_days` checks days that end with the year.
         names = [
             column.name
-            for column in pl.read_csv(path, n_rows=1, infer_schema=False, glob=False)
+            for column in head
             if column.name.lower() in {"symbol", *ALIASES["symbol"]} or column.str.contains(_YEAR_LAST).any()
         ]
         texts = dict.fromkeys(names, pl.String)
-        frame = pl.read_csv(path, try_parse_dates=True, schema_overrides=texts, glob=False)
+        frame = read_csv(try_parse_dates=True, schema_overrides=texts)
         # Polars converts instants with an offset to UTC, and the session is their local day.
         zoned = [name for name, kind in frame.schema.items() if getattr(kind, "time_zone", None) is not None]
-        if not zoned:
-            return frame
-        texts |= dict.fromkeys(zoned, pl.String)
-        frame = pl.read_csv(path, try_parse_dates=True, schema_overrides=texts, glob=False)
-        return frame.with_columns(pl.col(zoned).str.head(len("2024-01-02")))
+        if zoned:
+            texts |= dict.fromkeys(zoned, pl.String)
+            frame = read_csv(try_parse_dates=True, schema_overrides=texts)
+            frame = frame.with_columns(pl.col(zoned).str.head(len("2024-01-02")))
+        return frame.filter(~pl.all_horizontal(pl.all().is_null()))  # without blank lines
     except (OSError, pl.exceptions.PolarsError) as error:
         reason = str(error).splitlines()[0]  # what follows is advice on Polars
         raise SealError(f"{label}: {path} cannot be read: {reason}") from error
@@ -258,7 +268,13 @@ def to_doubles(series: pl.Series, label: str) -> Floats:
     try:
         values = series.cast(pl.Float64).fill_null(float("nan")).to_numpy().astype(np.float64)
     except pl.exceptions.PolarsError as error:
-        raise SealError(f"{label}: {series.name} is not a number but {series.dtype}.") from error
+        problem = f"is not a number but {series.dtype}: give floats."
+        if series.dtype == pl.String:
+            texts = series.filter(series.is_not_null() & series.cast(pl.Float64, strict=False).is_null())
+            problem = (
+                f"has {texts[0]!r}, which is not a number: write 1234.5, and leave missing values empty."
+            )
+        raise SealError(f"{label}: {series.name} {problem}") from error
     if np.isinf(values).any():
         raise SealError(f"{label}: {series.name} is infinite somewhere.")
     return values
@@ -330,7 +346,7 @@ def _from_pandas(frame: Any, label: str) -> Any:
         raise SealError(
             f"{label}: the index does not have days only: give one row per day, one column per name."
         ) from error
-    columns = {str(name): frame[name].to_numpy() for name in frame.columns}
+    columns = {str(name): frame[name].infer_objects().to_numpy() for name in frame.columns}
     if len(columns) < frame.shape[1]:
         raise SealError(f"{label} has two columns of the same name.")
     return pl.DataFrame({"date": days, **columns})

@@ -64,8 +64,9 @@ def select_tails(scores: Matrix, market: Market, tails: float) -> Tails:
     selectable = np.where(priced, weekly.values, np.nan)
     has_tails = np.isfinite(selectable).sum(axis=1) >= 2
     if not has_tails.any():
+        example = f" ({notes[-1]})" if unpriced else ""
         raise SealError(
-            "no week has two names with a score and a close on its day: compare the names and days of both frames."
+            f"no week has two names with a score and a close on its day{example}: compare the names and days of both frames."
         )
     if not has_tails.all():
         first = weekly.days[~has_tails][0]
