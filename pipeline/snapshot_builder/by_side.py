@@ -29,8 +29,9 @@ class BySide:
         self._category = pl.Categorical(pl.Categories.random())
         # Keeps the numbering of Polars alive.
         self._numbered = pl.Series(["-"], dtype=self._category)
-        # By session: long and short size, sum of squares, long and short names.
+        # By session: long and short size, effective names (NaN without positions), long and short names.
         self._exposure = np.zeros((5, sessions.size))
+        self._exposure[2] = np.nan
         self._sign = np.zeros((sessions.size, 0), np.int8)
         self._earned = np.zeros((2, sessions.size, _SIDES))
         self._by_name: Floats = np.zeros(0)
@@ -44,8 +45,13 @@ class BySide:
         rows, session, starts, codes = placed
         notional = rows["signed_notional"].to_numpy()
         short, long = np.minimum(notional, 0.0), np.maximum(notional, 0.0)
-        columns = (long, -short, notional * notional, notional > 0, notional < 0)
-        self._exposure[:, session[starts]] = [np.add.reduceat(x, starts, dtype=np.float64) for x in columns]
+        # Squares of notionals near 1: scaling by a power of two is exact, and no equity is too large or small to be squared.
+        _, exponent = np.frexp(np.abs(notional).max())
+        columns = (long, -short, np.square(np.ldexp(notional, -exponent)), notional > 0, notional < 0)
+        sums = np.stack([np.add.reduceat(x, starts, dtype=np.float64) for x in columns])
+        gross, squares = np.ldexp(sums[0] + sums[1], -exponent), sums[2]
+        sums[2] = np.divide(np.square(gross), squares, out=np.full_like(gross, np.nan), where=squares > 0)
+        self._exposure[:, session[starts]] = sums
         self._widen(codes)
         self._sign[session, codes] = np.sign(notional)
 
@@ -77,9 +83,7 @@ class BySide:
 
     def holdings(self) -> Holdings:
         """Return the positions by session of the ledger."""
-        long, short, squares, names_long, names_short = self._exposure
-        effective = np.full(self._days.size, np.nan)
-        np.divide(np.square(long + short), squares, out=effective, where=squares > 0)
+        long, short, effective, names_long, names_short = self._exposure
         return Holdings(effective, Side(long, names_long), Side(short, names_short))
 
     def profit(self) -> PnlBreakdown:

@@ -121,6 +121,15 @@ def test_legs_sum_to_the_ledger_however_the_run_is_split(
     assert legs == pytest.approx(flows, abs=1e-12)
 
 
+@pytest.mark.parametrize("unit", [2.0**990, 2.0**-990])
+def test_names_do_not_depend_on_the_unit_of_the_equity(run: dict[str, pl.DataFrame], unit: float) -> None:
+    notional = pl.col("signed_notional") * unit
+    scaled = measured(run | {"positions": run["positions"].with_columns(notional)}, "long_short", [])
+    own = measured(run, "long_short", [])
+    for name in ("names", "effective_names"):
+        assert scaled[name] == own[name]
+
+
 def test_best_days_and_weeks_match_pandas() -> None:
     draw = np.random.default_rng(3)
     days = pd.bdate_range("2020-01-01", periods=400)
