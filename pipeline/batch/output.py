@@ -142,6 +142,11 @@ def print_result(screen: Screen, result: SealResult) -> None:
         echo(f"{entry['alpha_id']}: {_archive_line(entry['archive'])}")
     if result.outcome == "built":
         echo(built_line(entry))
+        if entry["replaced_equal"]:
+            echo(
+                f"  it replaced {entry['replaced_equal']}, of another seal with the same sealed_at: give different runs different "
+                "alpha_ids, and a corrected run a later sealed_at"
+            )
         for warning in entry["warnings"]:
             echo(f"  warning {warning['rule']}: {warning['message']}")
         for line in notice_lines(entry["notices"]):

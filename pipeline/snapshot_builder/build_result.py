@@ -31,6 +31,8 @@ class BuildResult:
         Stage -> wall seconds.
     archive
         State of the source archive; None when the run sealed no source or the deployment keeps no archives.
+    replaced_equal
+        The served snapshot that was replaced although its seal, another one, has the same `sealed_at`; None otherwise.
     """
 
     alpha_id: str
@@ -42,6 +44,7 @@ class BuildResult:
     notices: tuple[dict[str, Any], ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
     archive: ArchiveState | None = None
+    replaced_equal: str | None = None
 
 
 class Stages:

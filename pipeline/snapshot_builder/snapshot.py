@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 import polars as pl
 
@@ -148,7 +149,15 @@ def build_seal(
         tuple(dict(notice) for notice in manifest.notices if notice["outcome"] == NOTICE),
         stages.seconds,
         archive,
+        _replaced_equal(current, seal) if published.changed else None,
     )
+
+
+def _replaced_equal(current: Pointer | None, seal: Seal) -> str | None:
+    """Return the snapshot that a seal replaces, if it is of another seal with the same `sealed_at`."""
+    if current is None or current.seal_digest == seal.digest:
+        return None
+    return current.snapshot if datetime.fromisoformat(current.sealed_at) == seal.sealed_at else None
 
 
 def _served(storage: Storage, seal: Seal, *, force: bool) -> tuple[Pointer | None, Manifest | None]:

@@ -97,6 +97,26 @@ def test_text_output_has_one_line_per_seal_and_a_summary(tmp_path: Path, seal: S
     assert "Failures" in result.output
 
 
+def test_a_build_names_the_snapshot_it_replaces_of_a_seal_of_the_same_time(
+    tmp_path: Path, seal: Seal
+) -> None:
+    same = {"sealed_at": "2026-01-01T00:00:00Z"}
+    one, other = (
+        str(seal("Test_a", group, seed=seed, **same)) for seed, group in enumerate(("one", "other"), 1)
+    )
+    (first,) = build(tmp_path / "root", one, "--json").json["seals"]
+    assert first["replaced_equal"] is None
+    (second,) = build(tmp_path / "root", other, "--json").json["seals"]
+    assert second["replaced_equal"] == first["snapshot"]
+    assert (
+        f"it replaced {second['snapshot']}, of another seal with the same sealed_at"
+        in build(tmp_path / "root", one).output
+    )
+    later = str(seal("Test_a", "later", seed=3, sealed_at="2026-01-02T00:00:00Z"))
+    (last,) = build(tmp_path / "root", later, "--json").json["seals"]
+    assert last["replaced_equal"] is None
+
+
 def test_the_exit_code_is_that_of_the_seal_named_first(tmp_path: Path, seal: Seal) -> None:
     nowhere = str(tmp_path / "nowhere")
     refused = str(rewrite(seal("Test_a"), "pnl", lambda rows: rows[1:]))
