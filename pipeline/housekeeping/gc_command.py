@@ -29,6 +29,7 @@ from schemas.console.screen import Screen, make_table
 from schemas.console.terminal import echo
 from schemas.errors import SnapshotCorrupt
 from schemas.kinds import ALPHA_ID
+from schemas.instants import utc_text
 from schemas.plurals import counted
 from schemas.settings.options import WholeNumber, option
 from schemas.settings.readers import duration_text
@@ -193,4 +194,5 @@ def _tidy(storage: Storage) -> None:
 
 
 def _row(stored: StoredSnapshot, reason: str | None) -> dict[str, Any]:
-    return asdict(stored) | {"removed": reason is None, "kept_because": reason}
+    written = utc_text(stored.written, "seconds")
+    return asdict(stored) | {"written": written, "removed": reason is None, "kept_because": reason}

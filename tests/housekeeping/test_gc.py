@@ -44,6 +44,10 @@ def test_a_dry_run_lists_removals_and_removes_nothing(history: History) -> None:
     result = history.run("gc", *ALL, "--dry-run", "--json")
     assert result.json["removed_snapshots"] == 2
     rows = {row["snapshot"]: row for row in result.json["alphas"][ALPHA]}
+    shown = history.run("show", ALPHA, "--json").json["snapshots"]
+    assert {row["snapshot"]: row["written"] for row in shown} == {
+        name: row["written"] for name, row in rows.items()
+    }
     assert rows[history.snapshots[2]]["kept_because"] == "served"
     assert rows[history.snapshots[0]]["removed"]
     assert history.there() == set(history.snapshots)
