@@ -28,8 +28,8 @@ from pipeline.housekeeping.command_line import (
 from schemas.console.screen import Screen, make_table
 from schemas.console.terminal import echo
 from schemas.errors import SnapshotCorrupt
-from schemas.kinds import ALPHA_ID
 from schemas.instants import utc_text
+from schemas.kinds import ALPHA_ID
 from schemas.plurals import counted
 from schemas.settings.options import WholeNumber, option
 from schemas.settings.readers import duration_text
