@@ -345,7 +345,7 @@ def judge_book(
     threshold = NOTICES[notice].threshold
     if held_share is not None:
         # The IC counts all names, the book its own: correlation of ranks and equal weights in two tails if names are independent.
-        tail = held_share / 2
+        tail = min(held_share / 2, 1.0)  # above 1 if most of the names held have no score
         threshold = min(threshold, CORRELATED_SHARE * math.sqrt(6 * tail) * (1 - tail))
     # Forward returns begin and end a night later than those of the book, and what the market does in these two nights stays in the latter.
     nights = NIGHTS_SHARE * float(market[known].var() / y.var())
@@ -356,7 +356,7 @@ def judge_book(
         cause = (
             "the book earns more with the market than by its choice of names, too much"
             if held_share is None or nights > 1 / 2
-            else f"the book holds {held_share:.1%} of the scored names, too few"
+            else f"the book holds {held_share:.1%} of the scored names, too {'few' if held_share < 1 else 'many'}"
         )
         return not_checked(notice, f"{cause} to relate it to the IC over {counted(weeks, 'week')}")
     message = f"Over {weeks} weeks the IC and the book's return beyond the market have a correlation of {correlation:.2f}."

@@ -387,6 +387,7 @@ def test_an_ic_that_is_unrelated_to_the_book_is_noticed(weeks: int) -> None:
         (0.1, 0.4, "pass"),
         (0.1, 0.1, "notice"),
         (0.02, 0.0, "not_checked"),
+        (10.0, 0.4, "not_checked"),  # most of the names held have no score
     ],
 )
 def test_a_book_of_few_names_may_be_less_related_to_the_ic(
