@@ -462,6 +462,13 @@ def test_costs_and_calendar_in_each_others_place_are_refused() -> None:
         Ledger.from_weights(WEEK, CLOSE, NYSE, Costs())  # type: ignore[arg-type]
 
 
+def test_fills_at_a_close_of_midnight_are_dated_on_their_session(tmp_path: Path) -> None:
+    ledger = Ledger.from_weights(WEEK, CLOSE, Costs(), Calendar("UTC", "00:00", "24:00"))
+    sessions = ledger.tables["portfolio"]["date"]
+    assert ledger.tables["trades"]["timestamp"].dt.date().is_in(sessions.implode()).all()
+    SealWriter(tmp_path / "seal", alpha_id="Test_midnight").add_ledger(ledger).write()
+
+
 def test_an_exchange_that_opens_on_another_utc_day_takes_hours_in_utc(tmp_path: Path) -> None:
     said = "is on another day in UTC, .*: give hours in UTC, within the day, such as Calendar"
     with pytest.raises(SealError, match=said):

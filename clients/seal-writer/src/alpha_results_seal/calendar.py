@@ -50,8 +50,10 @@ class Calendar:
         return self._instants(days, self.open)
 
     def closes(self, days: Any) -> pl.Series:
-        """Return the instants of the closes of some days, in UTC."""
-        return self._instants(days, self.close)
+        """Return the instants of the closes of some days, in UTC; midnight is the last microsecond of its day, on which fills are dated."""
+        instants = self._instants(days, self.close)
+        at_midnight = instants == instants.dt.truncate("1d")
+        return instants - at_midnight.cast(pl.Int64).cast(pl.Duration("us"))
 
     def _instants(self, days: Any, clock: str) -> pl.Series:
         begins = pl.Series(
