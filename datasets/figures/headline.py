@@ -213,9 +213,9 @@ def has_headline(recorded: Recorded) -> bool:
     return recorded.get("version") == HEADLINE_VERSION
 
 
-_FIGURES: Final = len(RECORDED)
-_OneEach = Annotated[tuple[float | None, ...], Meta(min_length=_FIGURES, max_length=_FIGURES)]
-_CodeEach = Annotated[str, Meta(pattern=rf"^[!-~]{{{_FIGURES}}}\Z")]
+_N_FIGURES: Final = len(RECORDED)
+_OneEach = Annotated[tuple[float | None, ...], Meta(min_length=_N_FIGURES, max_length=_N_FIGURES)]
+_CodeEach = Annotated[str, Meta(pattern=rf"^[!-~]{{{_N_FIGURES}}}\Z")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,9 +236,9 @@ class Headline:
         Check summary; None when none is recorded.
     """
 
-    values: _OneEach = (None,) * _FIGURES
-    made_of: _CodeEach = _NONE * _FIGURES
-    figures_checked: _CodeEach = _NONE * _FIGURES
+    values: _OneEach = (None,) * _N_FIGURES
+    made_of: _CodeEach = _NONE * _N_FIGURES
+    figures_checked: _CodeEach = _NONE * _N_FIGURES
     withheld: Mapping[str, str] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
     checked: CheckSummary | None = None

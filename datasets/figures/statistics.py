@@ -22,7 +22,7 @@ from datasets.figures.unavailable import (
     Warnings,
     failed,
 )
-from schemas.metrics.core import CORE, OWN_CONVENTIONS, RANK_IC, RANK_IC_RAW, RATE_OF, RISK_FREE_RATE
+from schemas.metrics.core import CORE, RANK_IC, RANK_IC_RAW, RATE_OF, RISK_FREE_RATE, SERVED_CONVENTIONS
 from schemas.metrics.statistic import (
     DERIVED,
     LEDGER,
@@ -201,7 +201,7 @@ def checked(name: SealedName, record: SealedRecord) -> Checked:
         return Checked.STATED
     if record.reconciliation == NOT_REPRODUCED:
         return Checked.CONTRADICTED
-    return Checked.REPRODUCED if record.convention in name.own else Checked.COMPUTED
+    return Checked.REPRODUCED if record.convention in name.conventions else Checked.COMPUTED
 
 
 def stated_value(statistic: Statistic, records: Records) -> tuple[SealedName, SealedRecord] | None:
@@ -406,7 +406,7 @@ def _not_sealed(statistic: Statistic, span: Span) -> str:
 
 def _is_rate(record: SealedRecord) -> bool:
     """Whether a sealed rate may be served with a figure."""
-    return record.reconciliation == NOT_CHECKED or record.convention in OWN_CONVENTIONS[RISK_FREE_RATE]
+    return record.reconciliation == NOT_CHECKED or record.convention in SERVED_CONVENTIONS[RISK_FREE_RATE]
 
 
 def _risk_free(span: Span, *, sealed: bool) -> tuple[float | None, str | None]:

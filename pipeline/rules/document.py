@@ -12,14 +12,14 @@ from pipeline.rules.book_rules import CARRY, TURNOVER
 from pipeline.rules.registry import RULES
 from schemas.documents.parts import Parts, column_table, markdown_table, update
 from schemas.kinds import REQUIRED_KINDS
-from schemas.metrics.core import OWN_CONVENTIONS
+from schemas.metrics.core import SERVED_CONVENTIONS
 from schemas.tables import SEALED_TABLES
 
 
 def _conventions() -> str:
     """List the conventions under which figures are recomputed, from their declarations."""
     rows = [
-        (f"`{name}`", "; ".join(_convention(x, own=x.name in OWN_CONVENTIONS[name]) for x in conventions))
+        (f"`{name}`", "; ".join(_convention(x, own=x.name in SERVED_CONVENTIONS[name]) for x in conventions))
         for name, conventions in CONVENTIONS.items()
     ]
     table = markdown_table(("figure", "conventions"), rows)

@@ -22,6 +22,7 @@ PER_PERIOD: Final = Annualisation.PER_PERIOD
 ANNUALISED: Final = Annualisation.ANNUALISED
 NOT_ANNUALISABLE: Final = Annualisation.NOT_ANNUALISABLE
 
+# Conventions that are the interface's own definition.
 _OWN_MEAN: Final = ("mean of the measured weeks",)
 _OWN_IC_RATIO: Final = ("weekly, 52 periods, ddof 1", "weekly, ddof 1")
 _OWN_RATIO: Final = ("daily, 252 periods, ddof 1",)
@@ -57,9 +58,11 @@ def _daily(
     return Statistic(name, meaning, formula, sealed, LEDGER, unit, ANNUALISED, _SESSION, aliases=aliases)
 
 
-def _equity_statistic(name: str, meaning: str, formula: str, own: tuple[str, ...], unit: str) -> Statistic:
+def _equity_statistic(
+    name: str, meaning: str, formula: str, conventions: tuple[str, ...], unit: str
+) -> Statistic:
     """Declare a statistic of the equity over a span."""
-    sealed = (SealedName(name, NOT_ANNUALISABLE, own),)
+    sealed = (SealedName(name, NOT_ANNUALISABLE, conventions),)
     return Statistic(name, meaning, formula, sealed, LEDGER, unit, NOT_ANNUALISABLE, _SPAN)
 
 
@@ -177,16 +180,16 @@ RANK_IC_RAW: Final = (
 
 RANK_IC: Final = {Signal.CONDITIONED: RANK_IC_CONDITIONED, Signal.RAW: RANK_IC_RAW}
 
-OWN_CONVENTIONS: Final = {
+SERVED_CONVENTIONS: Final = {
     RISK_FREE_RATE: _OWN_ANNUAL,
     **{
-        name.name: name.own
+        name.name: name.conventions
         for family in (CORE, *RANK_IC.values())
         for statistic in family
         for name in statistic.sealed
     },
 }
-"""Name of a sealed record -> conventions that match the interface's own definition."""
+"""Name of a sealed record -> conventions by which it is served: those that are the interface's definition."""
 
 REPRODUCTION_TOLERANCE: Final = 1e-6
 """Largest absolute difference of the rebuilt mean IC from the sealed one for `nwt.ic` to be published."""

@@ -109,7 +109,7 @@ class SealedName:
         Name of the record.
     annualisation
         Annualisation of a record of that name; None if the record's own `annualised` flag and unit determine it.
-    own
+    conventions
         Conventions of :mod:`pipeline.reconciliation.conventions` that are the interface's definition, in one of its units; a
         value by another convention is not served.
     annualised_only
@@ -118,7 +118,7 @@ class SealedName:
 
     name: str
     annualisation: Annualisation | None
-    own: tuple[str, ...]
+    conventions: tuple[str, ...]
     annualised_only: bool = False
 
 

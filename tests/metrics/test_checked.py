@@ -9,7 +9,7 @@ import pytest
 
 from datasets.figures import ratios
 from pipeline.reconciliation.conventions import CONVENTIONS
-from schemas.metrics.core import CORE, OWN_CONVENTIONS, RANK_IC, RISK_FREE_RATE
+from schemas.metrics.core import CORE, RANK_IC, RISK_FREE_RATE, SERVED_CONVENTIONS
 from schemas.metrics.statistic import LEDGER, Statistic
 from schemas.tables.sealed_metrics import NOT_CHECKED, NOT_REPRODUCED
 from tests.support import factories
@@ -31,8 +31,8 @@ def messages(figures: Any, code: str, **question: Any) -> dict[str, str]:
 
 
 def test_the_first_tried_convention_is_the_interfaces_own() -> None:
-    assert OWN_CONVENTIONS.keys() == CONVENTIONS.keys()
-    for name, own in OWN_CONVENTIONS.items():
+    assert SERVED_CONVENTIONS.keys() == CONVENTIONS.keys()
+    for name, own in SERVED_CONVENTIONS.items():
         tried = [way.name for way in CONVENTIONS[name]]
         assert set(own) <= set(tried), name
         assert tried[0] in own, name
@@ -125,7 +125,7 @@ OTHERWISE = [
     for statistic in family
     for name in statistic.sealed
     for way in CONVENTIONS[name.name]
-    if way.name not in name.own and (way.annualised or not name.annualised_only)
+    if way.name not in name.conventions and (way.annualised or not name.annualised_only)
 ]
 
 
@@ -153,7 +153,7 @@ def test_a_key_without_the_ledger_gets_no_recomputed_ratio() -> None:
 
 @pytest.mark.parametrize(
     "convention",
-    [x.name for x in CONVENTIONS[RISK_FREE_RATE] if x.name not in OWN_CONVENTIONS[RISK_FREE_RATE]],
+    [x.name for x in CONVENTIONS[RISK_FREE_RATE] if x.name not in SERVED_CONVENTIONS[RISK_FREE_RATE]],
 )
 def test_the_sharpe_ratios_rate_follows_its_own_convention(convention: str) -> None:
     stated = [

@@ -15,11 +15,11 @@ from schemas.endpoints import ENDPOINTS
 from schemas.kinds import KINDS
 from schemas.metrics.core import (
     CORE,
-    OWN_CONVENTIONS,
     RANK_IC,
     RANK_IC_CONDITIONED,
     RANK_IC_RAW,
     RISK_FREE_RATE,
+    SERVED_CONVENTIONS,
 )
 from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER, MONEY_UNIT, SOURCES, Statistic
 from schemas.tables.sealed_metrics import METRIC_UNITS, NOT_REPRODUCED
@@ -46,7 +46,7 @@ def every_kind_of_answer() -> list[dict[str, Any]]:
         for figures in (full, bare)
         for first in ("2020-02-01", "2099-01-01")
     ]
-    names = [name for name in OWN_CONVENTIONS if name != RISK_FREE_RATE]
+    names = [name for name in SERVED_CONVENTIONS if name != RISK_FREE_RATE]
     wrong = [factories.record(name, 7.5, annualised=True, reconciliation=NOT_REPRODUCED) for name in names]
     contradicted = factories.run(sealed=factories.sealed(wrong, p2020=wrong))
     answers.append(factories.answer_metrics(contradicted, granularity="yearly").data)

@@ -15,7 +15,7 @@ from datasets.figures.run_figures import CrossSections, Index, Ledger, RawSignal
 from datasets.figures.run_metrics import Answer, MetricsQuery, assemble
 from datasets.figures.sealed_records import SealedMetrics, SealedRecord
 from datasets.figures.series import Window, mean_or_null
-from schemas.metrics.core import OWN_CONVENTIONS
+from schemas.metrics.core import SERVED_CONVENTIONS
 from schemas.metrics.statistic import SOURCES
 from schemas.tables.sealed_metrics import REPRODUCED
 from schemas.tables.weekly_signal import BUCKETS, HORIZONS, LAGS
@@ -95,7 +95,7 @@ def record(
 ) -> SealedRecord:
     """Return a record, by default reproduced by the interface's definition."""
     if reconciliation == REPRODUCED and convention is None:
-        convention = OWN_CONVENTIONS[name][0]
+        convention = SERVED_CONVENTIONS[name][0]
     return SealedRecord(name, value, unit, kind, annualised, reconciliation, convention)
 
 
