@@ -233,3 +233,16 @@ def test_links_that_lead_to_each_other_are_refused_in_one_line(tmp_path: Path) -
     result = run_pipeline("list", tmp_path / "one")
     assert (result.exit_code, len(result.output.splitlines())) == (2, 1), result.output
     assert f"{tmp_path}/one" in result.output
+
+
+def test_a_folder_is_one_root_by_any_path_and_another_below_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    roots = []
+    for place in ("one", "two"):
+        folder = tmp_path / place / "published"
+        folder.mkdir(parents=True)
+        monkeypatch.chdir(folder.parent)
+        roots.append({open_storage(path).identity for path in ("published", "./published/", folder)})
+    assert [len(identities) for identities in roots] == [1, 1]
+    assert roots[0] != roots[1], "they would share their folders of rows and returns"
