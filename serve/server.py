@@ -140,7 +140,7 @@ class Supervisor(Multiprocess):
     def __init__(self, config: uvicorn.Config, sockets: list[socket.socket], ending: Ending) -> None:
         super().__init__(config, sockets)
         self._ending = ending
-        self._heard: WeakKeyDictionary[Process, float] = WeakKeyDictionary()
+        self._answered_at: WeakKeyDictionary[Process, float] = WeakKeyDictionary()
         """Worker -> monotonic time of its last answer."""
         self._has_served = False
         """Whether any worker has started."""
@@ -172,7 +172,7 @@ class Supervisor(Multiprocess):
             if self.should_exit.is_set():
                 return
             silent = worker.exitcode is None
-            if silent and self._is_heard(worker):
+            if silent and self._has_answered(worker):
                 continue
             worker.kill()
             worker.join()
@@ -194,16 +194,16 @@ class Supervisor(Multiprocess):
                 restarted_as=None if replacement is None else replacement.pid,
             )
 
-    def _is_heard(self, worker: Process) -> bool:
+    def _has_answered(self, worker: Process) -> bool:
         """Ping a worker without waiting; return whether it answered recently."""
         now = time.monotonic()
-        heard = self._heard.setdefault(worker, now)
+        answered_at = self._answered_at.setdefault(worker, now)
         with contextlib.suppress(OSError, EOFError, pickle.UnpicklingError):
             while worker.parent_conn.poll():
                 self._has_served = worker.parent_conn.recv() or self._has_served
-                heard = self._heard[worker] = now
+                answered_at = self._answered_at[worker] = now
             worker.parent_conn.send(b"ping")
-        return now - heard < self.config.timeout_worker_healthcheck
+        return now - answered_at < self.config.timeout_worker_healthcheck
 
     def init_processes(self) -> None:
         """Start the workers. They ignore Ctrl-C while they load, and later by :func:`end_with_parent`: this process ends them."""

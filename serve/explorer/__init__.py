@@ -56,9 +56,9 @@ FILES: Final = (
 
 def routes() -> Router:
     """Return the routes of the page, of its files and of `/`, which redirects to it."""
-    return page_routes(FILES, _HEADERS, get("/")(_front))
+    return page_routes(FILES, _HEADERS, get("/")(_redirect_to_page))
 
 
-async def _front() -> Response[bytes]:
+async def _redirect_to_page() -> Response[bytes]:
     # Relative, because a proxy may serve the application below a path.
     return Response(b"", status_code=307, headers={"location": PAGE_PATH[1:], "cache-control": "no-cache"})

@@ -19,7 +19,7 @@ _ADJUSTED, _CLOSE = RETURN_BASES
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class MeasuredWindow:
     """The rows of a window, and their summary.
 
     Attributes
@@ -34,7 +34,7 @@ class Window:
     summary: dict[str, Any]
 
 
-def measure(benchmark: Benchmark, first: dt.date | None, last: dt.date | None) -> Window:
+def measure(benchmark: Benchmark, first: dt.date | None, last: dt.date | None) -> MeasuredWindow:
     """Measure the sessions of a window.
 
     Parameters
@@ -46,7 +46,7 @@ def measure(benchmark: Benchmark, first: dt.date | None, last: dt.date | None) -
 
     Returns
     -------
-    Window
+    MeasuredWindow
         ``close`` is as stored, not adjusted. Returns and drawdowns use the adjusted close if every session of the window
         has one, else the close; an empty window has the basis ``close``. The rows begin at the close of the window's
         first session. A book's returns include that session; the summary has the figures to compare with them.
@@ -66,7 +66,7 @@ def measure(benchmark: Benchmark, first: dt.date | None, last: dt.date | None) -
         },
         nan_to_null=True,
     )
-    return Window(
+    return MeasuredWindow(
         rows,
         {
             "symbol": benchmark.symbol,

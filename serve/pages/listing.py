@@ -169,11 +169,11 @@ class AlphasQuery(NamedTuple):
 
 def list_alphas(query: AlphasQuery, listing: Listing) -> PageResult | PageWork:
     """Answer a query of the list of alphas, latest started first unless it sorts; return the work if it takes too long."""
-    work = partial(_select, query, listing)
+    work = partial(_make_page, query, listing)
     return work if len(listing.pointers) > _MAX_ALPHAS else work()
 
 
-def _select(query: AlphasQuery, listing: Listing) -> PageResult:
+def _make_page(query: AlphasQuery, listing: Listing) -> PageResult:
     pointers, wanted = listing.pointers, query.figures
     chosen = np.ones(len(pointers), dtype=np.bool_)
     if query.search is not None:

@@ -254,7 +254,7 @@ class ReturnsStore:
         """Read some runs; return whether the store answered."""
         parts = [pointers[at : at + _LEDGERS_AT_ONCE] for at in range(0, len(pointers), _LEDGERS_AT_ONCE)]
         try:
-            for part in pool.map(self._returns, parts):
+            for part in pool.map(self._read_returns, parts):
                 for key, returns in part.items():
                     self._failed.pop(key, None)
                     if returns.days.size:
@@ -266,7 +266,7 @@ class ReturnsStore:
             return False
         return True
 
-    def _returns(self, pointers: Sequence[Pointer]) -> dict[SnapshotKey, DailyReturns]:
+    def _read_returns(self, pointers: Sequence[Pointer]) -> dict[SnapshotKey, DailyReturns]:
         """Read the returns of runs, without those that are no longer served or cannot be read."""
         runs = {}
         for pointer in pointers:
@@ -280,7 +280,7 @@ class ReturnsStore:
             if isinstance(error, StorageUnavailable) and not self._catalog.local:
                 raise  # it does not answer for the others either
             if len(pointers) > 1:
-                parts = [self._returns([pointer]) for pointer in pointers]
+                parts = [self._read_returns([pointer]) for pointer in pointers]
                 return {key: returns for part in parts for key, returns in part.items()}
             _log.warning("daily_returns_not_read", alpha=pointers[0].alpha_id, reason=str(error))
             self._note(pointers[0], error)

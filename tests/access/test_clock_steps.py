@@ -19,7 +19,7 @@ from serve.auth.clocks import SECOND_US
 from serve.auth.limits import in_memory
 from serve.auth.limits.counts import LimitStatus, RateLimit
 from serve.auth.limits.journal import Journal
-from serve.auth.limits.redis import SCRIPT, parse_status, question
+from serve.auth.limits.redis import SCRIPT, parse_status, script_argument
 from tests.access.oracle import DAY_US, MINUTE_US, WINDOW
 
 pytestmark = pytest.mark.anyio
@@ -207,7 +207,7 @@ class Server:
 
     def take(self, rate: RateLimit = RATE) -> LimitStatus:
         clock = self.now + self.set_ahead
-        requested = (clock // SECOND_US, clock % SECOND_US, question(rate, 1))
+        requested = (clock // SECOND_US, clock % SECOND_US, script_argument(rate, 1))
         return parse_status(self._client.eval(SCRIPT_WITH_CLOCK, 4, "calls", "months", *requested))
 
     def times(self, calls: int, rate: RateLimit = RATE) -> int:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from schemas.limits import LIMIT_WINDOWS
 from serve.auth.limits.counts import MONTH, CallLog, LimitStatus, Month, RateLimit
 from serve.auth.limits.in_memory import decide
-from serve.auth.limits.redis import SCRIPT, parse_status, question
+from serve.auth.limits.redis import SCRIPT, parse_status, script_argument
 from tests.access.oracle import DAY_US, EPOCH, START, OfOneClock, Oracle, month_of, next_month, operations
 
 OPERATIONS = 100_000
@@ -76,7 +76,7 @@ def test_the_redis_script_agrees_with_the_oracle_on_random_operations(
     pipeline = redis_client.pipeline(transaction=False)
     for number, (key, clock, rate, charge) in enumerate(operations(7, OPERATIONS), start=1):
         names = (f"{{k{key}}}:calls", f"{{k{key}}}:months", clock // 1_000_000, clock % 1_000_000)
-        pipeline.evalsha(sha, 4, *names, question(rate, int(charge)))
+        pipeline.evalsha(sha, 4, *names, script_argument(rate, int(charge)))
         if number % 1000 == 0:
             answers += [parse_status(answer) for answer in pipeline.execute()]
     for number, (actual, wanted) in enumerate(zip(answers, expected, strict=True)):
@@ -118,7 +118,7 @@ def test_the_redis_script_agrees_with_the_oracle_on_any_history(
     oracle, clock = OfOneClock(), START
     for step, rate, charge in history:
         clock = max(0, clock + step)
-        requested = question(rate, int(charge))
+        requested = script_argument(rate, int(charge))
         answer = redis_client.eval(
             SCRIPT_WITH_CLOCK, 4, "c", "m", clock // 1_000_000, clock % 1_000_000, requested
         )
@@ -161,7 +161,7 @@ def test_the_redis_script_computes_calendar_months(redis_client: redis.Redis) ->
     pipeline = redis_client.pipeline(transaction=False)
     for day in days + edges:
         at = (day - EPOCH) // timedelta(microseconds=1)
-        pipeline.evalsha(sha, 4, "c", "m", at // 1_000_000, at % 1_000_000, question(RateLimit(), 0))
+        pipeline.evalsha(sha, 4, "c", "m", at // 1_000_000, at % 1_000_000, script_argument(RateLimit(), 0))
     for day, answer in zip(days + edges, pipeline.execute(), strict=True):
         at = (day - EPOCH) // timedelta(microseconds=1)
         assert parse_status(answer).reset_us[MONTH] == next_month(at) - at, day

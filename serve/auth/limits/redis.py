@@ -143,7 +143,7 @@ class RedisLimiter:
     async def _run_once(self, keys: Sequence[tuple[str, RateLimit]], cost: int) -> list[Any]:
         async with self._redis.pipeline(transaction=False) as pipeline:
             for key_id, rate in keys:
-                pipeline.evalsha(self._sha, 2, *self._keys(key_id), question(rate, cost))
+                pipeline.evalsha(self._sha, 2, *self._keys(key_id), script_argument(rate, cost))
             answers: list[Any] = await pipeline.execute(raise_on_error=False)
             return answers
 
@@ -164,7 +164,7 @@ class RedisLimiter:
 
 
 @lru_cache(4096)
-def question(rate: RateLimit, cost: int) -> str:
+def script_argument(rate: RateLimit, cost: int) -> str:
     """Return the argument of the script, as its header defines it."""
     limits = [-1 if limit is None else limit for limit in rate.limits]
     rolling = " ".join(f"{limit} {length}" for limit, length in zip(limits[:MONTH], ROLLING_US, strict=True))
