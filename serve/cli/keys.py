@@ -12,6 +12,7 @@ import click
 
 from schemas.console.terminal import echo
 from schemas.errors import AlphaResultsError, DiskUnavailable, SettingsError
+from schemas.instants import instant
 from schemas.limits import RATE_EXAMPLE, WITHOUT_LIMIT
 from schemas.settings.options import options
 from schemas.settings.readers import duration
@@ -196,7 +197,7 @@ def _seconds(text: str) -> int:
 
 async def _with_last_use(session: Session, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return keys with ``last_used_at`` and ``calls_this_month``; if counts cannot be read, both are null and a line gives the reason."""
-    from serve.auth.clocks import instant, wall_us  # noqa: PLC0415 - it loads the store, which --help does not need
+    from serve.auth.clocks import wall_us  # noqa: PLC0415 - it loads the store, which --help does not need
     from serve.auth.limits import last_uses  # noqa: PLC0415 - as above
 
     try:

@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from schemas.endpoints import ENDPOINTS, registry_version
+from schemas.instants import instant, utc_text
 from schemas.project import NAME
 from serve.auth.caller import KeyUse
 from serve.auth.client_address import UNKNOWN
-from serve.auth.clocks import instant
 from serve.auth.store.tables import Role
 from serve.http.handler import EndpointFunction
 from serve.http.request import Request
-from serve.http.responses import Bare, Page, Single, instant_text
+from serve.http.responses import Bare, Page, Single
 from serve.state import ServerState
 
 ACCESS: Final = "access store"
@@ -29,7 +29,7 @@ async def health(service: ServerState, _: Request) -> Bare:
         "environment": service.access_settings.environment,
         "version": service.build,
         "registry_version": registry_version(),
-        "time": instant_text(datetime.now(UTC)),
+        "time": utc_text(datetime.now(UTC)),
     }
     affected = service.components.affected_alphas
     return Bare({**body, "affected_alphas": affected} if affected else body)
@@ -67,7 +67,6 @@ async def keys(service: ServerState, request: Request) -> Page:
 def inventory_row(key: KeyUse, **owner: Any) -> dict[str, Any]:
     """Return the row of a key in a list of keys, or with its owner, without its secret or digest."""
     rights, record = key.rights, key.rights.record
-    expires_at = None if record.expires_at is None else instant(record.expires_at)
     return {
         "key_id": record.id,
         "display_prefix": key.display_prefix,
@@ -78,8 +77,8 @@ def inventory_row(key: KeyUse, **owner: Any) -> dict[str, Any]:
         "field_policy": {"expose_raw_book": rights.expose_raw},
         "rate_limit": record.rate.to_json(),
         "usage": key.usage.to_json(),
-        "expires_at": None if expires_at is None else instant_text(expires_at),
-        "created_at": instant_text(instant(record.created_at)),
+        "expires_at": None if record.expires_at is None else utc_text(instant(record.expires_at)),
+        "created_at": utc_text(instant(record.created_at)),
     }
 
 

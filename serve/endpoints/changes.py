@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from datasets.publication.history import Change
 from schemas.errors import ApiError
+from schemas.instants import utc_text
 from serve.auth.caller import Caller
 from serve.http.handler import Computed, EndpointFunction
 from serve.http.request import Request
@@ -47,7 +48,7 @@ def _cursor(text: str | None) -> Cursor:
 def _row(change: Change, cursor: Cursor) -> dict[str, Any]:
     return {
         "cursor": cursor.encode(),
-        "at": change.at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "at": utc_text(change.at, "microseconds"),
         "change": change.change,
         "alpha_id": change.alpha_id,
         "snapshot": change.snapshot,

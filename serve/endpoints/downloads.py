@@ -16,6 +16,7 @@ from datasets.manifest import FileEntry
 from datasets.snapshot import Snapshot
 from schemas.endpoints import readable_tables
 from schemas.errors import ApiError
+from schemas.instants import utc_text
 from schemas.objects.downloads import TABLE_LIFETIME
 from schemas.parameters import BOOK
 from schemas.tables import PUBLISHED_TABLES
@@ -64,7 +65,7 @@ async def download(service: ServerState, request: Request) -> Single:
             "book": file.link.book,
             "url": await table_url(service, request, file, expires),
             "expires_in": TABLE_LIFETIME,
-            "expires_at": datetime.fromtimestamp(expires, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "expires_at": utc_text(datetime.fromtimestamp(expires, UTC)),
             "filename": file.link.filename,
             "rows": entry.rows,
             "size_bytes": entry.bytes,

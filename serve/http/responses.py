@@ -15,6 +15,7 @@ import orjson
 from isal import isal_zlib
 
 from datasets.snapshot import Snapshot
+from schemas.instants import utc_text
 from schemas.warning_codes import by_member, warning
 from serve.http.request import Receive, Request, Scope, Send
 from serve.pages.query import PageResult, Rows, UnknownSymbol
@@ -147,7 +148,7 @@ def answer_body(answer: Answer, request: Request) -> bytes:
         return orjson.dumps(answer.body)
     meta = {**answer.meta, **(by_member(answer.warnings) if answer.warnings else {})}
     if not request.shared:  # a shared cache may keep the answer, so it must not name a request
-        meta |= {"request_id": request.id, "generated_at": instant_text(datetime.now(UTC))}
+        meta |= {"request_id": request.id, "generated_at": utc_text(datetime.now(UTC))}
     return orjson.dumps({"data": answer.data, "meta": {**meta, "source": answer.source}})
 
 
@@ -204,11 +205,6 @@ def unknown_symbols(unknown: Sequence[UnknownSymbol]) -> dict[str, str]:
     if len(unknown) > _MAX_SYMBOLS:
         named.append(f"{len(unknown) - _MAX_SYMBOLS} more")
     return warning("unknown_symbol", f"The run never scored or traded {', '.join(named)}.")
-
-
-def instant_text(moment: datetime) -> str:
-    """Write a moment with a time zone as ``2020-01-03T14:30:00Z``, with microseconds only where they are not zero."""
-    return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat()}Z"
 
 
 # Codings

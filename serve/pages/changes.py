@@ -13,7 +13,7 @@ import hashlib
 import struct
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from datasets.catalogue.listing import Listing
 from datasets.publication.history import Change, recorded_changes
+from schemas.instants import microseconds
 
 DIGEST_BYTES: Final = 6
 _DIGESTS: Final = 3
@@ -79,8 +80,6 @@ def _check(body: bytes) -> bytes:
     return hashlib.blake2b(body, digest_size=_CHECK_BYTES).digest()
 
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
 _SPANS: Final = (10_000_000, 120_000_000, 3_600_000_000)
 """Microseconds that each window of a cursor's digests reaches back; each window ends where the nearer one begins."""
 _MASK: Final = np.uint64(2 ** (8 * DIGEST_BYTES) - 1)
@@ -147,7 +146,7 @@ class ChangeLog:
         since
             Cursor to resume from: changes before the reach of its digests are left out.
         """
-        until = int(np.searchsorted(self._times, _microseconds(now), "right"))
+        until = int(np.searchsorted(self._times, microseconds(now), "right"))
         begin = int(np.searchsorted(self._times, since.time - _SPANS[-1], "left"))
         return ChangeLog([x for x in self._entries[begin:until] if may_read(x.change.alpha_id)])
 
@@ -199,12 +198,8 @@ def change_log(listing: Listing) -> ChangeLog:
 
 def make_entry(change: Change) -> Entry:
     """Return the entry of a change."""
-    time = _microseconds(change.at)
+    time = microseconds(change.at)
     return Entry(time, _hash(change.alpha_id), _hash(f"{change.alpha_id}\0{time}"), change)
-
-
-def _microseconds(at: datetime) -> int:
-    return (at - _EPOCH) // _MICROSECOND
 
 
 def _hash(text: str) -> int:

@@ -15,9 +15,9 @@ import orjson
 
 from datasets.manifest import FileEntry
 from schemas.errors import ApiError
+from schemas.instants import microseconds
 from schemas.tables import PUBLISHED_TABLES
 from schemas.units import Type
-from serve.auth.clocks import microseconds
 from serve.downloads.files import TableFile
 from serve.http.params import bad_request
 

@@ -12,10 +12,10 @@ import pytest
 from schemas.endpoint import Endpoint
 from schemas.endpoints import ENDPOINTS, META_IDS
 from schemas.errors import ApiError
+from schemas.instants import instant
 from serve.auth.admin import Administration
 from serve.auth.authenticator import Authenticator
 from serve.auth.caller import Caller
-from serve.auth.clocks import instant
 from serve.auth.settings import AccessSettings
 from serve.auth.store.repository import KeyStore
 from serve.auth.tokens import TokenShape, new_token

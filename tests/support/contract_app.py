@@ -18,10 +18,10 @@ import polars as pl
 from pipeline.snapshot_builder import build_seal
 from schemas.endpoint import Endpoint
 from schemas.endpoints import ENDPOINTS
+from schemas.instants import microseconds
 from schemas.kinds import TABLE_KINDS
 from serve.app import create
 from serve.auth.admin import open_administration
-from serve.auth.clocks import microseconds
 from serve.auth.settings import AccessSettings
 from serve.auth.store.repository import Repository
 from serve.auth.store.tables import keys

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from schemas.errors import AccessError
+from schemas.instants import instant
 from serve.auth.admin import validation
 from serve.auth.admin.accounts import Operations, find_account, in_transaction
 from serve.auth.allow_list import ALL, DEFAULT_ALPHAS, LISTS, AllowList
 from serve.auth.caller import rights_of
-from serve.auth.clocks import SECOND_US, instant, wall_us
+from serve.auth.clocks import SECOND_US, wall_us
 from serve.auth.limits.counts import RateLimit, rate_limit
 from serve.auth.settings import AccessSettings
 from serve.auth.store.opening import load_digests

@@ -9,10 +9,10 @@ from typing import Final
 
 from schemas.endpoints import ADMIN_IDS, ENDPOINTS
 from schemas.errors import AccessError
+from schemas.instants import microseconds
 from schemas.limits import LIMIT_WINDOWS, RATE_EXAMPLE
 from serve.auth.allow_list import ALL, AllowList, Mode
 from serve.auth.client_address import parse_network
-from serve.auth.clocks import microseconds
 from serve.auth.limits.counts import RateLimit
 
 MAX_RATE: Final = 1_000_000_000

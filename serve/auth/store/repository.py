@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, NamedTuple, ParamSpec
 import sqlalchemy as sa
 
 from schemas.errors import AlphaResultsError, StorageUnavailable
+from schemas.instants import instant
 from serve.auth.allow_list import LISTS, AllowList
-from serve.auth.clocks import instant
 from serve.auth.limits.counts import RateLimit, rate_limit
 from serve.auth.store.tables import VERSION_TABLE, KeyStatus, Role, accounts, audit, keys
 from serve.auth.tokens import could_be_id
