@@ -36,7 +36,7 @@ class Waiter(Protocol):
     left: bool
 
 
-CURRENT_REQUEST: Final[ContextVar[Waiter | None]] = ContextVar("alpha_results_answered", default=None)
+CURRENT_REQUEST: Final[ContextVar[Waiter | None]] = ContextVar("alpha_results_request", default=None)
 """The request of the current task."""
 
 

@@ -79,7 +79,7 @@ class Ending:
         return True
 
     def is_second(self) -> bool:
-        """Whether a signal is a second one, not the first passed on by a parent."""
+        """Return whether a signal is a second one; one shortly after the first is the first passed on by a parent."""
         now = time.monotonic()
         if self._first is None:
             self._first = now

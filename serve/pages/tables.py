@@ -237,6 +237,7 @@ class RowTables:
         self._is_served = is_served
         self.folder: Final = folder
         self._budget: Final = cache if folder is None else folder
+        """Where tables are kept, with its limit and the bytes in use."""
         self.get: Final = cache.get
         """Return an open table; None on a miss."""
         self._cost_s: OrderedDict[_Key, float] = OrderedDict()

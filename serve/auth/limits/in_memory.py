@@ -49,6 +49,7 @@ class InMemoryLimiter:
         self._month = Month.of(wall)
         now, self._logs = journal.load(wall)
         self._ahead = now - self._steady()
+        """Difference between the file's timeline, on which calls are recorded, and the steady clock."""
         self._unsaved: list[tuple[str, int]] = []
         self._stop = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
