@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import Any, Final
+from urllib.parse import unquote
 
 import orjson
 from mcp.server import MCPServer
@@ -101,7 +102,7 @@ class Agents:
             **{name: outer[name] for name in ("asgi", "http_version", "scheme", "client", "server")},
             "type": "http",
             "method": "GET",
-            "path": path,
+            "path": unquote(path),
             "raw_path": path.encode("ascii"),
             "query_string": query.encode("ascii"),
             "root_path": "",

@@ -231,11 +231,11 @@ def test_table_link_signs_a_download(running: tuple[str, str]) -> None:
 
 def test_a_refusal_is_an_error_with_the_interfaces_message(running: tuple[str, str]) -> None:
     async def work(client: Client) -> Any:
-        return await client.call_tool("judge", {"alpha": HIDDEN}), await client.call_tool(
-            "judge", {"alpha": "a/b?c"}
-        )
+        alphas = (HIDDEN, "a/b?c", "Test_no such")
+        return [await client.call_tool("judge", {"alpha": alpha}) for alpha in alphas]
 
-    hidden, odd = run_as_agent(running, work)
+    hidden, odd, missing = run_as_agent(running, work)
     assert hidden.is_error
     assert "run_not_allowed" in hidden.content[0].text
     assert odd.is_error
+    assert "There is no alpha Test_no such." in missing.content[0].text
