@@ -232,14 +232,13 @@ def _judge_foresight(fills: Fills) -> NoticeOutcome:
 
     They react to past prices. At true prices, the next move is as often against them as for them. Fills of a session share its move.
     """
+    gain = np.clip(fills.gain, -_MOST_DISTANT, _MOST_DISTANT) * BASIS_POINTS
+    message = (
+        "{number} fills between decisions gained {mean:.0f} bp on average until the next decision was filled."
+    )
+    needed, days = "a later price and are between decisions", fills.gain_day
     return judge_mean(
-        "fills.foresight",
-        np.clip(fills.gain, -_MOST_DISTANT, _MOST_DISTANT) * BASIS_POINTS,
-        "{number} fills between decisions gained {mean:.0f} bp on average until the next decision was filled.",
-        "a later price and are between decisions",
-        period="fill",
-        fewest=MIN_ADJUSTING_FILLS,
-        groups=fills.gain_day,
+        "fills.foresight", gain, message, needed, period="fill", fewest=MIN_ADJUSTING_FILLS, groups=days
     )
 
 

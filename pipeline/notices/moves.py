@@ -60,13 +60,9 @@ def judge_moves(holdings: Holdings, returns: Floats) -> Iterator[NoticeOutcome]:
     moves = holdings.marks[:, 1:] / holdings.marks[:, :-1] - 1
     sides = np.sign(holdings.quantities[:, :-1])
     own = _without_side_means(moves, sides)
-    yield judge_mean(
-        "book.lagged_marks",
-        correlations(own[:, 1:], own[:, :-1], MIN_MOVED_NAMES),
-        "Moves of marks have a correlation of {mean:.3f} with those of the session before over {number} sessions.",
-        _BOTH_MOVED,
-        period="session",
-    )
+    by_session = correlations(own[:, 1:], own[:, :-1], MIN_MOVED_NAMES)
+    message = "Moves of marks have a correlation of {mean:.3f} with those of the session before over {number} sessions."
+    yield judge_mean("book.lagged_marks", by_session, message, _BOTH_MOVED, period="session")
     yield _judge_deferred_losses(own, returns[1:])
     yield _judge_copied_sessions(moves)
     yield _judge_clipped_losses(moves, sides)

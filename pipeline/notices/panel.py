@@ -257,12 +257,9 @@ def judge_opposed_weeks(changes: Floats, returns: Floats) -> NoticeOutcome:
 
 def judge_returns_beyond_marks(scores: Floats, returns: Floats, mark_returns: Floats) -> NoticeOutcome:
     """Judge whether the score predicts the difference between forward returns and mark returns of held names."""
-    return judge_mean(
-        "signal.returns_beyond_marks",
-        rank_correlations(scores, returns - mark_returns),
-        "The excess of forward returns over the run's own mark returns has a rank correlation of {mean:.3f} with the score over {number} weeks.",
-        "names with two marks",
-    )
+    by_week = rank_correlations(scores, returns - mark_returns)
+    message = "The excess of forward returns over the run's own mark returns has a rank correlation of {mean:.3f} with the score over {number} weeks."
+    return judge_mean("signal.returns_beyond_marks", by_week, message, "names with two marks")
 
 
 def judge_return_size(returns: Floats, mark_returns: Floats) -> NoticeOutcome:

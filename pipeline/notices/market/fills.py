@@ -102,14 +102,11 @@ def judge_foresight(fills: pl.DataFrame) -> NoticeOutcome:
     """Judge the gain of fills between decisions up to the close of the market, which a run has no mark of once a position is closed."""
     gain = (pl.col("quantity").sign() * (pl.col("close") / pl.col("mid") - 1)).clip(-JUMP, JUMP)
     known = fills.select("session", gain=gain * BASIS_POINTS).drop_nulls()
-    return judge_mean(
-        "market.foresight",
-        known["gain"].to_numpy(),
-        "{number:,} fills between decisions gained {mean:.0f} bp on average until the close of the market.",
-        PRICED,
-        period="fill",
-        groups=known["session"].to_numpy(),
+    gains, sessions = (known[name].to_numpy() for name in ("gain", "session"))
+    message = (
+        "{number:,} fills between decisions gained {mean:.0f} bp on average until the close of the market."
     )
+    return judge_mean("market.foresight", gains, message, PRICED, period="fill", groups=sessions)
 
 
 def _median(values: pl.Series) -> float:

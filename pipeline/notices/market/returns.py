@@ -191,22 +191,13 @@ def judge_forward_returns(
     else:
         compared = min((at_open, at_close), key=lambda x: _share(x["wrong"]) if x.height else math.inf)
     yield _judge_share(FORWARD_NOTICES[0], compared, "forward returns")
+    excess, side = (compared.select(column).to_series().to_numpy() for column in (_LIMITED, "side"))
+    message = "{number:,} forward returns differ from the market by {mean:.1f} bp on average"
+    towards = ", upwards where the score is above the median of its week and downwards where it is below."
     yield judge_mean(
-        FORWARD_NOTICES[1],
-        compared.filter(pl.col("side") != 0).select(_LIMITED * pl.col("side")).to_series().to_numpy(),
-        "{number:,} forward returns differ from the market by {mean:.1f} bp on average, upwards where the score is above the median of its "
-        "week and downwards where it is below.",
-        PRICED,
-        period="return",
+        FORWARD_NOTICES[1], (excess * side)[side != 0], message + towards, PRICED, period="return"
     )
-    yield judge_mean(
-        FORWARD_NOTICES[2],
-        compared.select(_LIMITED).to_series().to_numpy(),
-        "{number:,} forward returns differ from the market by {mean:.1f} bp on average.",
-        PRICED,
-        period="return",
-        either_sign=True,
-    )
+    yield judge_mean(FORWARD_NOTICES[2], excess, f"{message}.", PRICED, period="return", either_sign=True)
 
 
 def _compare(
