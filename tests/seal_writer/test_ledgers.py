@@ -194,6 +194,7 @@ def test_any_fills_give_a_seal_that_passes_the_strict_check(
         ({"symbol": "ZZZ"}, "ZZZ is filled on 2024-01-08 but has no close on or before that day"),
         ({"fill_price": None}, "the fill_price of AAA on 2024-01-08 is nan"),
         ({"mid_price": 12.0}, "the fill of AAA on 2024-01-08 is better than its mid"),
+        ({"quantity": -50.0, "fill_price": 1.0}, "or state the equity_basis of recorded fills, by default 1"),
         ({"quantity": "many"}, "fills: quantity has 'many', which is not a number"),
     ],
 )

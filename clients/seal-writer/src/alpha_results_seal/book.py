@@ -158,7 +158,7 @@ class Book:
         if not equity > 0:
             raise SealError(
                 f"{self.name} has lost all its equity on {day} ({equity:.6g} is left): weights are undefined from here. "
-                "End the run on the session before, or take smaller weights."
+                "End the run on the session before, take smaller weights, or state the equity_basis of recorded fills, by default 1."
             )
         self._sessions.append(
             {
