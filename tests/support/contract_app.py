@@ -167,7 +167,10 @@ async def issue_keys(settings: AccessSettings) -> Keys:
             ADMINISTRATOR,
             {**everything, "rate": MANY.replace("per_second=1000000", "per_second=1")},
         ),
-        "minute": (ADMINISTRATOR, {**everything, "rate": MANY.replace("per_minute=1000000", "per_minute=1")}),
+        **dict.fromkeys(
+            ("minute", "another minute"),
+            (ADMINISTRATOR, {**everything, "rate": MANY.replace("per_minute=1000000", "per_minute=1")}),
+        ),
         "day": (ADMINISTRATOR, {**everything, "rate": MANY.replace("per_day=1000000", "per_day=1")}),
         "month": (ADMINISTRATOR, {**everything, "rate": MANY.replace("monthly=null", "monthly=1")}),
         "counted": (
