@@ -6,7 +6,6 @@ import datetime as dt
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,8 @@ ALIASES = {
     "score": ("factor", "signal"),
 }
 """Column -> its names in other libraries, ignoring case."""
+
+_DAYS = {"date", *ALIASES["date"]}
 
 Floats = npt.NDArray[np.float64]
 Days = npt.NDArray[np.datetime64]
@@ -177,9 +178,7 @@ def _file(path: Path, label: str) -> pl.DataFrame:
     try:
         if path.suffix.lower() == ".parquet":
             return pl.read_parquet(path, glob=False)
-        # A number may have its first fraction in the last row.
-        read_csv = partial(pl.read_csv, path, glob=False, infer_schema_length=None)
-        head = read_csv(n_rows=1, infer_schema=False, truncate_ragged_lines=True)
+        head = pl.read_csv(path, n_rows=1, infer_schema=False, truncate_ragged_lines=True, glob=False)
         if head.width == 1:
             raise SealError(
                 f"{label}: {path} has one column, {head.columns[0][:40]!r}: separate columns by commas, and write decimals with a "
@@ -192,13 +191,15 @@ def _file(path: Path, label: str) -> pl.DataFrame:
             if column.name.lower() in {"symbol", *ALIASES["symbol"]} or column.str.contains(_YEAR_LAST).any()
         ]
         texts = dict.fromkeys(names, pl.String)
-        frame = read_csv(try_parse_dates=True, schema_overrides=texts)
+        scan = pl.scan_csv(path, try_parse_dates=True, schema_overrides=texts, glob=False)
+        kinds = scan.collect_schema()  # inferred from the first rows
         # Polars converts instants with an offset to UTC, and the session is their local day.
-        zoned = [name for name, kind in frame.schema.items() if getattr(kind, "time_zone", None) is not None]
-        if zoned:
-            texts |= dict.fromkeys(zoned, pl.String)
-            frame = read_csv(try_parse_dates=True, schema_overrides=texts)
-            frame = frame.with_columns(pl.col(zoned).str.head(len("2024-01-02")))
+        zoned = [name for name, kind in kinds.items() if getattr(kind, "time_zone", None) is not None]
+        # Their first fraction may come later.
+        whole = [name for name, kind in kinds.items() if kind.is_integer() and name.lower() not in _DAYS]
+        types = texts | dict.fromkeys(zoned, pl.String) | dict.fromkeys(whole, pl.Float64)
+        frame = pl.read_csv(path, try_parse_dates=True, schema_overrides=types, glob=False)
+        frame = frame.with_columns(pl.col(zoned).str.head(len("2024-01-02")))
         return frame.filter(~pl.all_horizontal(pl.all().is_null()))  # without blank lines
     except (OSError, pl.exceptions.PolarsError) as error:
         reason = str(error).splitlines()[0]  # what follows is advice on Polars
@@ -335,7 +336,7 @@ def _from_pandas(frame: Any, label: str) -> Any:
         unnamed = frame.index.nlevels == 2 and not any(frame.index.names)
         return frame.reset_index(names=["date", "symbol"] if unnamed else None)
     if frame.index.dtype.kind not in "MO":
-        if any(str(name).lower() in ("date", *ALIASES["date"]) for name in frame.columns):
+        if any(str(name).lower() in _DAYS for name in frame.columns):
             return frame
         raise SealError(
             f"{label} has no days: give a column 'date', or a pandas frame with an index of days."
