@@ -60,7 +60,8 @@ def _persists(values: Floats, sources: NDArray[np.int64]) -> bool:
     Either most weeks, but not all, repeat the week before, like grades that change by the month or quarter, or many values stay even in
     weeks that are no copies, like the highest move of a month.
     """
-    repeats = sources[1:] == np.arange(sources.size - 1)
+    both = np.flatnonzero(np.isfinite(values[:, 1:] + values[:, :-1]).any(axis=0))
+    repeats = sources[both + 1] == both
     if repeats.any() and SLOW_SHARE < repeats.mean() < 1:
         return True
     stays = (values[:, 1:] == values[:, :-1]).sum(axis=0) / np.maximum(

@@ -203,3 +203,16 @@ def test_losing_sessions_in_which_names_hardly_moved_are_noticed(
     notices = notices_of(run_alpha(forged, SPEC), tmp_path)
     assert notices.keys() == {"book.missing_losses"}
     assert "largest moves of the book" in (notices["book.missing_losses"].message or "")
+
+
+def test_scores_of_every_fourth_week_are_no_copies(
+    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Most weeks with a score repeat the week before, but not most of all weeks, since the signal warms up for 40."""
+
+    def kept(score: Floats, _: Floats) -> Floats:
+        weeks = np.arange(len(score))[:, np.newaxis]
+        last = score[np.maximum(weeks[:, 0] - weeks[:, 0] % 4, 0)]
+        return np.where(np.isfinite(score) & (weeks >= 40), last, np.nan)
+
+    assert "signal.copied_scores" not in notices_of(scored(market, SPEC, kept, monkeypatch), tmp_path)
