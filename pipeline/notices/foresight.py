@@ -15,7 +15,15 @@ from pipeline.notices.correlations import (
     relative_ranks,
 )
 from pipeline.notices.outcome import NoticeOutcome, by_chance, first_noticed, judged, too_few
-from schemas.notices.signal import EXTREME_RANK, MIN_OUTLYING_WEEKS, MIN_RANKED_NAMES, NEIGHBOURS
+from schemas.notices import NOTICES
+from schemas.notices.notice import CHANCE
+from schemas.notices.signal import (
+    EXTREME_RANK,
+    MIN_OUTLYING_WEEKS,
+    MIN_RANKED_NAMES,
+    MIN_SCORED_SHARE,
+    NEIGHBOURS,
+)
 
 
 def judge_innovation(
@@ -75,6 +83,42 @@ def judge_known_names(changes: Floats, returns: Floats) -> NoticeOutcome:
         "much as by chance.",
         chance=1 + by_chance(names) / math.sqrt(2 * (names - 1)),
         names=names,
+    )
+
+
+def judge_opposed_halves(scores: Floats) -> NoticeOutcome:
+    """Judge whether the mean scores of names in the two halves of the run cancel each other.
+
+    Scores that are standardised by name over the whole run have the same mean for all names: what a name lacks in one half, it has in
+    the other. Those that are compared with an earlier value of their own lie between, since each value counts once for and once against.
+    The error of a correlation over names that move together is that of fewer names, by the participation ratio of their covariances.
+    """
+    notice = "signal.opposed_halves"
+    scored = np.isfinite(scores)
+    measured = 2 * scored.sum(axis=0) >= scored.any(axis=1).sum()
+    weeks = int(measured.sum())
+    if weeks < MIN_OUTLYING_WEEKS:
+        return too_few(notice, weeks, "week", "scores of half of the names", MIN_OUTLYING_WEEKS)
+    beside = (scores - column_mean(scores))[:, measured]
+    beside = beside[np.isfinite(beside).mean(axis=1) >= MIN_SCORED_SHARE]
+    names = len(beside)
+    if names < MIN_RANKED_NAMES:
+        return too_few(
+            notice, names, "name", f"a score in {MIN_SCORED_SHARE:.0%} of the weeks", MIN_RANKED_NAMES
+        )
+    first, second = (column_mean(half.T) for half in np.array_split(beside, 2, axis=1))
+    correlation = float(np.corrcoef(first, second)[0, 1])
+    moves = np.nan_to_num(beside - column_mean(beside.T)[:, np.newaxis])
+    covariances = moves @ moves.T
+    independent = float(np.trace(covariances)) ** 2 / float((covariances**2).sum())
+    error = 1 / math.sqrt(max(independent - 3, 1e-9))
+    return judged(
+        notice,
+        correlation,
+        f"The mean scores of {names} names in the first half of the run have a correlation of {correlation:.2f} with those in the second.",
+        chance=math.tanh(math.atanh(NOTICES[notice].threshold) - CHANCE * error),
+        names=names,
+        weeks=weeks,
     )
 
 

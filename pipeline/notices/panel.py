@@ -183,6 +183,7 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
     scores = panel.scores[:_COMPARED_NAMES]
     yield judge_copies("signal.copied_scores", scores, panel.dates, "scores")
     yield judge_flipped_weeks(scores, panel.dates)
+    yield foresight.judge_opposed_halves(panel.scores)
     if panel.forward_returns is None:
         yield from none_checked(_ON_RETURNS, NO_FORWARD_RETURN)
         return
@@ -202,7 +203,7 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
     if panel.tradeable is None:
         yield not_checked("universe.barred_names", "the run sealed no next_open_tradeable")
     else:
-        yield universe.judge_barred_names(panel.tradeable, panel.scores, returns)
+        yield universe.judge_barred_names(panel.tradeable, panel.scores, returns, panel.positions)
     if panel.marks is None:
         yield from none_checked(_BESIDE_MARKS, "the run sealed no positions")
     else:
@@ -213,10 +214,9 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
         yield from none_checked(_BETWEEN_FILLS, "the run sealed no fills")
     else:
         yield spans.judge_chained_returns(returns, panel.span, panel.marks)
-        yield spans.judge_unproven_weeks(panel.scores, returns, panel.span)
-        yield spans.judge_skipped_losses(
-            panel.weights.get(CONDITIONED_BOOKS[0]), panel.scores, returns, panel.span
-        )
+        long_short = panel.weights.get(CONDITIONED_BOOKS[0])
+        yield spans.judge_unproven_weeks(long_short, panel.scores, returns, panel.span)
+        yield spans.judge_skipped_losses(long_short, panel.scores, returns, panel.span)
 
 
 def _to_next_week(start: Floats, marks: Floats) -> Floats:

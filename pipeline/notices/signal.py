@@ -180,15 +180,17 @@ def _variation(values: Floats) -> float:
     return float(values.std() / values.mean()) if values.size else 0.0
 
 
-def judge_net_timing(net: Floats, market: Floats) -> NoticeOutcome:
+def judge_net_timing(net: Floats, market: Floats, what: str) -> NoticeOutcome:
     """Judge whether the book was long in the weeks in which names rose.
 
     Parameters
     ----------
     net
-        Sum of the target weights of each week, relative to the sum of their sizes; NaN where all are 0.
+        Sum of the target weights of each week, or of them x the betas of the names, relative to the sum of their sizes; NaN where all are 0.
     market
         Mean forward return of the names in each week; NaN where unknown.
+    what
+        Name of `net`.
     """
     notice = "book.net_timing"
     known = np.isfinite(net) & np.isfinite(market)
@@ -198,10 +200,10 @@ def judge_net_timing(net: Floats, market: Floats) -> NoticeOutcome:
     net, market = net[known], market[known]
     variation = float(net.std())
     if variation < MIN_NET_VARIATION or is_constant(market):
-        varies = f"the net target varies by {variation:.1%} of the gross one"
+        varies = f"the {what} varies by {variation:.1%} of the gross one from week to week"
         return not_checked(notice, f"{varies}; {MIN_NET_VARIATION:.0%} is needed")
     correlation = float(np.corrcoef(net, market)[0, 1])
-    message = f"Over {weeks} weeks the net target weight of the book has a correlation of {correlation:.2f} with the mean return of the names."
+    message = f"Over {weeks} weeks the {what} of the book has a correlation of {correlation:.2f} with the mean return of the names."
     return judged(notice, correlation, message, chance=math.tanh(CHANCE / math.sqrt(weeks - 3)), weeks=weeks)
 
 

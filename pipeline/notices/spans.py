@@ -73,10 +73,13 @@ def judge_chained_returns(returns: Floats, span: Span, marks: Floats | None = No
     return judged(notice, wrong / spans, message, spans=spans, contradicted=wrong)
 
 
-def judge_unproven_weeks(scores: Floats, returns: Floats, span: Span) -> NoticeOutcome:
+def judge_unproven_weeks(
+    weights: Floats | None, scores: Floats, returns: Floats, span: Span
+) -> NoticeOutcome:
     """Judge how many weeks have forward returns of scored names but no forward return that fills confirm.
 
-    While a signal warms up, names have returns, but no score, and nothing is traded.
+    While a signal warms up, names have returns, but no score, and nothing is traded. Nor is it in the pauses of long_short, and the returns
+    of the week before a pause end in it.
     """
     notice = "signal.unproven_weeks"
     known = np.isfinite(scores) & np.isfinite(returns)
@@ -96,6 +99,9 @@ def judge_unproven_weeks(scores: Floats, returns: Floats, span: Span) -> NoticeO
             notice,
             f"fills of a week prove the forward returns of {usual:g} names; {MIN_PROVEN_NAMES} are needed",
         )
+    if weights is not None:
+        held = (np.nan_to_num(weights) != 0).any(axis=0)
+        measured &= held & np.append(held[1:], True)
     unproven = int((measured & (proven == 0)).sum())
     message = f"Fills prove no forward return in {unproven} of {weeks} weeks."
     return judged(

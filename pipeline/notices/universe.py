@@ -9,7 +9,7 @@ import numpy as np
 
 from datasets.figures.series import Floats
 from pipeline.notices.correlations import judge_mean, relative_ranks
-from pipeline.notices.outcome import NoticeOutcome, judged, not_checked
+from pipeline.notices.outcome import NoticeOutcome, first_noticed, judged, not_checked
 from schemas.notices.notice import MIN_CORRELATED_WEEKS
 from schemas.notices.signal import MIN_RANKED_NAMES
 from schemas.notices.universe import FROZEN_SESSIONS, MIN_EXIT_RATE, MIN_EXIT_YEARS
@@ -61,22 +61,32 @@ def judge_twins(twins: int, compared: int) -> NoticeOutcome:
     return judged(notice, twins / compared, message, twins=twins, names=compared)
 
 
-def judge_barred_names(tradeable: Floats, scores: Floats, returns: Floats) -> NoticeOutcome:
-    """Judge whether names that could not be traded would have lost, given the sign of their scores.
+def judge_barred_names(
+    tradeable: Floats, scores: Floats, returns: Floats, positions: Floats | None
+) -> NoticeOutcome:
+    """Judge whether names that could not be traded would have lost, given the sign of their scores, or gained as positions that stayed.
 
     Tradeability is known before the return, so the two should be unrelated.
     """
     both = np.isfinite(scores) & np.isfinite(returns)
     sides, earned = (relative_ranks(np.where(both, values, np.nan)) for values in (scores, returns))
     judged_names = (tradeable == 0) & (both.sum(axis=0) >= MIN_RANKED_NAMES)
-    lost = np.where(judged_names, -np.sign(sides) * earned, np.nan)
-    return judge_mean(
-        "universe.barred_names",
-        lost.ravel(),
-        "{number} names that could not be traded would have lost: between the middle of their week (0) and its largest loss for the side "
-        "of their scores (1) their returns rank at {mean:.2f} on average.",
-        f"no tradeable open in a week of {MIN_RANKED_NAMES} names",
-        period="name",
+    week = "between the middle of their week (0) and its largest"
+    compared = [(-sides, f"would have lost: {week} loss for the side of their scores (1)", "")]
+    if positions is not None:
+        held = np.where(positions != 0, positions, np.nan)
+        compared.append((held, f"stayed in the book and gained: {week} gain (1)", " and a position"))
+    return first_noticed(
+        *(
+            judge_mean(
+                "universe.barred_names",
+                np.where(judged_names, np.sign(side) * earned, np.nan).ravel(),
+                f"{{number}} names that could not be traded {what} their returns rank at {{mean:.2f}} on average.",
+                f"no tradeable open{also} in a week of {MIN_RANKED_NAMES} names",
+                period="name",
+            )
+            for side, what, also in compared
+        )
     )
 
 

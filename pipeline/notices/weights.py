@@ -8,8 +8,9 @@ from typing import Final
 import numpy as np
 
 from datasets.figures.series import Floats
-from pipeline.notices.correlations import centred_ranks, judge_mean, rank_correlations
+from pipeline.notices.correlations import centred_ranks, column_mean, judge_mean, rank_correlations
 from pipeline.notices.outcome import NoticeOutcome, first_noticed, not_checked
+from schemas.notices.books import MIN_NET_VARIATION
 from schemas.notices.notice import NOTICE
 from schemas.notices.signal import MIN_SIZED_WEEKS
 
@@ -66,7 +67,47 @@ def _judge_weights(book: str, weights: Floats, scores: Floats, returns: Floats) 
                 (beyond, "that exceeds that of the score by {mean:.3f}"),
                 (partial, "of {mean:.3f} at a given score"),
             )
+        ),
+        _judge_concentration(book, weights, scores, returns),
+    )
+
+
+def _judge_concentration(book: str, weights: Floats, scores: Floats, returns: Floats) -> NoticeOutcome:
+    """Judge whether the sides of a book had fewer names, or less equal weights, in weeks in which their strongest names paid more.
+
+    That is the rank correlation of score and return among as many of the strongest names as the side holds in its broadest weeks. What
+    the concentration of their scores explains of that of the weights is left out: weights may follow scores that stand out.
+    """
+    products = []
+    for sign in (1, -1):
+        weight = np.maximum(np.nan_to_num(sign * weights), 0.0)
+        held = (weight > 0).sum(axis=0)
+        broadest = np.quantile(held[held > 0], 0.9) if held.any() else 0
+        strength = np.where(np.isfinite(returns), sign * scores, np.nan)
+        place = np.argsort(np.argsort(np.where(np.isfinite(strength), -strength, np.inf), axis=0), axis=0)
+        strongest = np.where(place < broadest, strength - column_mean(strength), np.nan)
+        paid = rank_correlations(strongest, sign * returns)
+        of_weights, of_scores = (
+            np.sum(size**2, axis=0) / np.sum(size, axis=0) ** 2 for size in (weight, np.nan_to_num(strongest))
         )
+        both = np.isfinite(of_weights + of_scores + paid)
+        product = np.full(both.shape, np.nan)
+        if both.any() and of_weights[both].std() > MIN_NET_VARIATION * of_weights[both].mean():
+            x, explaining = centred_ranks(np.column_stack([of_weights[both], of_scores[both]])).T
+            x, y = (
+                x - explaining * (explaining @ x) / (explaining @ explaining),
+                paid[both] - paid[both].mean(),
+            )
+            product[both] = x * y / (x.std() * y.std())
+        products.append(product)
+    return judge_mean(
+        "signal.weight_ic",
+        np.concatenate(products),
+        f"The concentration of the sides of {book} has a correlation of {{mean:.3f}} with the rank correlation of score and return among "
+        "their strongest names.",
+        "weights of varying concentration",
+        period="side",
+        groups=np.tile(np.arange(weights.shape[1]), len(products)),
     )
 
 

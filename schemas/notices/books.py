@@ -185,12 +185,13 @@ BOOK_NOTICES: Final = (
     ),
     Notice(
         "book.net_timing",
-        "The book was long in weeks in which names rose, and short in those in which they fell: its balance may have been chosen by returns.",
+        "The book was long in weeks in which names rose, and short in those in which they fell: its balance, or its beta, may have been chosen by returns.",
         0.3,
-        "Pearson correlation over weeks of the sum of long_short_target_weight / sum of its sizes with the mean forward_return of up to 64 "
-        f"names, over {MIN_CORRELATED_WEEKS} weeks or more, {SIGNIFICANT} and the first varies by {MIN_NET_VARIATION:.0%} or more",
-        "as for book.timing; in a dollar-neutral book the sum does not vary; measured: -0.2 to 0.2 in honest runs that vary it, 0.75 to "
-        "0.99 if the balance follows the returns to come",
+        "Pearson correlation over weeks of the sum of long_short_target_weight, or of it x the beta of the name, / sum of its sizes with the mean forward_return of up to 64 "
+        f"names, over {MIN_CORRELATED_WEEKS} weeks or more, {SIGNIFICANT} and the first varies by {MIN_NET_VARIATION:.0%} or more; the beta is the slope of the "
+        "forward returns of the name on that mean",
+        "as for book.timing; in a dollar-neutral book the sum does not vary; measured: -0.2 to 0.2 in honest runs that vary it, and with betas, 0.75 to "
+        "0.99 if the balance follows the returns to come, 0.24 to 0.53 if a score leans to the betas that four weeks of five will pay",
         "correlation",
     ),
     Notice(

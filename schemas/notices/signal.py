@@ -64,6 +64,8 @@ OUTLYING_DEVIATIONS: Final = 3.5
 """Deviations from the median (1.4826 x median absolute deviation) beyond which the IC of a week is an outlier."""
 MIN_OUTLYING_WEEKS: Final = 40
 """Minimum number of weeks for counting outliers."""
+MIN_SCORED_SHARE: Final = 0.9
+"""Minimum share of the weeks in which a name has a score for comparing its mean score in the halves of a run."""
 MIN_OUTLYING_NAMES: Final = 20
 """Minimum number of names in a week for judging its IC."""
 MIN_OUTLYING: Final = 3
@@ -238,14 +240,31 @@ SIGNAL_NOTICES: Final = (
         "weeks",
     ),
     Notice(
+        "signal.opposed_halves",
+        "Names that score high in the first half of the run score low in the second: scores may be standardised by name over the whole run, most of "
+        "which was still to come, or have changed their sign.",
+        -0.5,
+        "correlation over names of the mean score, less the mean of the week, in the first half of the weeks with that in the second; of up to 64 names, "
+        f"{MIN_RANKED_NAMES} or more, with a score in {MIN_SCORED_SHARE:.0%} of the weeks in which half of the names have one, {MIN_OUTLYING_WEEKS} or more; noticed if it "
+        f"lies {CHANCE:g} standard errors (of Fisher's z) below the threshold, for as many independent names as the participation ratio of the "
+        "covariances of the scores says",
+        "-1 if the mean of each name over the run is 0; -1/2 if a score is compared with its own value of half a run before, and 0 or more otherwise; measured: -0.65 to 0.97 in honest "
+        "runs, simulated and on the S&P 500, also if scores are compared with their own past; -1 to -0.9 if they are standardised by name over the run",
+        "correlation",
+        below=True,
+        figure="halves_correlation",
+    ),
+    Notice(
         "signal.weight_ic",
-        "Within each side of the book larger weights earned more than the score explains: sizes may have been chosen by returns, or "
-        "names passed over.",
+        "Within each side of the book larger weights earned more than the score explains, or weights were more concentrated when that paid: "
+        "sizes may have been chosen by returns, or names passed over.",
         0.15,
         "mean over weeks and sides of long_short, or over weeks of long_only, of the rank correlation of the size of the target weight "
         f"with forward_return in the side's favour, less that of the score, or of their partial rank correlation at a given score; over up "
-        f"to 64 names, {SIGNIFICANT}. A name with a stronger score than a held one, but not held itself, has size 0",
-        "as for signal.mean_ic; measured: -0.1 to 0.14 in honest runs, also with sizes by volatility or by chance, and 0.25 beside a threshold of 0.36; 0.37 to 0.46 at a given score if weights lean to returns by a few percent",
+        f"to 64 names, {SIGNIFICANT}. A name with a stronger score than a held one, but not held itself, has size 0. Or the correlation over weeks and sides of the "
+        "concentration (Herfindahl index) of the weights with the rank correlation of score and forward_return of the strongest names, as many as the side holds in "
+        "its broadest weeks, less what the concentration of the scores of these explains",
+        "as for signal.mean_ic; measured: -0.1 to 0.14 in honest runs, also with sizes by volatility or by chance, and 0.25 beside a threshold of 0.36; 0.29 to 0.68 if the steepness of weights or the number of names is chosen by week; 0.37 to 0.46 at a given score if weights lean to returns by a few percent",
     ),
     Notice(
         "signal.name_sizes",
@@ -318,7 +337,8 @@ SIGNAL_NOTICES: Final = (
         "signal.unproven_weeks",
         "Fills prove forward returns in some weeks and none in others: the returns of those may begin or end at other times.",
         0.05,
-        "weeks with forward returns of scored names of which two fills prove none / weeks with forward returns of scored names; "
+        "weeks with forward returns of scored names of which two fills prove none, without those in which long_short has no target weight and the ones "
+        "before these, / weeks with forward returns of scored names; "
         f"noticed if they are {UNPROVEN_BY_SKIPPING + 1} or more; over {MIN_CORRELATED_WEEKS} weeks or more and up to 64 names, of which "
         f"fills prove {MIN_PROVEN_NAMES} or more in a usual week, without raw books",
         "measured: 0 to 0.02 in runs that trade every week",

@@ -40,9 +40,10 @@ UNIVERSE_NOTICES: Final = (
     ),
     Notice(
         "universe.barred_names",
-        "Names that could not be traded would have lost: they may have been barred once their returns were known.",
+        "Names that could not be traded would have lost, or stayed in the book and gained: they may have been barred once their returns were known.",
         0.2,
-        "mean over the names with next_open_tradeable false, week by week, of the rank of forward_return against the side of the score, "
+        "mean over the names with next_open_tradeable false, week by week, of the rank of forward_return against the side of the score, or on "
+        "the side of the position in long_short at the next close, "
         f"from -1 to 1 within the week; of up to 64 names in weeks of {MIN_RANKED_NAMES} or more, {SIGNIFICANT}",
         "whether a name can be traded has nothing to do with its later return; measured: -0.16 to 0.11 in honest runs, simulated and on the "
         "S&P 500, 0.21 to 0.28 if the worst name of the book is barred in every second week, 0.33 to 0.54 in every week",

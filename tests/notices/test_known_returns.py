@@ -14,7 +14,7 @@ from examples.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, s
 from examples.reference_engine.market import Floats
 from examples.reference_engine.strategy import decide
 from examples.reference_engine.weekly_tables import forward_returns
-from tests.support.notices import notices_of
+from tests.support.notices import notices_of, outcomes_of
 
 SPEC = AlphaSpec("Test_known_returns", "reversal", 1.0, raw=False)
 STEADY = replace(SPEC, signal="low_volatility", half_life_weeks=4.0)
@@ -203,6 +203,115 @@ def test_losing_sessions_in_which_names_hardly_moved_are_noticed(
     notices = notices_of(run_alpha(forged, SPEC), tmp_path)
     assert notices.keys() == {"book.missing_losses"}
     assert "largest moves of the book" in (notices["book.missing_losses"].message or "")
+
+
+@pytest.mark.parametrize("history", ["the run", "the past"])
+def test_scores_standardised_by_name_over_the_run_are_noticed(
+    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, history: str
+) -> None:
+    """The mean of each name is that of all weeks, or of the half year before."""
+
+    def standardised(score: Floats, _: Floats) -> Floats:
+        known = np.isfinite(score)
+        total, weeks = np.cumsum(np.where(known, score, 0), axis=0), np.cumsum(known, axis=0)
+        if history == "the run":
+            total, weeks = total[-1:], weeks[-1:]
+        else:
+            total[26:], weeks[26:] = total[26:] - total[:-26], weeks[26:] - weeks[:-26]
+        own: Floats = score - total / np.maximum(weeks, 1)
+        return own
+
+    notices = notices_of(scored(market, SPEC, standardised, monkeypatch), tmp_path)
+    assert notices.keys() == ({"signal.opposed_halves"} if history == "the run" else set())
+    if notices:
+        assert notices["signal.opposed_halves"].value == pytest.approx(-1, abs=0.02)
+
+
+def test_names_that_move_together_count_as_one(
+    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A trait of the names has one sign in the first half of the run, and the other in the second, as the market may."""
+
+    def turned(score: Floats, _: Floats) -> Floats:
+        side = np.where(np.arange(len(score)) < len(score) / 2, 1.0, -1.0)[:, np.newaxis]
+        trait: Floats = side * np.linspace(-1, 1, score.shape[1])
+        return np.where(np.isfinite(score), trait, np.nan)
+
+    outcome = outcomes_of(scored(market, SPEC, turned, monkeypatch), tmp_path)["signal.opposed_halves"]
+    assert outcome.value == pytest.approx(-1, abs=0.02)
+    assert outcome.outcome == "pass"
+
+
+@pytest.mark.parametrize("by", ["the week", "the week before"])
+def test_a_concentration_chosen_for_each_week_is_noticed(
+    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    """Weights within a side are equal or steep, whichever pays more in the week, or paid more in the week before."""
+
+    def concentrated(weights: Floats, gains: Floats) -> Floats:
+        ways = []
+        for power in (0, 3):
+            sides = [np.maximum(sign * weights, 0) for sign in (1, -1)]
+            sizes = [np.where(side > 0, side**power, 0) for side in sides]
+            long, short = (size / np.maximum(size.sum(axis=1, keepdims=True), 1e-9) for size in sizes)
+            ways.append(long - short)
+        equal, steep = (np.sum(way * gains, axis=1) for way in ways)
+        better = np.roll(steep > equal, 0 if by == "the week" else 1)
+        chosen: Floats = np.where(better[:, np.newaxis], ways[1], ways[0])
+        return chosen
+
+    notices = notices_of(weighted(market, SPEC, concentrated, monkeypatch), tmp_path)
+    assert notices.keys() == ({"signal.weight_ic"} if by == "the week" else set())
+    if notices:
+        assert "concentration of the sides" in (notices["signal.weight_ic"].message or "")
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known", "chance"])
+def test_betas_chosen_by_the_market_to_come_are_noticed(
+    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    """The score of a book of equal sides leans to names of high or of low beta, by the market of the week or by chance."""
+    moves = np.nan_to_num(forward_returns(market))
+    common = moves.mean(axis=1)
+    side = np.sign(common if known else np.random.default_rng(2).normal(0, 1, common.size))
+    betas = standard((common @ moves / (common @ common))[np.newaxis])
+    run = scored(market, SPEC, lambda score, _: score + 0.6 * betas * side[:, np.newaxis], monkeypatch)
+    outcome = outcomes_of(run, tmp_path)["book.net_timing"]
+    assert (outcome.outcome == "notice") == known
+    if known:
+        assert (outcome.message or "").startswith("Over 117 weeks the beta of the target weights ")
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known", "chance"])
+def test_winners_kept_because_they_could_not_be_traded_are_noticed(
+    market: Market, tmp_path: Path, known: bool
+) -> None:
+    """Each week one position that the score has left is said to be illiquid: the one that gains most, or any."""
+    weights, illiquid = decide(market, SPEC).weights["long_short"], market.illiquid.copy()
+    gains, rng = np.nan_to_num(forward_returns(market)), np.random.default_rng(3)
+    for week in range(1, len(weights) - 1):
+        left = (weights[week - 1] != 0) & (np.sign(weights[week]) != np.sign(weights[week - 1]))
+        gain = np.sign(weights[week - 1]) * gains[week] if known else rng.uniform(1, 2, left.size)
+        illiquid[market.decisions[week], np.where(left, gain, -1).argmax()] = True
+    outcome = outcomes_of(run_alpha(replace(market, illiquid=illiquid), SPEC), tmp_path)[
+        "universe.barred_names"
+    ]
+    assert (outcome.outcome == "notice") == known
+    if known:
+        assert "stayed in the book and gained" in (outcome.message or "")
+
+
+def test_weeks_that_a_run_sits_out_need_no_fills(
+    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both books are in cash for three weeks after each of five losses."""
+    genuine = decide(market, SPEC)
+    earned = np.nansum(genuine.weights["long_short"] * forward_returns(market), axis=1)
+    traded = ~np.isin(np.arange(earned.size), np.argsort(earned)[:5, np.newaxis] + np.arange(1, 4))
+    weights = {book: own * traded[:, np.newaxis] for book, own in genuine.weights.items()}
+    monkeypatch.setattr("examples.reference_engine.run.decide", lambda *_: replace(genuine, weights=weights))
+    outcome = outcomes_of(run_alpha(market, SPEC), tmp_path)["signal.unproven_weeks"]
+    assert outcome.value == pytest.approx(0, abs=0.01)
 
 
 def test_scores_of_every_fourth_week_are_no_copies(
