@@ -14,7 +14,7 @@ from pipeline.notices.correlations import (
     rank_correlations,
     relative_ranks,
 )
-from pipeline.notices.outcome import NoticeOutcome, by_chance, first_noticed, judged, too_few
+from pipeline.notices.outcome import NoticeOutcome, by_chance, first_noticed, judged, not_checked, too_few
 from schemas.notices import NOTICES
 from schemas.notices.notice import CHANCE
 from schemas.notices.signal import (
@@ -109,6 +109,10 @@ def judge_opposed_halves(scores: Floats) -> NoticeOutcome:
     first, second = (column_mean(half.T) for half in np.array_split(beside, 2, axis=1))
     correlation = float(np.corrcoef(first, second)[0, 1])
     moves = np.nan_to_num(beside - column_mean(beside.T)[:, np.newaxis])
+    largest = float(np.abs(moves).max())
+    if not largest > 0:
+        return not_checked(notice, "no name changes its score from week to week")
+    moves /= largest
     covariances = moves @ moves.T
     independent = float(np.trace(covariances)) ** 2 / float((covariances**2).sum())
     error = 1 / math.sqrt(max(independent - 3, 1e-9))

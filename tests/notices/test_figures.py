@@ -24,6 +24,7 @@ from pipeline.notices.copies import copied_from, judge_copies
 from pipeline.notices.correlations import rank_correlations
 from pipeline.notices.evidence import Evidence
 from pipeline.notices.fills import Fills, judge_fills
+from pipeline.notices.foresight import judge_opposed_halves
 from pipeline.notices.ledger import Flows, Ledger
 from pipeline.notices.panel import Panel
 from pipeline.notices.rows import Symbols
@@ -295,6 +296,13 @@ def test_weekly_decisions_with_holidays_and_a_long_pause_are_weekly() -> None:
     outcome = judge_frequency(MONDAY + 7 * weeks + RNG.integers(0, 2, weeks.size))
     assert outcome.outcome == "pass"
     assert judge_frequency(MONDAY + 28 * np.arange(3)).reason == "the run has 3 decisions; 4 are needed"
+
+
+@pytest.mark.parametrize("score", [0.0, 1.0, 1e-200, 1e300])
+def test_scores_that_never_change_have_no_halves_to_compare(score: float) -> None:
+    with np.errstate(all="ignore"):
+        outcome = judge_opposed_halves(np.full((40, 100), score))
+    assert outcome.outcome == "not_checked"
 
 
 def test_the_newey_west_t_matches_statsmodels() -> None:
