@@ -15,7 +15,6 @@ import orjson
 from isal import isal_zlib
 
 from datasets.snapshot import Snapshot
-from schemas.instants import utc_text
 from schemas.warning_codes import by_member, warning
 from serve.http.request import Receive, Request, Scope, Send
 from serve.pages.query import PageResult, Rows, UnknownSymbol
@@ -148,8 +147,9 @@ def answer_body(answer: Answer, request: Request) -> bytes:
         return orjson.dumps(answer.body)
     meta = {**answer.meta, **(by_member(answer.warnings) if answer.warnings else {})}
     if not request.shared:  # a shared cache may keep the answer, so it must not name a request
-        meta |= {"request_id": request.id, "generated_at": utc_text(datetime.now(UTC))}
-    return orjson.dumps({"data": answer.data, "meta": {**meta, "source": answer.source}})
+        meta |= {"request_id": request.id, "generated_at": datetime.now(UTC)}
+    body = {"data": answer.data, "meta": {**meta, "source": answer.source}}
+    return orjson.dumps(body, option=orjson.OPT_UTC_Z)
 
 
 def page_body(query: Any, page: PageResult, snapshot: Snapshot | None, meta: Mapping[str, Any]) -> bytes:
