@@ -25,8 +25,6 @@ ALIASES = {
 }
 """Column -> its names in other libraries, ignoring case."""
 
-_DAYS = {"date", *ALIASES["date"]}
-
 Floats = npt.NDArray[np.float64]
 Days = npt.NDArray[np.datetime64]
 
@@ -113,7 +111,7 @@ def matrix(frame: Any, value: str, label: str) -> Matrix:
     """
     frame = _columns(frame, label, value)
     if "date" not in frame.columns:
-        first = ", ".join(map(repr, frame.columns[:3]))
+        first = ", ".join(map(repr, frame.columns[:3])) or "none"
         raise SealError(
             f"{label} has no days (its first columns: {first}): give a column 'date', or a pandas frame with an index of days."
         )
@@ -196,7 +194,11 @@ def _file(path: Path, label: str) -> pl.DataFrame:
         # Polars converts instants with an offset to UTC, and the session is their local day.
         zoned = [name for name, kind in kinds.items() if getattr(kind, "time_zone", None) is not None]
         # Their first fraction may come later.
-        whole = [name for name, kind in kinds.items() if kind.is_integer() and name.lower() not in _DAYS]
+        whole = [
+            name
+            for name, kind in kinds.items()
+            if kind.is_integer() and name.lower() not in ("date", *ALIASES["date"])
+        ]
         types = texts | dict.fromkeys(zoned, pl.String) | dict.fromkeys(whole, pl.Float64)
         frame = pl.read_csv(path, try_parse_dates=True, schema_overrides=types, glob=False)
         frame = frame.with_columns(pl.col(zoned).str.head(len("2024-01-02")))
@@ -336,11 +338,7 @@ def _from_pandas(frame: Any, label: str) -> Any:
         unnamed = frame.index.nlevels == 2 and not any(frame.index.names)
         return frame.reset_index(names=["date", "symbol"] if unnamed else None)
     if frame.index.dtype.kind not in "MO":
-        if any(str(name).lower() in _DAYS for name in frame.columns):
-            return frame
-        raise SealError(
-            f"{label} has no days: give a column 'date', or a pandas frame with an index of days."
-        )
+        return frame  # its days, if any, are a column
     try:
         days = to_local_days(frame.index)
     except (TypeError, ValueError) as error:
