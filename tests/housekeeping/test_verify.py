@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from datasets.layout import MANIFEST, pointer_path
+from pipeline.notices.evidence import Evidence
 from pipeline.rule import Level
 from pipeline.rules import Report
 from pipeline.rules.registry import RULES
@@ -194,7 +195,9 @@ def test_every_broken_row_rule_is_detected(
     seal: Path, tmp_path: Path, broken: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken.alter(seal)
-    monkeypatch.setattr(snapshot_module, "check", lambda seal, **_: Report(seal.address, seal.alpha_id))
+    monkeypatch.setattr(
+        snapshot_module, "check", lambda seal, **_: Report(seal.address, seal.alpha_id, evidence=Evidence())
+    )
     try:
         build_seal(str(seal), tmp_path / "root")
     except (KindNotPublished, RuntimeWarning, pl.exceptions.SchemaError):

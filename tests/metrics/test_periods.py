@@ -52,15 +52,10 @@ def test_sealed_figures_of_a_period_come_first_and_the_others_are_computed_on_it
 
 
 def test_a_period_known_only_from_records_is_listed() -> None:
-    stated = {
-        "p1999": [record("pnl", 1.0)],
-        "p1999_07": [record("pnl", 0.5)],
-        "p1999_13": [record("pnl", 0.1)],
-    }
+    stated = {"p1999": [record("pnl", 1.0)], "p1999_07": [record("pnl", 0.5)]}
     figures = factories.run(sealed=sealed([], **stated))
     assert periods(answer_metrics(figures, granularity="yearly"))[0] == "1999"
     monthly = answer_metrics(figures, granularity="monthly")
-    # A record of a thirteenth month has no days to belong to.
     assert periods(monthly)[:2] == ["1999-07", "2020-01"]
     first = monthly.data["periods"][0]["core"]
     assert first["pnl"]["value"] == 0.5

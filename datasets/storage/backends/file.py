@@ -58,7 +58,7 @@ class LocalStorage(Storage):
         _require_usable(path)
         self.folder = Path(path).resolve()
         self.base = str(self.folder).rstrip("/")
-        self.identity = hashlib.sha256(f" {self.base}".encode()).hexdigest()[:16]
+        self.identity = hashlib.sha256(os.fsencode(f" {self.base}")).hexdigest()[:16]
 
     @property
     def missing(self) -> bool:
