@@ -83,7 +83,7 @@ class Evidence:
     probe
         Samples for the comparison with other runs.
     outcomes
-        Notices from the comparison with market prices, if any were given, and the one on names that books held without a decision.
+        Notices on market prices, if they were given, and on names that books held without a decision.
     """
 
     cross_sections: CrossSections | None = None

@@ -89,9 +89,9 @@ def judge_known_names(changes: Floats, returns: Floats) -> NoticeOutcome:
 def judge_opposed_halves(scores: Floats) -> NoticeOutcome:
     """Judge whether the mean scores of names in the two halves of the run cancel each other.
 
-    Scores that are standardised by name over the whole run have the same mean for all names: what a name lacks in one half, it has in
-    the other. Those that are compared with an earlier value of their own lie between, since each value counts once for and once against.
-    The error of a correlation over names that move together is that of fewer names, by the participation ratio of their covariances.
+    Scores that are standardised by name over the whole run have the same mean for all names, so those above it in one half are below it
+    in the other. Scores less their own earlier value lie between, since each value is added once and subtracted once. Names that move
+    together count as fewer in the error of the correlation, by the participation ratio of their covariances.
     """
     notice = "signal.opposed_halves"
     scored = np.isfinite(scores)
@@ -99,21 +99,21 @@ def judge_opposed_halves(scores: Floats) -> NoticeOutcome:
     weeks = int(measured.sum())
     if weeks < MIN_OUTLYING_WEEKS:
         return too_few(notice, weeks, "week", "scores of half of the names", MIN_OUTLYING_WEEKS)
-    beside = (scores - column_mean(scores))[:, measured]
-    beside = beside[np.isfinite(beside).mean(axis=1) >= MIN_SCORED_SHARE]
-    names = len(beside)
+    relative = (scores - column_mean(scores))[:, measured]
+    relative = relative[np.isfinite(relative).mean(axis=1) >= MIN_SCORED_SHARE]
+    names = len(relative)
     if names < MIN_RANKED_NAMES:
         return too_few(
             notice, names, "name", f"a score in {MIN_SCORED_SHARE:.0%} of the weeks", MIN_RANKED_NAMES
         )
-    first, second = (column_mean(half.T) for half in np.array_split(beside, 2, axis=1))
+    first, second = (column_mean(half.T) for half in np.array_split(relative, 2, axis=1))
     correlation = float(np.corrcoef(first, second)[0, 1])
-    moves = np.nan_to_num(beside - column_mean(beside.T)[:, np.newaxis])
-    largest = float(np.abs(moves).max())
+    deviations = np.nan_to_num(relative - column_mean(relative.T)[:, np.newaxis])
+    largest = float(np.abs(deviations).max())
     if not largest > 0:
         return not_checked(notice, "no name changes its score from week to week")
-    moves /= largest
-    covariances = moves @ moves.T
+    deviations /= largest
+    covariances = deviations @ deviations.T
     independent = float(np.trace(covariances)) ** 2 / float((covariances**2).sum())
     error = 1 / math.sqrt(max(independent - 3, 1e-9))
     return judged(

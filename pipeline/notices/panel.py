@@ -170,6 +170,15 @@ class Panel:
             return None
         return column_mean(self.forward_returns)
 
+    @property
+    def betas(self) -> Floats:
+        """Slope of the forward returns of each name on those of the market; NaN where the market has none or does not vary."""
+        market = column_mean(self.returns)
+        own = self.returns - column_mean(self.returns.T)[:, np.newaxis]
+        common = np.nan_to_num(market - column_mean(market[:, np.newaxis]))
+        slopes: Floats = np.nansum(own * common, axis=1) / np.sum(np.isfinite(own) * common**2, axis=1)
+        return slopes
+
 
 _NO_CELLS: Final = np.empty((0, 0), np.int64)
 NO_PANEL: Final = Panel(

@@ -13,7 +13,7 @@ import polars as pl
 
 from datasets.figures.series import Dates, Floats, measured
 from pipeline.notices import books, fills, moves, panel, signal, universe
-from pipeline.notices.correlations import column_mean, rank_correlations
+from pipeline.notices.correlations import rank_correlations
 from pipeline.notices.evidence import CrossSections, Evidence
 from pipeline.notices.held_names import Holdings
 from pipeline.notices.ledger import Ledger, split_ledgers
@@ -172,18 +172,15 @@ def _judge_target_size(dates: Dates, targets: Floats, book: Ledger | None) -> No
 
 
 def _judge_net_timing(sections: CrossSections) -> NoticeOutcome:
-    sampled, weights = sections.panel, sections.panel.weights.get(CONDITIONED_BOOKS[0])
-    market, returns = sampled.market, sampled.forward_returns
+    market, weights = sections.panel.market, sections.panel.weights.get(CONDITIONED_BOOKS[0])
     net, gross = sections.net_targets, sections.targets
-    if returns is None or market is None or weights is None or net is None or gross is None:
+    if market is None or weights is None or net is None or gross is None:
         return not_checked("book.net_timing", "the run sealed no forward return or no target weight")
     # A book of equal sides may still hold names that move more than the market on the side on which they pay.
-    moves = returns - column_mean(returns.T)[:, np.newaxis]
-    of_market = np.nan_to_num(market - column_mean(market[:, np.newaxis]))
-    betas = np.nansum(moves * of_market, axis=1) / np.sum(np.isfinite(moves) * of_market**2, axis=1)
-    with_betas = np.nansum(weights * betas[:, np.newaxis], axis=0) / np.nansum(np.abs(weights), axis=0)
+    betas = sections.panel.betas[:, np.newaxis]
+    net_beta = np.nansum(weights * betas, axis=0) / np.nansum(np.abs(weights), axis=0)
     return first_noticed(
-        signal.judge_net_timing(with_betas, market, "beta of the target weights"),
+        signal.judge_net_timing(net_beta, market, "beta of the target weights"),
         signal.judge_net_timing(net / gross, market, "net target weight"),
     )
 

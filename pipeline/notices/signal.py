@@ -243,7 +243,7 @@ def judge_frequency(dates: Dates) -> NoticeOutcome:
         return not_checked(
             notice, f"the run has {counted(dates.size, 'decision')}; {MIN_SPACED_DECISIONS} are needed"
         )
-    days = float(np.median(np.diff(dates.astype("datetime64[D]")).astype(np.int64)))
+    days = float(np.median(np.diff(dates).astype(np.int64)))
     return judged(notice, days, f"Half of the decisions are {days:g} days or more after the one before.")
 
 

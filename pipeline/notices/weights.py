@@ -93,12 +93,10 @@ def _judge_concentration(book: str, weights: Floats, scores: Floats, returns: Fl
         both = np.isfinite(of_weights + of_scores + paid)
         product = np.full(both.shape, np.nan)
         if both.any() and of_weights[both].std() > MIN_NET_VARIATION * of_weights[both].mean():
-            x, explaining = centred_ranks(np.column_stack([of_weights[both], of_scores[both]])).T
-            x, y = (
-                x - explaining * (explaining @ x) / (explaining @ explaining),
-                paid[both] - paid[both].mean(),
-            )
-            product[both] = x * y / (x.std() * y.std())
+            ranks, explaining = centred_ranks(np.column_stack([of_weights[both], of_scores[both]])).T
+            unexplained = ranks - explaining * (explaining @ ranks) / (explaining @ explaining)
+            earned = paid[both] - paid[both].mean()
+            product[both] = unexplained * earned / (unexplained.std() * earned.std())
         products.append(product)
     return judge_mean(
         "signal.weight_ic",
