@@ -185,7 +185,7 @@ def test_a_missing_extra_is_named(
     assert run(programs, tmp_path, *account).returncode == 0
     (tmp_path / "seal").mkdir()
     done = subprocess.run(
-        [str(programs / "alpha-results"), *arguments], cwd=tmp_path, env=environment(**variables),
+        [str(programs / "alpha-results"), *arguments], cwd=tmp_path, env=environment(ALPHA_RESULTS_PORT="0", **variables),
         capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert done.returncode == 2, done.stderr
