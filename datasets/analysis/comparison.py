@@ -155,6 +155,8 @@ def correlate(runs: Sequence[Snapshot], query: ComparisonQuery, *, first_only: b
         part = _compare_sections(present, query, first_only=first_only)
     for row, figures, observations in zip(places, part.figures, part.observations, strict=False):
         for column, figure, days in zip(places, figures, observations, strict=True):
+            if isinstance(figure, float) and runs[row].key == runs[column].key:
+                figure = 1.0  # noqa: PLW2901 - a run with itself, without rounding errors
             matrix.figures[row][column], matrix.observations[row][column] = figure, days
     return replace(matrix, span=part.span)
 
@@ -168,8 +170,6 @@ def _compare_returns(runs: Sequence[Snapshot], query: ComparisonQuery, *, first_
         for column, other in enumerate(series[row:], start=row):
             left, right = common_days(own.days, own.values, other.days, other.values)
             figure, days = correlation(left, right), int(left.size)
-            if row == column and isinstance(figure, float):
-                figure = 1.0  # without rounding errors
             figures[row][column], observations[row][column] = figure, days
             if column < rows:
                 figures[column][row], observations[column][row] = figure, days

@@ -102,6 +102,14 @@ def test_overlap_of_holdings_averages_sessions_with_holdings_of_both(api: ApiCli
 
 
 @pytest.mark.parametrize("by", ["returns", "scores", "holdings"])
+def test_an_alpha_that_is_listed_twice_has_exactly_correlation_one(
+    api: ApiClient, token: str, by: str
+) -> None:
+    for alpha in FIRST_FIVE:
+        assert matrix(api, token, [alpha, alpha], by=by)["matrix"] == [[1.0, 1.0], [1.0, 1.0]]
+
+
+@pytest.mark.parametrize("by", ["returns", "scores", "holdings"])
 def test_a_run_without_the_data_is_null_with_a_reason(api: ApiClient, token: str, by: str) -> None:
     result = matrix(api, token, ["Test_like_0", "Test_nothing"], by=by)
     assert [row[1] for row in result["matrix"]] == [None, None]
