@@ -94,12 +94,13 @@ class AccessLog:
         limits, raw_path, query = self.connections.limits, scope["raw_path"], scope["query_string"]
         if len(raw_path) + len(query) + bool(query) > limits.max_target_bytes:
             return ApiError(
-                "uri_too_long", f"The request's target is longer than {limits.max_target_bytes} bytes."
+                "uri_too_long",
+                f"The request's target is longer than {limits.max_target_bytes} bytes; name fewer symbols or alphas in one request.",
             )
         if sum(map(len, request.headers)) + sum(map(len, request.headers.values())) > limits.max_head_bytes:
             return ApiError(
                 "request_header_fields_too_large",
-                f"The request's head is longer than {limits.max_head_bytes} bytes.",
+                f"The request's head is longer than {limits.max_head_bytes} bytes; send fewer or shorter headers.",
             )
         host = request.headers.get(b"host")
         if not _HOST.match(host or b"") or (host is None and scope["http_version"] != "1.0"):

@@ -55,6 +55,14 @@ def test_any_other_request_id_is_replaced(api: ApiClient, own: str) -> None:
     assert NEW_ID.match(result.headers["x-request-id"])
 
 
+def test_the_answer_to_a_request_that_is_too_long_names_the_fix(api: ApiClient) -> None:
+    for response, fix in (
+        (api.get(f"{SCORES}?symbol={'a' * 20_000}"), "name fewer symbols"),
+        (api.get(SCORES, headers={"x-long": "a" * 200_000}), "send fewer or shorter headers"),
+    ):
+        assert fix in response.json()["error"]["message"]
+
+
 def test_a_missing_resource_is_never_a_304(api: ApiClient, plain: str) -> None:
     for path, status in (("rebalances/2020-01-04", 404), ("portfolio?book=none", 400)):
         result = api.get(f"/v1/alphas/Test_hand/{path}", plain, headers={"if-none-match": "*"})
