@@ -12,7 +12,7 @@ import click
 
 from schemas.console.terminal import echo
 from schemas.errors import AlphaResultsError, DiskUnavailable, SettingsError
-from schemas.instants import instant
+from schemas.instants import instant, utc_text
 from schemas.limits import RATE_EXAMPLE, WITHOUT_LIMIT
 from schemas.settings.options import options
 from schemas.settings.readers import duration
@@ -208,7 +208,7 @@ async def _with_last_use(session: Session, rows: list[dict[str, Any]]) -> list[d
     shown = []
     for row in rows:
         use = uses.get(row["key_id"])
-        used_at = None if use is None else instant(use.used_us).isoformat()
+        used_at = None if use is None else utc_text(instant(use.used_us))
         shown.append(row | {"last_used_at": used_at, "calls_this_month": 0 if use is None else use.calls})
     return shown
 

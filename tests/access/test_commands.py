@@ -92,7 +92,10 @@ def test_the_commands_create_use_and_revoke_a_key(shell: Shell) -> None:
     assert (changed["field_policy"], changed["name"]) == ({"expose_raw_book": False}, "second")
     assert (changed["ips"], changed["expires_at"]) == (None, None)
     use = {"calls_this_month": 1, "last_used_at": mock.ANY}
-    assert shell.json(f"keys show {key['key_id']}") == changed | use
+    shown = shell.json(f"keys show {key['key_id']}")
+    assert shown == changed | use
+    times = (shown["created_at"], shown["last_used_at"], account["created_at"], shell.json("audit")[0]["at"])
+    assert all(time.endswith("Z") for time in times), times
     assert shell.json(f"keys revoke {key['key_id']}")["status"] == "revoked"
     assert shell.json("keys list") == []
     assert [row["key_id"] for row in shell.json("keys list --revoked --account a@example.org")] == [

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from schemas.errors import AccessError
-from schemas.instants import instant
+from schemas.instants import instant, utc_text
 from serve.auth.admin import validation
 from serve.auth.admin.accounts import Operations, find_account, in_transaction
 from serve.auth.allow_list import ALL, DEFAULT_ALPHAS, LISTS, AllowList
@@ -214,8 +214,8 @@ class Keys(Operations):
             "field_policy": {"expose_raw_book": record.expose_raw},
             "rate_limit": record.rate.to_json(),
             "ips": None if record.addresses is None else json.loads(record.addresses),
-            "expires_at": None if record.expires_at is None else instant(record.expires_at).isoformat(),
-            "created_at": instant(record.created_at).isoformat(),
+            "expires_at": None if record.expires_at is None else utc_text(instant(record.expires_at)),
+            "created_at": utc_text(instant(record.created_at)),
         }
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, NamedTuple, ParamSpec
 import sqlalchemy as sa
 
 from schemas.errors import AlphaResultsError, StorageUnavailable
-from schemas.instants import instant
+from schemas.instants import instant, utc_text
 from serve.auth.allow_list import LISTS, AllowList
 from serve.auth.limits.counts import RateLimit, rate_limit
 from serve.auth.store.tables import VERSION_TABLE, KeyStatus, Role, accounts, audit, keys
@@ -87,7 +87,7 @@ class Account(NamedTuple):
             "role": self.role,
             "active": self.active,
             "ceiling": {name: AllowList.loads(getattr(self, f"ceiling_{name}")).to_json() for name in LISTS},
-            "created_at": instant(self.created_at).isoformat(),
+            "created_at": utc_text(instant(self.created_at)),
         }
 
 
@@ -189,7 +189,7 @@ class Repository:
         if subject is not None:
             query = query.where(audit.c.subject == subject)
         return [
-            {**row, "at": instant(row["at"]).isoformat(), "detail": json.loads(row["detail"])}
+            {**row, "at": utc_text(instant(row["at"])), "detail": json.loads(row["detail"])}
             for row in self.connection.execute(query).mappings()
         ]
 
