@@ -103,8 +103,8 @@ class ServerState:
         await asyncio.to_thread(self.snapshots.start)
         self.market_data.start()
         self.factors.start()
-        market_data = self.market_data if self.market_data.configured else None
-        self.components = Components(self.access, self.snapshots, self.damage, self.cache, market_data)
+        files = (self.market_data, self.factors)
+        self.components = Components(self.access, self.snapshots, self.damage, self.cache, files)
         await self.components.start()
         return self
 

@@ -40,7 +40,7 @@ class OperatorFiles(Generic[T]):
     Parameters
     ----------
     name
-        Name of the setting, and of the files in the log.
+        Name of the setting, and of the files in the log and in the health of the service.
     address
         A path or URL; None if the deployment has no such files.
     read
@@ -53,7 +53,8 @@ class OperatorFiles(Generic[T]):
     """
 
     def __init__(self, name: str, address: str | None, read: Callable[[Mapping[str, bytes]], T]) -> None:
-        self._name, self._decode = name, read
+        self.name: Final = name
+        self._decode = read
         self._storage = open_storage(address) if address else None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._signatures: Mapping[str, Signature] | None = None
@@ -112,7 +113,7 @@ class OperatorFiles(Generic[T]):
             If the store does not answer.
         """
         assert self._storage is not None
-        with setting_named_in_errors(self._name):
+        with setting_named_in_errors(self.name):
             signatures = find_files(self._storage)
             if signatures == self._signatures:
                 return
@@ -122,7 +123,7 @@ class OperatorFiles(Generic[T]):
                 raise StorageUnavailable(f"{self._storage.address} changed while it was read") from error
             self.result = self._decode(content)
         self._signatures = signatures
-        _log.info(f"{self._name}_read", files=len(signatures))
+        _log.info(f"{self.name}_read", files=len(signatures))
 
     async def _watch(self) -> None:
         loop = asyncio.get_running_loop()
@@ -133,7 +134,7 @@ class OperatorFiles(Generic[T]):
                 self._record_failure(error)
             else:
                 if self.failure is not None:
-                    _log.info(f"{self._name}_usable_again")
+                    _log.info(f"{self.name}_usable_again")
                 self.failure = None
             self._checked.set()
             must_retry = self.failure is not None and self.result is None
@@ -145,7 +146,7 @@ class OperatorFiles(Generic[T]):
             event = "unusable" if self.misconfigured else "unreachable"
             expected = isinstance(error, SettingsError | StorageUnavailable | OSError)
             _log.error(
-                f"{self._name}_{event}",
+                f"{self.name}_{event}",
                 reason=str(error),
                 still_served=self.result is not None,
                 exc_info=None if expected else error,

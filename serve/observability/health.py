@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from enum import IntEnum
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import structlog
 
 from datasets.storage.cache import Cache
 from serve.auth.authenticator import Authenticator
 from serve.catalog import Catalog
+from serve.market_data.operator_files import OperatorFiles
 from serve.observability.damage import Damage
 
 _log = structlog.get_logger("serve.observability.health")
@@ -39,15 +40,6 @@ REQUIRED_COMPONENTS: Final = ("access_store", "limiter", "catalogue")
 """Components without which no call with a key is answered."""
 
 
-class CheckedFiles(Protocol):
-    """Files that are checked in the background."""
-
-    @property
-    def healthy(self) -> bool:
-        """Whether the last check succeeded."""
-        ...
-
-
 class Components:
     """The states of the components, refreshed every second.
 
@@ -59,8 +51,8 @@ class Components:
         The served snapshots, and those that failed a check.
     cache
         Cache of a remote root; None for a local root.
-    market_data
-        None if the deployment has none.
+    files
+        The operator's files; those that are not configured are no components.
     """
 
     def __init__(
@@ -69,9 +61,9 @@ class Components:
         snapshots: Catalog,
         damage: Damage,
         cache: Cache | None,
-        market_data: CheckedFiles | None,
+        files: Sequence[OperatorFiles[Any]],
     ) -> None:
-        self._snapshots, self._damage, self._cache, self._market_data = snapshots, damage, cache, market_data
+        self._snapshots, self._damage, self._cache, self._files = snapshots, damage, cache, files
         self._probes = {"access_store": access.require_store, "limiter": access.require_limiter}
         self._answered = dict.fromkeys(self._probes, State.OK)
         self._logged: dict[str, State] = {}
@@ -100,8 +92,9 @@ class Components:
         states["snapshots"] = State.DEGRADED if self._damage.alphas else State.OK
         if self._cache is not None:
             states["cache"] = State.DEGRADED if self._cache.refuses else State.OK
-        if self._market_data is not None:
-            states["market_data"] = State.OK if self._market_data.healthy else State.DEGRADED
+        for files in self._files:
+            if files.configured:
+                states[files.name] = State.OK if files.healthy else State.DEGRADED
         return states
 
     @property

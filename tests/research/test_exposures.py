@@ -25,6 +25,7 @@ from tests.research.conftest import Published
 from tests.support import conformance, published
 from tests.support.application import running
 from tests.support.client import ApiClient
+from tests.support.waiting import eventually
 
 ALPHA = "Test_like_0"
 NAMES = ("HML", "Mkt-RF", "SMB")
@@ -223,6 +224,11 @@ def test_the_server_does_not_start_with_an_invalid_file(market: Published, tmp_p
     access = AccessSettings.from_environment({}, market.root)
     with pytest.raises(SettingsError, match=r"^--factors or ALPHA_RESULTS_FACTORS: .* is neither a file"):
         check(Settings(datasets=str(market.root), factors=str(tmp_path / "absent.parquet")), access)
+
+
+def test_a_file_that_cannot_be_read_degrades_the_health(market: Published, tmp_path: Path) -> None:
+    with running(market.root, counts=tmp_path / "counts", factors=str(tmp_path / "absent.parquet")) as api:
+        eventually(lambda: api.get("/v1/health").json()["status"] == "degraded")
 
 
 def test_a_newer_file_is_read_and_an_invalid_one_ignored(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def test_an_outage_shows_within_seconds_without_a_call() -> None:
     damage = SimpleNamespace(alphas={}, recheck=lambda: None)
 
     async def outage() -> State:
-        components = Components(cast("Any", stores), cast("Any", catalogue), cast("Any", damage), None, None)
+        components = Components(cast("Any", stores), cast("Any", catalogue), cast("Any", damage), None, ())
         await components.start()
         assert components.healthy
         stores.away = True
