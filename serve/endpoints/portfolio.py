@@ -5,28 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from schemas.endpoints import ENDPOINTS
-from serve.endpoints.signals import window_query
+from serve.endpoints.signals import stored_rows
 from serve.http.handler import EndpointFunction, PageEndpoint
 from serve.http.request import Request
 from serve.pages.query import PageQuery, PageResult
-
-
-def books(request: Request) -> PageQuery:
-    """List the books, with the size and span of each of their tables."""
-    return window_query(request, "books", "book")
-
-
-def rows_of_book(request: Request) -> PageQuery:
-    """Query rows of one book, from the table that the endpoint declares."""
-    endpoint = ENDPOINTS[request.endpoint or ""]
-    (table,) = endpoint.datasets
-    return window_query(request, table, endpoint.row, request.values["book"])
-
-
-def equity_curve(request: Request) -> PageQuery:
-    """Query the equity curve of one book."""
-    return window_query(request, "portfolio", "equity", request.values["book"])
 
 
 def _list_meta(request: Request, _: PageQuery, __: PageResult) -> Mapping[str, Any]:
@@ -43,10 +25,10 @@ def _curve_meta(request: Request, query: PageQuery, page: PageResult) -> Mapping
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
-    "portfolio.books": PageEndpoint(books, _list_meta, source="books"),
-    "portfolio.ledger": PageEndpoint(rows_of_book, _book_meta),
-    "portfolio.positions": PageEndpoint(rows_of_book, _book_meta),
-    "portfolio.pnl": PageEndpoint(rows_of_book, _book_meta),
-    "portfolio.trades": PageEndpoint(rows_of_book, _book_meta),
-    "portfolio.equity_curve": PageEndpoint(equity_curve, _curve_meta, source="curves"),
+    "portfolio.books": PageEndpoint(stored_rows, _list_meta, source="books"),
+    "portfolio.ledger": PageEndpoint(stored_rows, _book_meta),
+    "portfolio.positions": PageEndpoint(stored_rows, _book_meta),
+    "portfolio.pnl": PageEndpoint(stored_rows, _book_meta),
+    "portfolio.trades": PageEndpoint(stored_rows, _book_meta),
+    "portfolio.equity_curve": PageEndpoint(stored_rows, _curve_meta, source="curves"),
 }

@@ -6,34 +6,27 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Any, Final
 
-from schemas.parameters import SIDES, SYMBOL
+from schemas.endpoints import ENDPOINTS
+from schemas.parameters import BOOK, SIDES, SYMBOL
 from serve.http.handler import EndpointFunction, PageEndpoint
 from serve.http.request import Request
-from serve.pages.query import DECISION, PageQuery, PageResult, weight_column
+from serve.pages.query import PageQuery, PageResult, weight_column
 
 _SORT_COLUMNS: Final = {"score": "score", "rank": "average_rank", "symbol": "symbol"}
 _DESCENDING: Final = frozenset({"score", "weight"})
 """Columns that sort descending by default."""
 
 
-def window_query(request: Request, table: str, row: str, book: str | None = None) -> PageQuery:
-    """Return the query of a request in file order; without `from` and `to`, of all days.
-
-    Parameters
-    ----------
-    table, row
-        Names of the published table, and of the row model.
-    book
-        Book whose rows are requested; None for a table that is not partitioned by book.
-    """
-    snapshot, values = request.snapshot, request.values
+def stored_rows(request: Request) -> PageQuery:
+    """Query the rows that the endpoint declares, in file order; without `from` and `to`, of all days."""
+    endpoint, snapshot, values = ENDPOINTS[request.endpoint or ""], request.snapshot, request.values
     return PageQuery(
         snapshot.key,
         snapshot.published_at,
-        table,
-        row,
+        endpoint.datasets[-1],  # that of a cross-section also reads the index of weeks
+        endpoint.payload.name,
         request.raw,
-        book,
+        values.get(BOOK.name),
         values.get("from"),
         values.get("to"),
         values.get(SYMBOL.name),
@@ -42,28 +35,23 @@ def window_query(request: Request, table: str, row: str, book: str | None = None
     )
 
 
-def rebalances(request: Request) -> PageQuery:
-    """Query the rebalance weeks."""
-    return window_query(request, "rebalances", "rebalance")
-
-
 def cross_section(request: Request) -> PageQuery:
     """Query the cross-section of one week."""
     values, sort = request.values, request.values["sort"]
-    date, book = values["date"], values["book"]
-    return window_query(request, "decisions", DECISION, book)._replace(
-        first=date,
-        last=date,
+    return stored_rows(request)._replace(
+        first=values["date"],
+        last=values["date"],
         direction=SIDES.get(values["direction"]),
         min_abs_weight=values["min_abs_weight"],
-        sort=weight_column(book) if sort == "weight" else _SORT_COLUMNS[sort],
+        sort=weight_column(values["book"]) if sort == "weight" else _SORT_COLUMNS[sort],
         descending=sort in _DESCENDING if values["order"] is None else values["order"] == "desc",
     )
 
 
 def scores(request: Request) -> PageQuery:
     """Query the panel, one row per symbol per week."""
-    return window_query(request, "decisions", "score" if request.values["fields"] == "core" else "score_all")
+    query = stored_rows(request)
+    return query if request.values["fields"] == "core" else query._replace(row="score_all")
 
 
 def _week_meta(_: Request, query: PageQuery, page: PageResult) -> Mapping[str, Any]:
@@ -82,7 +70,7 @@ def _panel_meta(request: Request, _: PageQuery, __: PageResult) -> Mapping[str, 
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
-    "signals.rebalances.list": PageEndpoint(rebalances),
+    "signals.rebalances.list": PageEndpoint(stored_rows),
     "signals.rebalances.get": PageEndpoint(cross_section, _week_meta),
     "signals.scores": PageEndpoint(scores, _panel_meta),
 }
