@@ -11,7 +11,7 @@ from contextlib import (
     asynccontextmanager,
     nullcontext,
 )
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 from litestar import Litestar, Request, asgi
@@ -24,6 +24,7 @@ from schemas.extras import extra
 from serve import explorer as explorer_pages
 from serve import settings
 from serve.auth.settings import AccessSettings
+from serve.compute import CURRENT_REQUEST
 from serve.downloads.links import FILES
 from serve.endpoints import (
     account,
@@ -41,7 +42,6 @@ from serve.endpoints import (
 )
 from serve.endpoints.files import Files
 from serve.http import api_docs
-from serve.http import request as requests
 from serve.http.access_log import AccessLog, recorder
 from serve.http.connections import Connections, fit_to_descriptors
 from serve.http.errors import failure_response, no_such_path
@@ -184,5 +184,5 @@ def _refuse_unrouted(request: Request[Any, Any, Any], error: HTTPException) -> A
     return _failure(request, no_such_path(request.scope["path"]))
 
 
-def _failure(request: Request[Any, Any, Any], error: Exception) -> Any:
-    return failure_response(error, requests.of(cast("Any", request.scope)))
+def _failure(_: Request[Any, Any, Any], error: Exception) -> Any:
+    return failure_response(error, CURRENT_REQUEST.get())

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
 from schemas.errors import ApiError
@@ -28,16 +28,8 @@ class CallerLeft(Exception):
     """The caller has left, so its answer is not computed."""
 
 
-class Waiter(Protocol):
-    """The request whose answer is computed."""
-
-    key_id: str | None
-    client: str | None
-    left: bool
-
-
-CURRENT_REQUEST: Final[ContextVar[Waiter | None]] = ContextVar("alpha_results_request", default=None)
-"""The request of the current task."""
+CURRENT_REQUEST: Final[ContextVar[Any]] = ContextVar("alpha_results_request", default=None)
+"""The :class:`serve.http.request.Request` of the current task; None outside a request."""
 
 
 class _Key:

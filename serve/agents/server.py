@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from contextvars import ContextVar
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -17,8 +16,8 @@ from mcp_types import ToolAnnotations
 from schemas.endpoints import ENDPOINTS
 from schemas.project import project_version
 from serve.agents.tools import Call, Tools
-from serve.http import request as requests
-from serve.http.request import Application, Message, Receive, Scope, Send
+from serve.compute import CURRENT_REQUEST
+from serve.http.request import Application, Message, Receive, Request, Scope, Send
 from serve.state import ServerState
 
 MAX_BODY: Final = 2**16
@@ -34,8 +33,6 @@ Results of trading signals ("alphas"): weekly cross-sections, daily ledgers, met
 Begin with `find`, then `judge`. Numbers are rounded to six digits. `units` has their units and `snapshot` their build;
 `withheld` and `refused` say what is not shown and why; `cut` says which lists are longer, and `call` is the request that
 returns them in full. A figure that is not `reproduced` was stated by the run and is not proven."""
-_CURRENT_REQUEST: ContextVar[tuple[Scope, str]] = ContextVar("alpha_results_mcp")
-"""Scope and id of the request whose tool is running."""
 
 
 class Agents:
@@ -80,34 +77,33 @@ class Agents:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one message, after the checks of its key."""
-        request = requests.of(scope)
+        request: Request = CURRENT_REQUEST.get()
         request.endpoint = _ME.id
         if scope["method"] != "POST":
             await _refuse_method(send)
             return
         await self._service.access.authorize(request.headers, request.client, _ME, request)
-        _CURRENT_REQUEST.set((scope, request.id))
         await self._sessions.handle_request(scope, receive, send)
 
     async def _call(self, call: Call) -> tuple[int, Any]:
-        """Call an endpoint within the process, with the key, address and request id of the current request.
+        """Call an endpoint within the process, with the key, address and request id of the message whose tool is running.
 
         A tool is subject to the same checks, grants and limits as any caller; each call is counted and logged.
         """
         assert self._application is not None, "messages are answered while the application runs"
-        outer, request_id = _CURRENT_REQUEST.get()
+        outer: Request = CURRENT_REQUEST.get()
         path, query = call.target
-        headers = [(name, value) for name, value in outer["headers"] if name in _PASSED_ON]
+        headers = [(name, value) for name, value in outer.scope["headers"] if name in _PASSED_ON]
         scope: Scope = {
-            **{name: outer[name] for name in ("asgi", "http_version", "scheme", "client", "server")},
+            **{name: outer.scope[name] for name in ("asgi", "http_version", "scheme", "client", "server")},
             "type": "http",
             "method": "GET",
             "path": unquote(path),
             "raw_path": path.encode("ascii"),
             "query_string": query.encode("ascii"),
             "root_path": "",
-            "headers": [*headers, (b"x-request-id", request_id.encode("ascii"))],
-            "state": outer.get("state", {}),
+            "headers": [*headers, (b"x-request-id", outer.id.encode("ascii"))],
+            "state": outer.scope.get("state", {}),
         }
         status, body = 500, bytearray()
 

@@ -17,9 +17,9 @@ from typing import Final, NamedTuple
 from schemas.endpoints import ENDPOINTS, readable_tables
 from schemas.errors import ApiError, SnapshotCorrupt, StorageUnavailable
 from serve.auth.caller import Rights
+from serve.compute import CURRENT_REQUEST
 from serve.downloads.files import open_file, select_file
 from serve.downloads.links import PARQUET_TYPE, SOURCE, FileLink, LinkQuery, signed_text
-from serve.http import request as requests
 from serve.http.request import Receive, Request, Scope, Send
 from serve.http.responses import matches
 from serve.state import ServerState
@@ -62,7 +62,7 @@ class Files:
 
     async def __call__(self, scope: Scope, _: Receive, send: Send) -> None:
         """Answer one request; a failure after the first byte ends the connection."""
-        request = requests.of(scope)
+        request: Request = CURRENT_REQUEST.get()
         path = scope["raw_path"].decode("ascii", "replace")
         link = FileLink.parse(path)
         if link is None:

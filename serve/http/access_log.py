@@ -65,7 +65,7 @@ class AccessLog:
             await self._inner(scope, receive, send)
             return
         request = _begin(scope)
-        CURRENT_REQUEST.set(request)
+        previous = CURRENT_REQUEST.set(request)  # a message of an agent calls the application again
         status = size = 0
 
         async def send_counted(message: Message) -> None:
@@ -87,6 +87,7 @@ class AccessLog:
                 await failure_response(refused, request)(scope, receive, send_counted)
         finally:
             self.in_flight -= 1
+            CURRENT_REQUEST.reset(previous)
             self._line(scope, status, size, request)
 
     def _refusal(self, scope: Scope, request: Request) -> ApiError | None:

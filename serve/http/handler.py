@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any, Final, NamedTuple, TypeAlias, cast
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import orjson
 from litestar import HttpMethod, route
@@ -129,7 +129,7 @@ class EndpointHandler:
 
         async def answer() -> Response:
             # No arguments: the framework would validate them for every request.
-            request = cast("Request", CURRENT_REQUEST.get())
+            request: Request = CURRENT_REQUEST.get()
             if request.scope["method"] != HttpMethod.GET:
                 raise MethodNotAllowedException
             request.endpoint = self.endpoint.id

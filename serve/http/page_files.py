@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
-from litestar import HttpMethod, Request, Response, Router, get
+from litestar import HttpMethod, Response, Router, get
 from litestar.connection import ASGIConnection
 from litestar.exceptions import MethodNotAllowedException
 from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 
-from serve.http import request as requests
+from serve.compute import CURRENT_REQUEST
 from serve.http.responses import IDENTITY, encode_body, entity_tag, matches, negotiate, tag_of_body
 
 _COMMON_HEADERS: Final = {
@@ -42,8 +42,8 @@ def refuse_options(request: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHand
 
 
 def _route(file: PageFile, headers: Mapping[str, str]) -> HTTPRouteHandler:
-    async def answer(request: Request[Any, Any, Any]) -> Response[bytes]:
-        received = requests.of(cast("Any", request.scope)).headers
+    async def answer() -> Response[bytes]:
+        received = CURRENT_REQUEST.get().headers
         body, tag, coding = _encoded(file, negotiate(received.get(b"accept-encoding")))
         known, sent = received.get(b"if-none-match"), {**headers, "etag": tag}
         if matches(known, tag):

@@ -20,7 +20,7 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 SCOPE: Final = "alpha_results.request"
-"""Key of the request in an ASGI scope."""
+"""Key of the request in an ASGI scope, for the connection, which outlives the task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +113,3 @@ def by_name(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
         name = spelled.lower()
         joined[name] = joined[name] + b", " + value if name in joined else value
     return joined
-
-
-def of(scope: Scope) -> Request:
-    """Return the request of a scope."""
-    request: Request = scope[SCOPE]
-    return request

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 import orjson
 from litestar import Request, Response, Router, get, post
@@ -78,7 +78,7 @@ def error_response(request: Request[Any, Any, Any], error: Exception) -> Any:
         error = ApiError("not_found", "No such path.")
     elif isinstance(error, HTTPException) and error.status_code < 500:
         error = bad_request("body", f"must be a JSON object of at most {MAX_BODY} bytes")
-    return failure_response(error, _request_record(), lambda known, _: protocol.error_body(known))
+    return failure_response(error, CURRENT_REQUEST.get(), lambda known, _: protocol.error_body(known))
 
 
 class Sharing:
@@ -120,7 +120,7 @@ class Sharing:
     async def tables(self, request: Request[Any, Any, Any]) -> Response[bytes]:
         """List the tables of a share that the key may read."""
         snapshot = await self._snapshot(request, TABLES)
-        files = await self._read(snapshot, partial(readable_files, snapshot, _request_record()))
+        files = await self._read(snapshot, partial(readable_files, snapshot, CURRENT_REQUEST.get()))
         names = sorted({file.link.table for file in files})
         return _list(
             request,
@@ -169,14 +169,14 @@ class Sharing:
             if selected.limit_hint is not None and rows >= selected.limit_hint:
                 break
             entry = await self._read(snapshot, partial(read_entry, self._service.table_views, file))
-            url = await table_url(self._service, _request_record(), file, expires)
+            url = await table_url(self._service, CURRENT_REQUEST.get(), file, expires)
             lines.append(protocol.file_line(file, entry, url, expires))
             rows += entry.rows
         return _lines(snapshot, lines)
 
     async def _caller(self, endpoint: Endpoint) -> Caller:
         """Check the key in the same order as every endpoint, and count the call."""
-        record = _request_record()
+        record: RequestRecord = CURRENT_REQUEST.get()
         record.endpoint = endpoint.id
         access = self._service.access
         caller = await access.authorize(record.headers, record.client, endpoint, record)
@@ -228,7 +228,7 @@ class Sharing:
 
     async def _table(self, request: Request[Any, Any, Any], snapshot: Snapshot) -> Sequence[TableFile]:
         """Return the files of the table in the path that the key may read."""
-        record = _request_record()
+        record: RequestRecord = CURRENT_REQUEST.get()
         record.snapshot = snapshot
         files = await self._read(snapshot, partial(readable_files, snapshot, record))
         selected = [file for file in files if file.link.table == request.path_params["table"]]
@@ -243,10 +243,6 @@ class Sharing:
         except (SnapshotError, StorageUnavailable) as error:
             self._service.damage.note(snapshot.pointer, error)
             raise
-
-
-def _request_record() -> RequestRecord:
-    return cast("RequestRecord", CURRENT_REQUEST.get())
 
 
 def _versions(served: Snapshot) -> dict[int, str]:
@@ -277,5 +273,5 @@ def _lines(snapshot: Snapshot, lines: Sequence[bytes]) -> Response[bytes]:
 def _response(
     body: bytes, headers: Mapping[str, str] | None = None, media_type: str = _JSON
 ) -> Response[bytes]:
-    sent = {**_request_record().limit_headers, **(headers or {}), "cache-control": "no-store"}
+    sent = {**CURRENT_REQUEST.get().limit_headers, **(headers or {}), "cache-control": "no-store"}
     return Response(body, headers=sent, media_type=media_type)

@@ -23,11 +23,10 @@ from uvicorn.server import ServerState as ServerCounts
 from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
 from serve.compute import CURRENT_REQUEST, FULL, LEFT, WAITED, CallerLeft, ComputeQueue
-from serve.http import request as requests
 from serve.http.access_log import AccessLog
 from serve.http.connections import Connections
 from serve.http.guard import GuardedConnection
-from serve.http.request import Request
+from serve.http.request import SCOPE, Request
 from serve.settings import Settings
 from tests.support import published
 from tests.support.application import running
@@ -282,8 +281,8 @@ def test_a_request_detects_its_callers_disconnection() -> None:
         lines: list[Any] = []
 
         async def inner(scope: Any, *_: Any) -> None:
-            begun.set_result(requests.of(scope))
-            await until(lambda: requests.of(scope).left)
+            begun.set_result(scope[SCOPE])
+            await until(lambda: scope[SCOPE].left)
 
         config = uvicorn.Config(
             AccessLog(inner, [lines.append], Connections(Settings(datasets=""))),
