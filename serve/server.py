@@ -64,31 +64,23 @@ class Ending:
 
     def __init__(self, delay_seconds: float, draining: Callable[[], None]) -> None:
         self._delay_seconds, self._draining = delay_seconds, draining
-        self._first: float | None = None
         self.signal: int | None = None
         """The first signal; None before it."""
-        self._close_at = float("inf")
+        self._received_at = float("inf")
 
-    def begin(self, number: int) -> bool:
-        """Record a signal, and start draining at the first; return whether it is the first."""
-        if self.signal is not None:
-            return False
-        self.signal = number
-        self._close_at = time.monotonic() + (self._delay_seconds if number == signal.SIGTERM else 0.0)
-        self._draining()
-        return True
-
-    def is_second(self) -> bool:
-        """Return whether a signal is a second one; one shortly after the first is the first passed on by a parent."""
+    def receive(self, number: int) -> bool:
+        """Start draining at the first signal; return whether this is a second one, not the first passed on by a parent."""
         now = time.monotonic()
-        if self._first is None:
-            self._first = now
-        return now - self._first > SAME_SECONDS
+        if self.signal is None:
+            self.signal, self._received_at = number, now
+            self._draining()
+        return now - self._received_at > SAME_SECONDS
 
     @property
     def due(self) -> bool:
         """Whether the port is to be closed."""
-        return time.monotonic() >= self._close_at
+        delay = self._delay_seconds if self.signal == signal.SIGTERM else 0.0
+        return time.monotonic() >= self._received_at + delay
 
 
 class Server(uvicorn.Server):
@@ -109,9 +101,8 @@ class Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Start the shutdown at the first signal; exit at the second."""
         del frame
-        if self._ending.is_second():
+        if self._ending.receive(sig):
             end_immediately(sig)
-        self._ending.begin(sig)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept connections, and log the addresses."""
@@ -150,11 +141,12 @@ class Supervisor(Multiprocess):
             signal.signal(number, self._on_signal)
 
     def _on_signal(self, number: int, _: FrameType | None) -> None:
-        if self._ending.is_second():
+        is_first = self._ending.signal is None
+        if self._ending.receive(number):
             for process in self.processes:
                 process.process.kill()
             end_immediately(number)
-        elif self._ending.begin(number):
+        if is_first:
             self.signal_queue.append(number)
 
     def handle_signals(self) -> None:
