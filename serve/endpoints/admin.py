@@ -11,7 +11,7 @@ from datasets.snapshot import Snapshot
 from schemas.errors import ApiError
 from schemas.kinds import KINDS, REQUIRED_KINDS, TABLE_KINDS
 from serve.endpoints.account import ACCESS, inventory_row
-from serve.http.handler import Computed, EndpointFunction
+from serve.http.handler import EndpointFunction
 from serve.http.request import Request
 from serve.http.responses import Page, Single
 from serve.state import ServerState
@@ -81,7 +81,7 @@ async def usage(service: ServerState, request: Request) -> Single:
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
-    "admin.alphas.list": Computed(alphas),
-    "admin.alphas.readiness": Computed(readiness),
+    "admin.alphas.list": alphas,
+    "admin.alphas.readiness": readiness,
     "admin.keys.usage": usage,
 }

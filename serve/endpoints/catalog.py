@@ -13,7 +13,7 @@ from schemas.objects.description import DESCRIPTION
 from schemas.tables.books import RAW_PREFIX
 from serve.auth.caller import Caller
 from serve.cache import LISTING
-from serve.http.handler import Computed, EndpointFunction, PageEndpoint
+from serve.http.handler import EndpointFunction, PageEndpoint
 from serve.http.params import Values
 from serve.http.request import Request
 from serve.http.responses import Single, run_meta
@@ -129,5 +129,5 @@ ROUTES: Final[Mapping[str, EndpointFunction]] = {
     # The edition of the list also changes with alphas that the key may not see, so a tag must not depend on it.
     "catalog.alphas.list": PageEndpoint(alphas, source="alphas", tag_by_body=True),
     "research.screen": PageEndpoint(screen, source="alphas", tag_by_body=True),
-    "catalog.alphas.get": Computed(description),
+    "catalog.alphas.get": description,
 }

@@ -11,7 +11,7 @@ from datasets.publication.history import Change
 from schemas.errors import ApiError
 from schemas.instants import utc_text
 from serve.auth.caller import Caller
-from serve.http.handler import Computed, EndpointFunction
+from serve.http.handler import EndpointFunction
 from serve.http.request import Request
 from serve.http.responses import Page
 from serve.pages.changes import START, Cursor, change_log
@@ -56,4 +56,4 @@ def _row(change: Change, cursor: Cursor) -> dict[str, Any]:
     }
 
 
-ROUTES: Final[Mapping[str, EndpointFunction]] = {"research.changes": Computed(changes)}
+ROUTES: Final[Mapping[str, EndpointFunction]] = {"research.changes": changes}

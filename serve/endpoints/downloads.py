@@ -32,7 +32,7 @@ from serve.downloads.links import (
     base_url,
     signed_text,
 )
-from serve.http.handler import Computed, EndpointFunction
+from serve.http.handler import EndpointFunction
 from serve.http.params import bad_request
 from serve.http.request import Request
 from serve.http.responses import Page, Single, run_meta
@@ -154,6 +154,6 @@ async def table_url(service: ServerState, request: Request, file: TableFile, exp
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
     "catalog.alphas.source.download": source,
-    "catalog.alphas.tables.list": Computed(tables),
+    "catalog.alphas.tables.list": tables,
     "catalog.alphas.tables.download": download,
 }

@@ -26,7 +26,7 @@ from schemas.metrics.families.family import Family
 from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER
 from schemas.parameters import BENCHMARK, BENCHMARKS, Parameter
 from serve.auth.caller import Caller
-from serve.http.handler import PRICES, Computed, ComputedOnce, EndpointFunction
+from serve.http.handler import PRICES, ComputedOnce, EndpointFunction
 from serve.http.request import Request
 from serve.http.responses import Answer, Single
 from serve.market_data.operator_files import require_known
@@ -175,7 +175,7 @@ def _factors(service: ServerState, withheld: dict[str, str]) -> Factors | None:
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
     **{family.endpoint: ComputedOnce(partial(research, family)) for family in FAMILIES.values()},
-    "research.luck": Computed(luck),
+    "research.luck": luck,
     "research.exposures": exposures,
     "research.regimes": regimes,
 }

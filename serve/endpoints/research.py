@@ -32,7 +32,7 @@ from schemas.warning_codes import by_member
 from serve.auth.caller import Caller
 from serve.catalog import Catalog
 from serve.endpoints.figures import METRICS
-from serve.http.handler import Computed, EndpointFunction
+from serve.http.handler import EndpointFunction
 from serve.http.params import bad_request
 from serve.http.request import Request
 from serve.http.responses import Answer, Page, Single, kind_missing, run_meta
@@ -314,7 +314,7 @@ def _chosen_runs(catalog: Catalog, caller: Caller, names: Sequence[str]) -> tupl
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
     "research.neighbours": neighbours,
-    "research.correlations": Computed(correlations),
-    "research.contribution": Computed(contribution),
+    "research.correlations": correlations,
+    "research.contribution": contribution,
     "research.luck.catalogue": catalogue_luck,
 }

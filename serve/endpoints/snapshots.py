@@ -14,7 +14,7 @@ from schemas.endpoints import readable_tables
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt, SnapshotNotKept
 from serve.downloads.files import compare_tables
 from serve.endpoints.performance import answer_metrics
-from serve.http.handler import Computed, EndpointFunction
+from serve.http.handler import EndpointFunction
 from serve.http.request import Request
 from serve.http.responses import Page, Single
 from serve.pages.compare import compare
@@ -106,6 +106,6 @@ def _before(pointer: Pointer, snapshot: str) -> str:
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
-    "research.snapshots.list": Computed(snapshots),
-    "research.snapshots.compare": Computed(comparison),
+    "research.snapshots.list": snapshots,
+    "research.snapshots.compare": comparison,
 }

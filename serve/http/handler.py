@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache, partial
+from inspect import iscoroutinefunction
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import orjson
@@ -25,8 +26,8 @@ from schemas.parameters import BENCHMARK, BENCHMARKS, SNAPSHOT, SYMBOL_PATH, Par
 from serve.auth.allow_list import Mode
 from serve.compute import CURRENT_REQUEST
 from serve.http.errors import failure_response
-from serve.http.params import InvalidParameters, parse, refusal
-from serve.http.request import ParsedQuery, Request
+from serve.http.params import InvalidParameters, Values, parse, refusal
+from serve.http.request import Queries, Request
 from serve.http.responses import (
     IDENTITY,
     IMMEDIATE_BYTES,
@@ -86,22 +87,16 @@ class PageEndpoint(NamedTuple):
     tag_by_body: bool = False
 
 
-class Computed(NamedTuple):
-    """An endpoint whose answer a function computes on a compute thread."""
-
-    answer: Callable[[ServerState, Request], Answer]
-
-
 class ComputedOnce(NamedTuple):
-    """A :class:`Computed` object that the snapshot, the parameters and the key's rights determine; it is cached as JSON."""
+    """An endpoint whose object the snapshot, the parameters and the key's rights determine; it is cached as JSON."""
 
     answer: Callable[[ServerState, Request], Single]
 
 
 EndpointFunction: TypeAlias = (
-    PageEndpoint | Computed | ComputedOnce | Callable[[ServerState, Request], Awaitable[Answer]]
+    PageEndpoint | ComputedOnce | Callable[[ServerState, Request], Answer | Awaitable[Answer]]
 )
-"""An endpoint; a plain function answers on the event loop."""
+"""An endpoint; a coroutine function answers on the event loop, any other on a compute thread."""
 
 
 class EndpointHandler:
@@ -121,6 +116,7 @@ class EndpointHandler:
         self.endpoint: Final = endpoint
         self._service = service
         self._function = function
+        self._on_loop = iscoroutinefunction(function)
         self._takes_snapshot = SNAPSHOT in endpoint.parameters
 
     def route(self) -> HTTPRouteHandler:
@@ -174,10 +170,10 @@ class EndpointHandler:
         path, query_string = request.path, request.query_string
         try:
             if len(query_string) + sum(map(len, path.values())) > _MAX_REQUEST_BYTES:
-                request.parsed = ParsedQuery(parse(self.endpoint, path, query_string))
+                request.values, request.queries = parse(self.endpoint, path, query_string), {}
             else:
-                request.parsed = _parse(self.endpoint.id, tuple(path.items()), query_string)
-            request.values = request.parsed.values
+                parsed = _parse(self.endpoint.id, tuple(path.items()), query_string)
+                request.values, request.queries = parsed
         except InvalidParameters as error:
             raise await self._with_available(request, error) from None
 
@@ -236,10 +232,9 @@ class EndpointHandler:
             return await self._page(request, self._function)
         if isinstance(self._function, ComputedOnce):
             answer: Answer = await self._computed_once(request, self._function)
-        elif isinstance(self._function, Computed):
-            answer = await self._service.compute(partial(self._function.answer, self._service, request))
         else:
-            answer = await self._function(self._service, request)
+            work: Callable[[], Any] = partial(self._function, self._service, request)
+            answer = await (work() if self._on_loop else self._service.compute(work))
         request.shared = self.endpoint.shared
         content = answer_body(answer, request)
         coding = negotiate(request.headers.get(b"accept-encoding"))
@@ -298,7 +293,7 @@ class EndpointHandler:
 
         Different spellings of a request give the same query, and so share a tag.
         """
-        parsed, caller, build = request.parsed, request.caller, self._service.build
+        queries, caller, build = request.queries, request.caller, self._service.build
         view: tuple[object, ...]
         if self._takes_snapshot:
             snapshot = request.snapshot
@@ -307,17 +302,19 @@ class EndpointHandler:
         else:
             view = (request.listing.edition, caller.alphas, caller.runs, caller.callable_ids)
         view = (*view, request.raw, build)
-        known = parsed.queries.get(view)
+        known = queries.get(view)
         if known is not None:
             return known
         query = function.query(request)
         tag = hashlib.sha256(orjson.dumps((self.endpoint.id, build, *query))).hexdigest()[:32]
-        if len(parsed.queries) >= _MAX_QUERIES:
-            parsed.queries.clear()
-        parsed.queries[view] = query, tag
+        if len(queries) >= _MAX_QUERIES:
+            queries.clear()
+        queries[view] = query, tag
         return query, tag
 
 
 @lru_cache(_MAX_REQUESTS)
-def _parse(endpoint_id: str, path: tuple[tuple[str, str], ...], query_string: bytes) -> ParsedQuery:
-    return ParsedQuery(parse(ENDPOINTS[endpoint_id], dict(path), query_string))
+def _parse(
+    endpoint_id: str, path: tuple[tuple[str, str], ...], query_string: bytes
+) -> tuple[Values, Queries]:
+    return parse(ENDPOINTS[endpoint_id], dict(path), query_string), {}

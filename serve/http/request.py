@@ -21,22 +21,8 @@ Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 SCOPE: Final = "alpha_results.request"
 """Key of the request in an ASGI scope, for the connection, which outlives the task."""
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedQuery:
-    """The valid parameters of a request, whoever sends it. Shared between requests.
-
-    Attributes
-    ----------
-    values
-        Parsed values by name; must not be modified.
-    queries
-        The page's query and its tag, by snapshot and view of the key.
-    """
-
-    values: Values
-    queries: dict[Hashable, tuple[Any, str]] = field(default_factory=dict)
+Queries: TypeAlias = dict[Hashable, tuple[Any, str]]
+"""The query of a page and its tag, by snapshot and view of the key."""
 
 
 @dataclass(slots=True)
@@ -71,8 +57,8 @@ class Request:
         Headers of every answer, errors included: the state of the caller's limits.
     caller
         The authorised caller; set on all endpoints that are not public.
-    parsed, values
-        Its parsed parameters, and their typed values with defaults filled in.
+    values, queries
+        Its parameters by name, typed and with defaults filled in, and the queries of its page. Shared between equal requests.
     snapshot
         The one snapshot this request sees, on the endpoints of an alpha.
     listing
@@ -95,8 +81,8 @@ class Request:
     raw: bool = False
     limit_headers: Mapping[str, str] = field(default_factory=dict)
     caller: Caller = field(init=False)
-    parsed: ParsedQuery = field(init=False)
     values: Values = field(init=False)
+    queries: Queries = field(init=False)
     snapshot: Snapshot = field(init=False)
     listing: Listing = field(init=False)
 
