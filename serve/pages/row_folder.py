@@ -102,8 +102,8 @@ class RowFolder:
         digest: str,
         size: int,
         make: Callable[[Callable[[], BinaryIO]], pa.RecordBatch],
-    ) -> bool:
-        """Build a table and write it, unless its file exists; return False while another process builds one.
+    ) -> None:
+        """Build a table and write it, unless its file exists.
 
         Parameters
         ----------
@@ -114,15 +114,17 @@ class RowFolder:
 
         Raises
         ------
+        BlockingIOError
+            While another process builds a table.
         DiskUnavailable
             If the disk is full; the partial file is removed.
         NotTabled
             When the table is larger than its share of the limit.
         """
         path = self._path(owner, digest)
-        with writing(path), self._only_writer() as alone:
-            if not alone or path.exists():
-                return alone
+        with writing(path), self._only_writer():
+            if path.exists():
+                return
             self._make_room(size)
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             part = path.with_suffix(_PART)
@@ -142,7 +144,6 @@ class RowFolder:
                 part.unlink(missing_ok=True)
             self.misses += 1
             self.bytes += written
-        return True
 
     def drop_unserved(self, is_served: Callable[[SnapshotKey], bool]) -> None:
         """Remove the files of every snapshot that is no longer served."""
@@ -159,17 +160,12 @@ class RowFolder:
         return self._root / snapshot_path(*owner) / f"{digest}{_ROWS}"
 
     @contextlib.contextmanager
-    def _only_writer(self) -> Iterator[bool]:
+    def _only_writer(self) -> Iterator[None]:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with contextlib.ExitStack() as stack:
-            try:
-                stack.enter_context(locked(self._folder / "lock", wait=False))
-            except BlockingIOError:
-                yield False
-                return
+        with locked(self._folder / "lock", wait=False):
             for part in self._files_ending_in(_PART):  # its writer has died
                 part.unlink(missing_ok=True)
-            yield True
+            yield
 
     def _make_room(self, size: int) -> None:
         """Evict the least recently used files until `size` bytes fit.

@@ -331,9 +331,10 @@ class RowTables:
         if self.folder is not None:
             try:
                 if build:
-                    self.folder.write(
-                        owner, source.digest, size, lambda spool: make_batch(self._engine, source, spool)
-                    )
+                    with contextlib.suppress(BlockingIOError):  # another process builds a table
+                        self.folder.write(
+                            owner, source.digest, size, lambda spool: make_batch(self._engine, source, spool)
+                        )
                 return self.folder.open(owner, source.digest)
             except (OSError, DiskUnavailable) as error:
                 _log.warning("rendered_rows_in_memory", alpha=owner[0], reason=str(error))
