@@ -272,8 +272,9 @@ class RowTables:
             self._cost_s[key] = cost = self._cost_s.pop(key, 0.0) + seconds
             while len(self._cost_s) > _MAX_COSTS:
                 self._cost_s.popitem(last=False)
-        if cost >= threshold or (is_first and self.folder is not None):
-            self._schedule(snapshot, view, threshold)
+        build = cost >= threshold
+        if build or (is_first and self.folder is not None):
+            self._schedule(snapshot, view, build=build)
 
     def discard(self, snapshot: Snapshot, table: RowTable, error: RowsDamaged) -> None:
         """Close a table whose file was shortened or removed; opening the file again deletes what is left of it."""
@@ -288,23 +289,21 @@ class RowTables:
         if self.folder is not None:
             self.folder.drop_unserved(self._is_served)
 
-    def _schedule(self, snapshot: Snapshot, view: TableView, threshold: float) -> None:
-        """Schedule opening a table, or building it if direct answers have cost `threshold` seconds by then."""
+    def _schedule(self, snapshot: Snapshot, view: TableView, *, build: bool) -> None:
+        """Schedule opening a table, and building it if there is none and `build` is true."""
         key = (snapshot.key, view)
         with self._lock:
             if time.monotonic() < self._retry_at.get(key, 0.0):
                 return
             self._retry_at[key] = math.inf
         with contextlib.suppress(RuntimeError):  # the service is shutting down
-            self._builder.submit(self._open_and_cache, snapshot, view, threshold)
+            self._builder.submit(self._open_and_cache, snapshot, view, build=build)
 
-    def _open_and_cache(self, snapshot: Snapshot, view: TableView, threshold: float) -> None:
+    def _open_and_cache(self, snapshot: Snapshot, view: TableView, *, build: bool) -> None:
         owner, retry_at = snapshot.key, 0.0
         try:
             # It may have been replaced or opened meanwhile.
             if self._is_served(owner) and (owner, view) not in self._cache:
-                # Direct answers given since it was scheduled count too.
-                build = self._cost_s.get((owner, view), 0.0) >= threshold
                 table = self._open_or_build(snapshot, view, build=build)
                 if table is not None:
                     self._cost_s.pop((owner, view), None)
