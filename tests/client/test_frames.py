@@ -152,6 +152,28 @@ def test_an_empty_table_has_its_columns_and_a_missing_table_warns(service: Servi
             assert client[EMPTY].scores().is_empty()
 
 
+@pytest.mark.filterwarnings("ignore:unknown_symbol")
+@pytest.mark.parametrize("key", ["raw", "reader"])
+@pytest.mark.parametrize("frames", ["polars", "pandas"])
+def test_a_query_without_rows_has_the_columns_of_one_with_rows(
+    service: Service, key: str, frames: Any
+) -> None:
+    with Client(service.address, service.keys[key], frames=frames) as client:
+        for run in (client[FULL], client[PLAIN]):
+            date = served_rows(service, "signals.rebalances.list", {"alpha": run.alpha})[20]["date"]
+            for all_rows, no_rows in (
+                (run.scores(), run.scores(start="2000-01-01", end="2000-01-31")),
+                (run.scores(fields="all"), run.scores(fields="all", symbols="NOBODY")),
+                (run.rebalances(), run.rebalances(end="2000-01-31")),
+                (run.pnl("long_short"), run.pnl("long_short", end="2000-01-31")),
+                (run.rebalance(date), run.rebalance(date, symbols="NOBODY")),
+            ):
+                assert len(all_rows), "only a table with rows shows its columns"
+                assert len(no_rows) == 0
+                assert list(no_rows.columns) == list(all_rows.columns)
+                assert list(no_rows.dtypes) == list(all_rows.dtypes)
+
+
 def test_objects_have_real_dates_and_instants(service: Service) -> None:
     with Client(service.address, service.keys["raw"]) as client:
         assert client.health()["time"].tzinfo is dt.UTC

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from alpha_results_client.declared import ENDPOINTS
+from alpha_results_client.declared import ENDPOINTS, ROWS
 from alpha_results_client.errors import ResultsWarning, SnapshotNotFound, UnexpectedAnswer
 from alpha_results_client.exchange import Plan, Work, exchange, make_target
 from alpha_results_client.moments import with_moments
@@ -22,6 +22,8 @@ PAGE = 5000
 """Rows per page, the maximum of the interface."""
 _PAGED = 2
 """Maximum number of pages before a link is used."""
+_FILTERS = {"from", "to", "symbol", "direction", "min_abs_weight"}
+"""Parameters that leave out rows of a run's table, but no columns."""
 _PACKAGE = Path(__file__).parent
 _ATTEMPTS = 3
 """Attempts to read a collection that changes between pages."""
@@ -99,12 +101,25 @@ def _pages(settings: Settings, request: CollectionRequest) -> Plan[Table[Any]]:
         if total != expected_total or (has_more and not data) or (not has_more and len(rows) != total):
             raise _Changed
         if not has_more:
-            frame = yield Work(partial(make_frame, rows, request.model, settings.frames))
+            sample = rows or (yield from _sample(settings, request._replace(query=pinned)))
+            frame = yield Work(partial(make_frame, rows, request.model, settings.frames, sample))
             return Table(frame, with_moments(first, f"meta {endpoint}"))
         if is_first and total > _PAGED * PAGE and may_link(settings, request):
             frame = yield from fetch_by_link(settings, request._replace(query=pinned), total)
             if frame is not None:
                 return Table(frame, with_moments(first, f"meta {endpoint}"), "link")
+
+
+def _sample(settings: Settings, request: CollectionRequest) -> Plan[list[Mapping[str, Any]]]:
+    """Fetch a row without the query's filters, for the columns of a frame without rows; no row if all columns are known."""
+    query = {name: value for name, value in request.query.items() if name not in _FILTERS}
+    is_filtered = any(request.query.get(name) is not None for name in _FILTERS)
+    has_optional = any(column.optional for column in ROWS[request.model])
+    if settings.frames == "rows" or not is_filtered or not has_optional:
+        return []
+    body = yield from exchange(settings, make_target(request.endpoint, request.path, {**query, "limit": "1"}))
+    rows: list[Mapping[str, Any]] = body["data"]
+    return rows
 
 
 def alpha_ids(settings: Settings) -> Plan[list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Generic, TypeVar
@@ -34,19 +34,23 @@ class Table(Generic[F]):
     fetched_by: str = "pages"
 
 
-def make_frame(rows: list[Mapping[str, Any]], model: str, frames: str) -> Any:
+def make_frame(
+    rows: list[Mapping[str, Any]], model: str, frames: str, sample: Sequence[Mapping[str, Any]] = ()
+) -> Any:
     """Return rows as a frame.
 
-    The columns are those received, in declared order; for an empty table, those that every run has. Columns unknown to this
-    release come last, unconverted.
+    The columns are those received, in declared order; for an empty table those of the sample, other rows of the same table, or
+    those that every run has. Columns unknown to this release come last, unconverted.
     """
     if frames == "rows":
         return [with_moments(dict(row), model) for row in rows]
     declared = {column.name: column for column in (FIGURE if model == "metrics_figure" else ROWS[model])}
     if any("." in name for name in declared):
         rows = [_flat(row, declared) for row in rows]
-    present = {name for row in rows for name in row}
-    names = [name for name, column in declared.items() if (name in present if rows else not column.optional)]
+    present = {name for row in rows or sample for name in row}
+    names = [
+        name for name, column in declared.items() if (name in present if present else not column.optional)
+    ]
     names += sorted(present - declared.keys())
     columns = {
         name: read_moments([row.get(name) for row in rows], declared[name].type if name in declared else "")
