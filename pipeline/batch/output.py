@@ -152,13 +152,8 @@ def print_result(screen: Screen, result: SealResult) -> None:
         for line in notice_lines(entry["notices"]):
             echo(f"  {line}")
         return
-    sentences = {
-        "unchanged": f"unchanged, snapshot {entry['snapshot']} is served already",
-        "superseded": f"superseded, a later seal than {entry['seal']} is served or due",
-        "rolled back": f"skipped, it was rolled back and {entry['snapshot']} is served; --force serves it again",
-        "withdrawn": f"skipped, the alpha is withdrawn; `alpha-results restore {entry['alpha_id']}` undoes that",
-    }
-    echo(f"{entry['alpha_id']}: {sentences[result.outcome]}")
+    # Only `build` of a named seal prints a success that is not `built`; a search leaves out what it skips.
+    echo(f"{entry['alpha_id']}: unchanged, snapshot {entry['snapshot']} is served already")
 
 
 def _archive_line(state: Mapping[str, Any]) -> str:

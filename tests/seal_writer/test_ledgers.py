@@ -12,13 +12,15 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from alpha_results_seal import Calendar, Costs, Ledger, SealError, SealWriter
+from alpha_results_seal import Calendar, Costs, Ledger, SealError, SealWriter, weeks
 from alpha_results_seal.reproduced import require_reproduced
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.rules.checking import check
 from pipeline.seal import Seal
+from schemas.notices import NOTICES
+from schemas.notices.signal import MIN_SPACED_DECISIONS
 
 NYSE = Calendar("America/New_York", "09:30", "16:00")
 BEGAN = datetime(2024, 9, 1, tzinfo=UTC)
@@ -196,12 +198,23 @@ def test_any_fills_give_a_seal_that_passes_the_strict_check(
         ({"mid_price": 12.0}, "the fill of AAA on 2024-01-08 is better than its mid"),
         ({"quantity": -50.0, "fill_price": 1.0}, "or state the equity_basis of recorded fills, by default 1"),
         ({"quantity": "many"}, "fills: quantity has 'many', which is not a number"),
+        ({"fees": 1.0}, "a table of fills has no column 'fees': did you mean fee?"),
+        (
+            {"venue": "XNYS"},
+            "no column 'venue'; it has date, symbol, quantity, fill_price, fee, mid_price, decision_at.",
+        ),
     ],
 )
 def test_an_invalid_fill_is_reported_by_name_and_day(fill: dict[str, Any], said: str) -> None:
     made = {"date": date(2024, 1, 8), "symbol": "AAA", "quantity": 1.0, "fill_price": 11.0} | fill
     with pytest.raises(SealError, match=said):
         Ledger.from_fills(pl.DataFrame([made]), CLOSE, NYSE)
+
+
+def test_the_unnamed_index_of_a_file_of_fills_is_no_column_of_them(tmp_path: Path) -> None:
+    made = {"": [0], "date": date(2024, 1, 8), "symbol": "AAA", "quantity": 0.05, "fill_price": 11.0}
+    pl.DataFrame(made).write_csv(tmp_path / "fills.csv")
+    assert Ledger.from_fills(tmp_path / "fills.csv", CLOSE, NYSE).tables["trades"].height == 1
 
 
 def test_decisions_have_fills_returns_and_tradeability() -> None:
@@ -369,14 +382,19 @@ def test_decisions_that_are_less_frequent_than_weekly_are_noted() -> None:
     notes = Ledger.from_weights(monthly, close, Costs(), NYSE).notes
     assert any(
         note.startswith(
-            "12 decisions in 49 weeks: weekly figures count decisions, so that icir is annualised by sqrt(52)"
+            "half of the decisions are 28 days or more after the one before: weekly figures count decisions, so that icir is"
         )
         for note in notes
     )
     weekly = fridays.select("date", AAA=pl.lit(0.5))
-    assert not any(
-        "count decisions" in note for note in Ledger.from_weights(weekly, close, Costs(), NYSE).notes
-    )
+    for weights in (weekly, pl.concat([weekly.head(15), weekly.tail(15)])):
+        notes = Ledger.from_weights(weights, close, Costs(), NYSE).notes
+        assert not any("count decisions" in note for note in notes)
+
+
+def test_the_note_and_the_notice_on_infrequent_decisions_have_one_threshold() -> None:
+    assert NOTICES["signal.frequency"].threshold == weeks.MAX_DAYS_BETWEEN_DECISIONS
+    assert MIN_SPACED_DECISIONS == weeks.MIN_SPACED_DECISIONS
 
 
 def test_sessions_without_an_interest_rate_are_noted() -> None:

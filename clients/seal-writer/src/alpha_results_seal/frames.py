@@ -16,10 +16,10 @@ import polars as pl
 from alpha_results_seal.errors import SealError
 
 _YEAR_LAST = r"^\d{1,2}[/-]\d{1,2}[/-]"
-_UNNAMED_INDEX = ("", "__index_level_0__")
+UNNAMED_INDEX = ("", "__index_level_0__")
 """Names of an unnamed pandas index in a CSV and a Parquet file; days, unless another column has them."""
 ALIASES = {
-    "date": ("datetime", "timestamp", "day", *_UNNAMED_INDEX),
+    "date": ("datetime", "timestamp", "day", *UNNAMED_INDEX),
     "symbol": ("asset", "ticker", "instrument"),
     "score": ("factor", "signal"),
 }
@@ -226,7 +226,7 @@ def _rename_aliases(frame: pl.DataFrame, *values: str) -> pl.DataFrame:
     frame = frame.rename(
         {old: new for new, old in renamed.items() if old in frame.columns and new not in frame.columns}
     )
-    return frame.drop([name for name in _UNNAMED_INDEX if name in frame.columns])
+    return frame.drop([name for name in UNNAMED_INDEX if name in frame.columns])
 
 
 def _repeats(frame: pl.DataFrame, column: str) -> bool:

@@ -21,6 +21,10 @@ BOOKS = ("long_short", "long_only", "raw_long_short", "raw_long_only")
 MIN_WEIGHT = 1e-12
 """Target weights below this are an optimiser's rounding errors, and count as 0."""
 
+MIN_SPACED_DECISIONS = 4
+MAX_DAYS_BETWEEN_DECISIONS = 10.0
+"""Decisions needed to judge how often a run decides, and the median of weekly ones, as in the notice ``signal.frequency``."""
+
 
 @dataclass
 class Week:
@@ -148,12 +152,11 @@ def notes_on_weeks(weeks: Sequence[Week], market: Market) -> Iterator[str]:
             f"{len(moved)} of {len(weeks)} decisions are on days without a session and dated by the session before, the first: "
             f"{moved[0].original_date} as {moved[0].date}"
         )
-    first, last = week_numbers(np.array([weeks[0].date, weeks[-1].date], "datetime64[D]"))
-    spanned = int(last - first) + 1
-    if len(weeks) < 0.75 * spanned:
+    gaps = np.diff(np.array([week.date for week in weeks], "datetime64[D]")).astype(np.int64)
+    if len(weeks) >= MIN_SPACED_DECISIONS and np.median(gaps) > MAX_DAYS_BETWEEN_DECISIONS:
         yield (
-            f"{len(weeks)} decisions in {spanned} weeks: weekly figures count decisions, so that icir is annualised by sqrt(52), and "
-            "lags, horizons and half-lives are in decisions"
+            f"half of the decisions are {np.median(gaps):g} days or more after the one before: weekly figures count decisions, so that "
+            "icir is annualised by sqrt(52), and lags, horizons and half-lives are in decisions"
         )
     weighted = np.any(
         [np.abs(weights) >= MIN_WEIGHT for week in weeks for weights in week.weights.values()], axis=0
