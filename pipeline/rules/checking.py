@@ -69,11 +69,18 @@ def check(
     StorageUnavailable
         When the store stops answering; the seal is then unchecked.
     """
-    step = on_step or (lambda _: None)
+    state, tables = _apply_rules(seal, on_step or (lambda _: None), keys)
+    return _report(state, tables, figures=figures, prices=prices)
+
+
+def _apply_rules(
+    seal: Seal, on_step: Callable[[str], None], keys: TeamKeys | None
+) -> tuple[CheckState, Tables]:
+    """Apply every rule; return the outcomes, and the tables without unusable columns."""
     if seal.in_parts:
         with suppress(Undecided):
-            return _check_in_parts(seal, step, figures=figures, keys=keys, prices=prices)
-    state = check_files(seal, step, keys)
+            return _apply_rules_in_parts(seal, on_step, keys)
+    state = check_files(seal, on_step, keys)
     tables = Tables(state.frames, seal.equity_basis, seal.declared)
     for rule in _TABLE_RULES:
         for kind in _applicable_tables(state, rule):
@@ -83,13 +90,13 @@ def check(
     for rule in _RUN_RULES:
         if _applies(state, rule, sound, duplicate_keys):
             state.apply(rule, sound)
-    return _report(state, sound, figures=figures, prices=prices)
+    return state, sound
 
 
-def _check_in_parts(
-    seal: Seal, on_step: Callable[[str], None], *, figures: bool, keys: TeamKeys | None, prices: str | None
-) -> Report:
-    """Check a seal without loading its large tables; raises Undecided unless all rules hold."""
+def _apply_rules_in_parts(
+    seal: Seal, on_step: Callable[[str], None], keys: TeamKeys | None
+) -> tuple[CheckState, Tables]:
+    """Apply every rule without loading the large tables; raises Undecided unless all rules hold."""
     state = check_files(seal, on_step, keys, in_parts=True)
     tables = Tables(state.frames, seal.equity_basis, seal.declared)
     small = {kind: frame for kind, frame in state.frames.items() if kind not in LARGE_KINDS}
@@ -106,7 +113,7 @@ def _check_in_parts(
         state.record(warning)
     for id_, share in coverage.items():
         state.cover(RULES[id_], share)
-    return _report(state, tables, figures=figures, prices=prices)
+    return state, tables
 
 
 def _report(state: CheckState, tables: Tables, *, figures: bool, prices: str | None) -> Report:
