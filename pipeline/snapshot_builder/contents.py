@@ -97,14 +97,13 @@ class Written:
 def write_datasets(seal: Run, writer: SnapshotWriter, stages: Stages) -> Written:
     """Write every dataset that the seal permits; free tables as soon as possible."""
     signal_tables: dict[str, pl.DataFrame] = {}
-    decisions = weekly_signal = None
+    decisions: pl.DataFrame | None = None
     digests: dict[date, SealedWeek] = {}
     fills = FillDigests()
     if seal.has("decisions"):
         with stages("decisions"):
             decisions = _write_decisions(seal, writer)
             digests = digest_decisions(decisions)
-    delivered = research.measure_signal(None, decisions, None)  # the reason, if no weeks are computed
     if seal.has("rebalances"):
         with stages("signal quality"):
             writer.table("rebalances", published_rebalances(seal.table("rebalances"), decisions))
@@ -112,9 +111,9 @@ def write_datasets(seal: Run, writer: SnapshotWriter, stages: Stages) -> Written
                 signal_tables = weekly_tables(
                     seal.table("rebalances"), measured_decisions(decisions, seal.smoothing)
                 )
-                weekly_signal = signal_tables["weekly_signal"]
-                deciles = signal_tables.get("weekly_deciles")
-                delivered = research.measure_signal(weekly_signal, decisions, deciles)
+    weekly_signal, deciles = (signal_tables.get(name) for name in ("weekly_signal", "weekly_deciles"))
+    with stages("research figures"):
+        delivered = research.measure_signal(weekly_signal, decisions, deciles)
     del decisions
     spans: dict[str, ledgers.Spans] = {}
     ledger: ledgers.Books = {}
