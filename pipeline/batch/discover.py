@@ -142,13 +142,12 @@ def read_manifest(address: str, raw: bytes) -> DiscoveredSeal:
     if manifest is None:
         return DiscoveredSeal(address, digest)
     source = manifest.kinds.get(FOLDER_KIND)
-    nested = {}
-    if source is not None and source.files is not None:
-        folder = f"{address}/{source.path.rstrip('/')}"
-        nested = {
-            f"{folder}/{name}".removesuffix(f"/{MANIFEST_FILE}"): sha256
-            for name, sha256 in source.files.items()
-            if name.rsplit("/", 1)[-1] == MANIFEST_FILE
-        }
-    has_source = source is not None and bool(source.files)
+    if source is None:
+        return DiscoveredSeal(address, digest, manifest.alpha_id, manifest.sealed_at)
+    nested = {
+        f"{address}/{path}".removesuffix(f"/{MANIFEST_FILE}"): source.files[name]
+        for name, path in source.paths.items()
+        if name.rsplit("/", 1)[-1] == MANIFEST_FILE
+    }
+    has_source = bool(source.files)
     return DiscoveredSeal(address, digest, manifest.alpha_id, manifest.sealed_at, has_source, nested)

@@ -39,27 +39,27 @@ class FileFact:
         Relative to the seal.
     sha256, bytes, rows
         As declared; `bytes` and `rows` are None where the manifest declares none.
+    limit
+        Maximum bytes of a file of its kind; a larger file is not read.
     actual_sha256, actual_bytes
         As read; None when there is no such file.
     actual_rows
         Rows of the table; None if it is not a table, or not decoded yet.
-    limit
-        Maximum bytes of a file of its kind; None if not checked. A larger file is not read.
     """
 
     path: str
     sha256: str
     bytes: int | None
     rows: int | None
-    actual_sha256: str | None
-    actual_bytes: int | None
+    limit: int
+    actual_sha256: str | None = None
+    actual_bytes: int | None = None
     actual_rows: int | None = None
-    limit: int | None = None
 
     @property
     def too_large(self) -> bool:
         """Whether its actual or declared size exceeds the maximum of its kind."""
-        return self.limit is not None and max(self.bytes or 0, self.actual_bytes or 0) > self.limit
+        return max(self.bytes or 0, self.actual_bytes or 0) > self.limit
 
     @property
     def intact(self) -> bool:

@@ -25,31 +25,32 @@ class KindEntry:
     Attributes
     ----------
     path
-        Relative to the seal; a folder for ``source``.
-    sha256, bytes
-        Digest (lower-case hex) and size of the file; None for a folder.
+        Relative to the seal.
+    is_folder
+        Whether the path names a folder; ``source`` is one.
+    files
+        Name of each file, relative to a folder, or else empty -> its digest (lower-case hex).
+    bytes
+        Size of the file; None for a folder.
     rows
         Number of rows of a table; None otherwise.
-    files
-        Relative path -> digest of the files of a folder; None for a file.
     """
 
     path: str
-    sha256: str | None
-    bytes: int | None
-    rows: int | None
-    files: Mapping[str, str] | None
+    is_folder: bool
+    files: Mapping[str, str]
+    bytes: int | None = None
+    rows: int | None = None
 
     @property
     def paths(self) -> dict[str, str]:
-        """Name of each file -> its path in the seal; the name is empty if the kind is one file."""
-        if self.files is None:
-            return {"": self.path}
-        return {name: f"{self.path.rstrip('/')}/{name}" for name in self.files}
+        """Name of each file -> its path in the seal."""
+        folder = f"{self.path.rstrip('/')}/"
+        return {name: f"{folder}{name}" if self.is_folder else self.path for name in self.files}
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class SealManifest:
     """A valid ``seal.json``."""
 
     alpha_id: str
@@ -64,7 +65,7 @@ class Manifest:
     declared: DeclaredDifferences = field(default_factory=DeclaredDifferences)
 
 
-def parse_manifest(raw: bytes) -> tuple[Manifest | None, tuple[ShapeProblem, ...]]:
+def parse_manifest(raw: bytes) -> tuple[SealManifest | None, tuple[ShapeProblem, ...]]:
     """Read the bytes of a ``seal.json``.
 
     Returns
@@ -98,7 +99,7 @@ def parse_manifest(raw: bytes) -> tuple[Manifest | None, tuple[ShapeProblem, ...
     if smoothing is not None:
         smoothing = {member.name: smoothing.get(member.name) for member in SEAL["smoothing"].fields}
     alpha_id, source = document["alpha_id"], document.get("source_alpha_id")
-    manifest = Manifest(
+    manifest = SealManifest(
         alpha_id=alpha_id,
         source_alpha_id=alpha_id if source is None else source,
         **times,
@@ -128,6 +129,8 @@ def manifest_schema() -> dict[str, Any]:
 def _entry(kind: str, value: Mapping[str, Any]) -> KindEntry:
     if kind == FOLDER_KIND or (kind not in KINDS and "files" in value):
         files = {name: digest.lower() for name, digest in value["files"].items()}
-        return KindEntry(value["path"], None, None, None, files)
-    sha256 = value.get("sha256", "").lower()
-    return KindEntry(value["path"], sha256, value.get("bytes"), value.get("rows"), None)
+        return KindEntry(value["path"], is_folder=True, files=files)
+    files = {"": value.get("sha256", "").lower()}
+    return KindEntry(
+        value["path"], is_folder=False, files=files, bytes=value.get("bytes"), rows=value.get("rows")
+    )

@@ -26,7 +26,7 @@ from pipeline.seal.file_rules import (
     seal_size,
     table_columns,
 )
-from pipeline.seal.manifest import MANIFEST_FILE, KindEntry, Manifest, parse_manifest
+from pipeline.seal.manifest import MANIFEST_FILE, KindEntry, SealManifest, parse_manifest
 from pipeline.seal.records import SealedRecords, decode_description, decode_metrics, metrics_record
 from pipeline.seal.signature import MAX_ENVELOPE_BYTES, SIGNATURE_FILE, TeamKeys, Unsigned, verify
 from pipeline.seal.store import SealStore, lexical_fault
@@ -64,7 +64,7 @@ class Seal:
         SHA-256 (hex) of the bytes of ``seal.json``; since the manifest holds all other digests, it identifies the seal.
     """
 
-    def __init__(self, store: SealStore, manifest: Manifest, digest: str) -> None:
+    def __init__(self, store: SealStore, manifest: SealManifest, digest: str) -> None:
         self.address = store.name
         self.alpha_id: str = manifest.alpha_id
         self.source_alpha_id: str = manifest.source_alpha_id
@@ -128,11 +128,10 @@ class Seal:
     def path_faults(self, kind: str) -> dict[str, str]:
         """Return the declared paths of a kind that must not be followed, each with the reason."""
         entry = self.kinds[kind]
-        folder = entry.files is not None
-        if (fault := lexical_fault(entry.path, folder=folder)) is not None:
+        if (fault := lexical_fault(entry.path, folder=entry.is_folder)) is not None:
             return {entry.path: fault}
         faults = {
-            path: (lexical_fault(name) if folder else None) or self._store.link_fault(path)
+            path: (lexical_fault(name) if entry.is_folder else None) or self._store.link_fault(path)
             for name, path in entry.paths.items()
         }
         return {path: fault for path, fault in faults.items() if fault is not None}
@@ -257,7 +256,7 @@ class Seal:
 
     def source_files(self) -> Mapping[str, str]:
         """Return relative path -> SHA-256 of the run's source files; empty when it sealed none."""
-        return dict(self.kinds[FOLDER_KIND].files or {}) if self.has(FOLDER_KIND) else {}
+        return self.kinds[FOLDER_KIND].files if self.has(FOLDER_KIND) else {}
 
     def read_source(self, path: str) -> bytes:
         """Return the verified bytes of one source file, named as in :meth:`source_files`."""
@@ -276,8 +275,7 @@ class Seal:
 
     def _fact(self, kind: str, entry: KindEntry, name: str, path: str) -> FileFact:
         limit = MAX_BYTES.get(kind, OTHER_BYTES)
-        sha256 = entry.files[name] if entry.files is not None else entry.sha256 or ""
-        fact = FileFact(path, sha256, entry.bytes, entry.rows, None, None, limit=limit)
+        fact = FileFact(path, entry.files[name], entry.bytes, entry.rows, limit)
         if fact.too_large or (entry.rows or 0) > MAX_ROWS:
             return fact
         try:
@@ -330,7 +328,7 @@ def _manifest(store: SealStore) -> bytes | None:
         fault = seal_path("seal", {MANIFEST_FILE: str(error)})
         raise _refused(store.name, fault) from error
     except TooLarge as error:
-        fact = FileFact(MANIFEST_FILE, "", None, None, None, error.size, limit=limit)
+        fact = FileFact(MANIFEST_FILE, "", None, None, limit, actual_bytes=error.size)
         raise _refused(store.name, seal_size("seal", (fact,))) from error
 
 
