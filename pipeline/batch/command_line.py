@@ -10,7 +10,7 @@ from pipeline.batch.cancellation import Cancellation, stoppable
 from pipeline.batch.discover import DiscoveredSeal
 from pipeline.batch.output import Output
 from pipeline.batch.result import NOT_STARTED
-from pipeline.batch.run import UNPUBLISHABLE, Run
+from pipeline.batch.run import UNPUBLISHABLE, BatchRun
 from pipeline.seal.store import without_secrets
 from schemas.console.terminal import echo
 from schemas.errors import SettingsError, StorageUnavailable
@@ -21,9 +21,9 @@ _SealKey: TypeAlias = tuple[str, str]
 
 
 def build_once(batch: Batch, output: Output) -> int:
-    """Build the due seals, report them, and return the exit code; raises as :class:`~pipeline.batch.run.Run` and its scan."""
+    """Build the due seals, report them, and return the exit code; raises as :class:`~pipeline.batch.run.BatchRun` and its scan."""
     cancellation, interrupted = Cancellation(), True
-    with Run(batch, cancellation, output.display.stage) as run, output.display, stoppable(cancellation):
+    with BatchRun(batch, cancellation, output.display.stage) as run, output.display, stoppable(cancellation):
         if not run.scan():
             echo(f"no finished seal lies below {without_secrets(batch.searched or '')}", err=True)
         output.scanned()
@@ -47,7 +47,7 @@ def follow(batch: Batch, output: Output, interval: float) -> int:
     retry_at: dict[_SealKey, datetime] = {}
     # Seals that failed for another reason, so that none may: the files of keys and prices if these were at fault, else None.
     failed: dict[_SealKey, Any] = {}
-    with Run(batch, cancellation, output.display.stage) as run, output.display, stoppable(cancellation):
+    with BatchRun(batch, cancellation, output.display.stage) as run, output.display, stoppable(cancellation):
         while not cancellation.stopping:
             try:
                 seen = run.scan()

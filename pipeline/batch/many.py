@@ -13,7 +13,7 @@ from typing import TypedDict, Unpack
 from pipeline.batch.batch import Address, Batch
 from pipeline.batch.cancellation import Cancellation
 from pipeline.batch.result import SealResult
-from pipeline.batch.run import Run
+from pipeline.batch.run import BatchRun
 from schemas.errors import SettingsError
 
 
@@ -105,7 +105,7 @@ def build_from(
 
 
 def _results(batch: Batch, cancellation: Cancellation | None) -> Generator[SealResult]:
-    with Run(batch, cancellation or Cancellation()) as run:
+    with BatchRun(batch, cancellation or Cancellation()) as run:
         run.scan()
         for step in run.steps():
             yield step.result

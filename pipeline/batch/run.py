@@ -44,7 +44,7 @@ class Step(NamedTuple):
     """Whether a build was attempted; False if none was needed."""
 
 
-class Run:
+class BatchRun:
     """A batch with its builds, as a context manager that kills running builds on exit.
 
     Raises

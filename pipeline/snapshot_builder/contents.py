@@ -72,7 +72,7 @@ class RestoredRun:
         """Keep the table."""
 
 
-Run: TypeAlias = Seal | RestoredRun
+SealedRun: TypeAlias = Seal | RestoredRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Written:
     weekly_signal: pl.DataFrame | None
 
 
-def write_datasets(seal: Run, writer: SnapshotWriter, stages: Stages) -> Written:
+def write_datasets(seal: SealedRun, writer: SnapshotWriter, stages: Stages) -> Written:
     """Write every dataset that the seal permits; free tables as soon as possible."""
     signal_tables: dict[str, pl.DataFrame] = {}
     decisions: pl.DataFrame | None = None
@@ -149,7 +149,7 @@ def write_datasets(seal: Run, writer: SnapshotWriter, stages: Stages) -> Written
     return Written(figures, sealed_weeks, weekly_signal)
 
 
-def _write_decisions(seal: Run, writer: SnapshotWriter) -> pl.DataFrame:
+def _write_decisions(seal: SealedRun, writer: SnapshotWriter) -> pl.DataFrame:
     """Write the cross-sections; return them, or their columns for the weekly figures."""
     if isinstance(seal, Seal) and seal.in_parts and (layout := in_parts.find_layout(seal, "decisions")):
         return in_parts.write_decisions(seal, writer, layout)
@@ -160,7 +160,7 @@ def _write_decisions(seal: Run, writer: SnapshotWriter) -> pl.DataFrame:
 
 
 def _write_books(
-    seal: Run, writer: SnapshotWriter, kind: str, on_rows: Callable[[str, pl.DataFrame], None]
+    seal: SealedRun, writer: SnapshotWriter, kind: str, on_rows: Callable[[str, pl.DataFrame], None]
 ) -> ledgers.Spans:
     """Write a table by book and return the span of each; call `on_rows` with the published rows of each book."""
     spans: ledgers.Spans = {}
@@ -192,7 +192,7 @@ def _add_up(
         sides[book].add_pnl(rows)
 
 
-def _write_trials(seal: Run, writer: SnapshotWriter, stages: Stages) -> pl.DataFrame | None:
+def _write_trials(seal: SealedRun, writer: SnapshotWriter, stages: Stages) -> pl.DataFrame | None:
     """Write the returns of the trials and return them; None if the run sealed none."""
     if not seal.has("trials"):
         return None
@@ -203,7 +203,7 @@ def _write_trials(seal: Run, writer: SnapshotWriter, stages: Stages) -> pl.DataF
     return trials
 
 
-def _write_metrics(seal: Run, writer: SnapshotWriter, weeks: pl.DataFrame | None) -> tuple[Figure, ...]:
+def _write_metrics(seal: SealedRun, writer: SnapshotWriter, weeks: pl.DataFrame | None) -> tuple[Figure, ...]:
     """Write the run's own figures beside the recomputed ones."""
     records = seal.metrics()
     if records is None:
@@ -216,7 +216,7 @@ def _write_metrics(seal: Run, writer: SnapshotWriter, weeks: pl.DataFrame | None
 
 
 def _write_documents(
-    seal: Run, figures_by_family: Mapping[str, research.Document], writer: SnapshotWriter
+    seal: SealedRun, figures_by_family: Mapping[str, research.Document], writer: SnapshotWriter
 ) -> None:
     description = seal.description()
     if description is not None:

@@ -17,7 +17,7 @@ import datasets
 from pipeline.batch.batch import Batch
 from pipeline.batch.cancellation import Cancellation
 from pipeline.batch.result import SealResult
-from pipeline.batch.run import Run
+from pipeline.batch.run import BatchRun
 from schemas.errors import AlphaResultsError
 from tests.support.pipeline_command import build, report
 from tests.support.processes import builds, tasks
@@ -72,7 +72,7 @@ def test_after_a_full_disk_the_next_search_of_a_watcher_builds_the_rest(tmp_path
     with small_disk(tmp_path / "disk") as disk:
         batch = Batch(root=disk.folder / "root", searched=str(tmp_path / "seals"))
         (disk.folder / "root").mkdir()
-        with Run(batch, Cancellation()) as run:
+        with BatchRun(batch, Cancellation()) as run:
             with disk.full():
                 run.scan()
                 assert [step.result.outcome for step in run.steps()] == ["failed", "not started"]
@@ -278,9 +278,9 @@ class _Counting:
 
 def _run(
     monkeypatch: pytest.MonkeyPatch, folder: Path, executor: _Counting, seals: int, cancellation: Cancellation
-) -> Run:
+) -> BatchRun:
     monkeypatch.setattr("pipeline.batch.run.LocalExecutor", lambda _: executor)
-    return Run(Batch(root=folder, seals=tuple(map(str, range(seals)))), cancellation)
+    return BatchRun(Batch(root=folder, seals=tuple(map(str, range(seals)))), cancellation)
 
 
 def test_the_requested_number_of_builds_run_at_once_and_each_is_reported_once(
