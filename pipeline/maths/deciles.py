@@ -12,8 +12,8 @@ from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Floats, Matrix
 from pipeline.maths.cross_section import cross_section
 from pipeline.maths.information_coefficient import ic_by_group
-from pipeline.maths.ordering import ascending_within, ordered
-from pipeline.maths.weeks import count_flags, iter_blocks, week_sizes
+from pipeline.maths.ordering import ordered
+from pipeline.maths.weeks import iter_blocks, week_sizes
 from schemas.tables.weekly_signal import BUCKETS, MIN_DECILE_NAMES
 
 _MEANS = {
@@ -83,11 +83,11 @@ def _buckets(columns: dict[str, Floats], size: Integers) -> dict[str, npt.NDArra
 def _cut(score: Floats, size: Integers) -> tuple[npt.NDArray[np.bool_], Integers, Integers]:
     """Return whether each week can be cut, the rows of those weeks by bucket, and the size of each bucket."""
     scored = ~np.isnan(score)
-    n_names = count_flags(scored, size)
+    n_names: Integers = np.add.reduceat(scored, np.cumsum(size) - size, dtype=np.int64)
     cut = n_names >= MIN_DECILE_NAMES
     n_names = n_names[cut]
     ranked = np.flatnonzero(scored & np.repeat(cut, size))
-    names: Integers = ranked[ascending_within(score[ranked], n_names)]
+    names = ranked[np.lexsort((score[ranked], np.repeat(np.arange(n_names.size), n_names)))]
     # Buckets of equal scores would follow the alphabet.
     last = np.cumsum(n_names) - 1
     differ = score[names[last + 1 - n_names]] < score[names[last]]

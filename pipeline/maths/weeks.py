@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 
 from datasets.figures.rank_correlation import Integers
-from datasets.figures.series import Flags
 
 _BLOCK_ROWS: Final = 16_000
 """Rows of a block, whose arrays fit a core's cache and reuse their memory; allocating arrays for a complete run costs as much
@@ -55,22 +54,3 @@ def iter_blocks(size: Integers) -> Iterator[tuple[slice, slice]]:
         last = int(closed[end - 1]) if end else 0
         yield slice(begin, end), slice(first, last)
         first = last
-
-
-def count_flags(flags: Flags, size: Integers) -> Integers:
-    """Count the flagged rows of each week.
-
-    Parameters
-    ----------
-    flags : Flags, shape (n_rows,)
-        Rows sorted by week.
-    size : Integers, shape (n_weeks,)
-        Rows of each week, at least 1.
-
-    Returns
-    -------
-    Integers, shape (n_weeks,)
-        Number of flagged rows.
-    """
-    counts: Integers = np.add.reduceat(flags, np.cumsum(size) - size, dtype=np.int64)
-    return counts
