@@ -215,17 +215,9 @@ docs:
 bench *args:
     env -u VIRTUAL_ENV UV_PROJECT_ENVIRONMENT=.bench/environment uv run --all-extras --group bench python -m benchmarks.compare {{ args }}
 
-# the heaviest metrics request, cold and warm, over the seal given
-bench-metrics seal *args:
-    PYTHONPATH=. {{ tested }} python benchmarks/metrics.py {{ seal }} {{ args }}
-
 # light calls of one key, alone and beside a heavy key
 bench-overload seal *args:
     {{ tested }} python -m benchmarks.overload {{ seal }} {{ args }}
-
-# the cost of verifying a key and counting a call
-bench-access *args:
-    PYTHONPATH=. {{ tested }} python benchmarks/access.py {{ args }}
 
 # build the seal given beside a bare copy of its files: ratio, stages, peak memory; and weekly figures beside alphalens
 bench-build seal *args:

@@ -35,4 +35,4 @@ def test_every_benchmark_prints_its_help_without_the_peers() -> None:
 
 
 def test_every_benchmark_recipe_is_listed() -> None:
-    assert {"access", "build", "catalogue", "neighbours", "overload"} <= set(MODULES)
+    assert {"batch", "catalogue", "neighbours", "overload"} <= set(MODULES)
