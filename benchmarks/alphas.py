@@ -21,9 +21,9 @@ import polars as pl
 
 import datasets
 from datasets.layout import pointer_path
-from datasets.pointer import Pointer
 from pipeline.snapshot_builder import build_seal
 from schemas.rows import ROWS
+from tests.support.pointers import synthetic_pointer
 
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
 NAMES, WEEKS = 528, 297
@@ -204,33 +204,11 @@ def _link_subset(data: Path, count: int) -> None:
 def _fill_catalogue(data: Path, pointers: int, alphas: int) -> None:
     """Fill the catalogue with pointers that only lists read, and write the same rows for the peers."""
     for number in range(pointers - alphas):
-        pointer = _synthetic_pointer(number)
+        pointer = synthetic_pointer(number)
         (data / "root" / pointer_path(pointer.alpha_id)).write_bytes(pointer.encode())
     rows = [(x.alpha_id, x.name, x.tldr) for x in datasets.open(data / "root").catalogue.listing.pointers]
     listed = pl.DataFrame(rows, ["alpha_id", "name", "tldr"], orient="row")
     listed.with_row_index("place").write_parquet(data / "peers" / "catalogue.parquet")
-
-
-_WORDS: Final = ("momentum", "reversal", "quality", "value", "carry", "seasonality", "drift", "breadth")
-
-
-def _synthetic_pointer(number: int) -> Pointer:
-    """Return a pointer of typical length to a snapshot that does not exist."""
-    word, day = _WORDS[number % len(_WORDS)], f"2025-01-{number % 28 + 1:02d}"
-    return Pointer(
-        alpha_id=f"Test_{word}_{number:05d}",
-        snapshot=f"{number:020x}",
-        manifest_sha256="0" * 64,
-        name=f"{word.title()} number {number}",
-        tldr=f"A synthetic alpha on {word} with enough of a summary to be as long as most of them are.",
-        complete=True,
-        missing=(),
-        started_at=f"{day}T00:00:00Z",
-        sealed_at=f"{day}T01:00:00Z",
-        published_at="2025-02-01T00:00:00Z",
-        first_published_at="2025-02-01T00:00:00Z",
-        kinds=("description", "rebalances", "decisions"),
-    )
 
 
 def weeks_of(data: Path) -> list[str]:

@@ -11,60 +11,36 @@ the index, takes about a minute each on two cores.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
-import re
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import click
-import httpx
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from benchmarks.processes import cpu_seconds, memory_kb
+from benchmarks.load import Connection, Request
+from benchmarks.processes import memory_kb
+from benchmarks.servers import Ours
 from datasets.catalogue.live import Catalogue
 from datasets.catalogue.pointer_index import rebuild
 from datasets.layout import pointer_path
-from datasets.pointer import Earlier, Pointer
+from datasets.pointer import Pointer
 from datasets.publication.pointers import compare_and_swap
 from datasets.storage import Storage, open_storage
+from tests.support.pointers import WORDS, synthetic_pointer
 
-REPOSITORY = Path(__file__).resolve().parents[1]
 _WRITERS = 16
 """Parallel writes of pointers; more are no faster on two cores."""
-_START_SECONDS = 120.0
-"""Maximum time until the first answer of the service."""
-_WORDS = ("momentum", "reversal", "quality", "value", "carry", "seasonality", "drift", "breadth")
-_GRANTS = ("--endpoints", "all", "--alphas", "all", "--runs", "all", "--rate", "per_second=100000,per_minute=1000000,per_day=10000000,monthly=null")  # fmt: skip
-
-
-def make_pointer(number: int) -> Pointer:
-    """Return a synthetic pointer of typical length."""
-    word = _WORDS[number % len(_WORDS)]
-    return Pointer(
-        alpha_id=f"Test_{word}_{number:06d}",
-        snapshot=f"{number:020x}",
-        manifest_sha256="0" * 64,
-        name=f"{word.title()} number {number}",
-        tldr=f"A synthetic alpha on {word} with enough of a summary to be as long as most of them are.",
-        complete=True,
-        missing=(),
-        started_at=f"2026-01-{number % 28 + 1:02d}T00:00:00Z",
-        sealed_at=f"2026-01-{number % 28 + 1:02d}T01:00:00Z",
-        published_at="2026-02-01T00:00:00Z",
-        kinds=("description", "rebalances", "decisions"),
-        first_published_at="2026-02-01T00:00:00Z",
-        earlier={f"{number + 1:020x}": Earlier("2026-01-30T00:00:00Z", "2026-01-31T00:00:00Z", "0" * 64)},
-    )
 
 
 def timed(work: Callable[[], object], rounds: int = 9, aim: float | None = None) -> dict[str, Any]:
@@ -95,7 +71,7 @@ def polls(storage: Storage) -> dict[str, Any]:
     """Measure the first listing, an idle poll, and a poll after one change."""
 
     def change() -> None:
-        changed = replace(make_pointer(7), name=f"Renamed at {time.monotonic_ns()}")
+        changed = replace(synthetic_pointer(7), name=f"Renamed at {time.monotonic_ns()}")
         storage.put(pointer_path(changed.alpha_id), changed.encode())
         assert catalogue.refresh()
 
@@ -128,7 +104,7 @@ def on_a_bucket(alphas: int) -> dict[str, Any]:
         writing = progress.add_task("pointers written", total=alphas)
         begin = time.perf_counter()
         with ThreadPoolExecutor(_WRITERS) as pool:
-            for _ in pool.map(lambda number: put(make_pointer(number)), range(alphas)):
+            for _ in pool.map(lambda number: put(synthetic_pointer(number)), range(alphas)):
                 progress.advance(writing)
         written = time.perf_counter() - begin
         results: dict[str, Any] = {
@@ -156,7 +132,9 @@ def on_a_bucket(alphas: int) -> dict[str, Any]:
             return figures(times) | cost
 
         def renamed(number: int) -> Pointer:
-            return replace(make_pointer(7), name=f"Renamed at {time.monotonic_ns()} for the {number}th time")
+            return replace(
+                synthetic_pointer(7), name=f"Renamed at {time.monotonic_ns()} for the {number}th time"
+            )
 
         def polled(before: Callable[[Pointer], None], list_seconds: float) -> dict[str, Any]:
             catalogue = Catalogue(storage, list_seconds)
@@ -171,9 +149,9 @@ def on_a_bucket(alphas: int) -> dict[str, Any]:
         results["with_index"] = polled(publish, 86_400)
         bare = measured(
             lambda: storage.put_if(
-                pointer_path(make_pointer(7).alpha_id),
+                pointer_path(synthetic_pointer(7).alpha_id),
                 renamed(0).encode(),
-                storage.read_version(pointer_path(make_pointer(7).alpha_id)).tag,
+                storage.read_version(pointer_path(synthetic_pointer(7).alpha_id)).tag,
             ),
             9,
             None,
@@ -192,82 +170,37 @@ def _progress() -> Progress:
     return Progress(*columns, console=screen, disable=not screen.is_terminal)
 
 
-def _command(*arguments: str) -> dict[str, str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "serve", *arguments, "--json"], cwd=REPOSITORY, capture_output=True, check=True
-    )
-    issued: dict[str, str] = json.loads(done.stdout)
-    return issued
-
-
-@contextlib.contextmanager
-def serving(root: Path) -> Iterator[tuple[str, float, int]]:
-    """Run the service; yield its address, the seconds from its start to its first health answer, and its process id."""
-    begin = time.perf_counter()
-    log = root.parent / "serve.log"
-    with log.open("wb") as stream:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "serve", "run", "--datasets", str(root), "--port", "0"],
-            cwd=REPOSITORY,
-            env={**os.environ, "ALPHA_RESULTS_LOG_LEVEL": "info"},
-            stdout=stream,
-            stderr=stream,
-        )
-    try:
-        while True:
-            address = re.search(r"http://127\.0\.0\.1:[1-9]\d*", log.read_text())
-            if address is not None:
-                with contextlib.suppress(httpx.TransportError):
-                    # "degraded" counts too: synthetic pointers have no snapshots.
-                    if httpx.get(f"{address[0]}/v1/health").status_code == 200:
-                        break
-            if process.poll() is not None:
-                raise SystemExit(f"the service exited: {log.read_text()}")
-            if time.perf_counter() - begin > _START_SECONDS:
-                raise SystemExit(f"the service does not answer: {log.read_text()}")
-            time.sleep(0.01)
-        yield f"{address[0]}/v1", time.perf_counter() - begin, process.pid
-    finally:
-        process.terminate()
-        process.wait()
-
-
 def served(root: Path, empty: Path, alphas: int) -> dict[str, Any]:
     """Measure start-up and searches over HTTP."""
-    where = ("--datasets", str(root))
-    _command("accounts", "create", "--email", "b@example.org", "--ceiling-endpoints", "all", *where)
-    key = _command("keys", "issue", "--account", "b@example.org", "--name", "b", *_GRANTS, *where)["token"]
     results: dict[str, Any] = {}
-    with serving(empty) as (_, started, pid):
-        results["start_up_without_any_alpha"] = figures([started * 1e3]) | {"cpu_seconds": cpu_seconds(pid)}
-    starts = []
+    with Ours(empty).running() as up:
+        results["start_up_without_any_alpha"] = figures([up.start_seconds * 1e3]) | {"cpu_seconds": up.cpu()}
+    ours, starts = Ours(root), []
     for _ in range(3):
-        with serving(root) as (_, started, pid):
-            starts.append(started * 1e3)
-            cpu = cpu_seconds(pid)
+        with ours.running() as up:
+            starts.append(up.start_seconds * 1e3)
+            cpu = up.cpu()
     results["start_up"] = figures(starts, 1500) | {"cpu_seconds": cpu}
-    with (
-        serving(root) as (address, _, pid),
-        httpx.Client(headers={"authorization": f"Bearer {key}"}) as client,
-    ):
-        results["GET /v1/me"] = timed(lambda: client.get(f"{address}/me"), 200)
+    with ours.running() as up, contextlib.closing(Connection(up.port, up.headers)) as connection:
+
+        def send(path: str) -> None:
+            connection.send(Request(path))
+
+        results["GET /v1/me"] = timed(lambda: send("/v1/me"), 200)
         # Every search has a different text, so that no answer is cached.
-        searches = iter(range(10**9))
+        searches = itertools.count()
         for name, text in (
             ("one", lambda n: f"number {n % alphas}"),
-            ("many", lambda n: f"{_WORDS[n % len(_WORDS)][: 3 + n % 3]}"),
+            ("many", lambda n: f"{WORDS[n % len(WORDS)][: 3 + n % 3]}"),
             ("none", lambda n: f"no such alpha {n}"),
         ):
 
             def search(text: Callable[[int], str] = text) -> None:
-                assert (
-                    client.get(f"{address}/alphas", params={"search": text(next(searches))}).status_code
-                    == 200
-                )
+                send(f"/v1/alphas?search={quote(text(next(searches)))}")
 
             results[f"GET /v1/alphas?search= ({name})"] = timed(search, 200, aim=5)
-        results["GET /v1/alphas"] = timed(lambda: client.get(f"{address}/alphas"), 200)
-        results["resident_mib"] = round(memory_kb(pid, "status", "VmRSS:") / 1024, 1)
+        results["GET /v1/alphas"] = timed(lambda: send("/v1/alphas"), 200)
+        results["resident_mib"] = round(memory_kb(up.pid, "status", "VmRSS:") / 1024, 1)
     return results
 
 
@@ -278,7 +211,7 @@ def on_a_folder(alphas: int) -> dict[str, Any]:
         (root / "catalog").mkdir(parents=True)
         empty.mkdir()
         for number in range(alphas):
-            pointer = make_pointer(number)
+            pointer = synthetic_pointer(number)
             (root / pointer_path(pointer.alpha_id)).write_bytes(pointer.encode())
         return {"folder": polls(open_storage(root)), "served": served(root, empty, alphas)}
 

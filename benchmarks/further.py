@@ -106,9 +106,8 @@ def restart(data: Path, plan: Plan) -> dict[str, Any]:
     A first process answers requests for all alphas. The measured process reuses its row tables, and is idle before the requests.
     """
     plan.log("a restart")
-    ours, alphas = Ours(data / "root"), plan.workload.alphas
-    ours.rows = data / "rows"
-    shutil.rmtree(ours.rows, ignore_errors=True)
+    shutil.rmtree(data / "rows", ignore_errors=True)
+    ours, alphas = Ours(data / "root", rows=data / "rows"), plan.workload.alphas
     calls = {query: plan.workload.distinct(query, "restart") for query in _RESTART_QUERIES}
     with ours.running() as up:
         for requests in calls.values():
@@ -179,7 +178,7 @@ def memory(data: Path, plan: Plan) -> dict[str, Any]:
     """Return the peak memory in bytes under random pages of all tables, plain and compressed, without mapped files."""
     plan.log(f"memory under random pages, {HOUR} or as many as {_MEMORY_S} s take")
     peak = [0.0]
-    with Ours(data / "root", memory=MEMORY).running() as up:
+    with Ours(data / "root", memory_bytes=MEMORY).running() as up:
         begun = up.private_mb()
         over = threading.Event()
 

@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import http.client
 import io
 import json
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlencode
 
@@ -29,8 +27,10 @@ import numpy as np
 import polars as pl
 
 import datasets
-from benchmarks.catalogue import _GRANTS, REPOSITORY, _command, figures
-from benchmarks.processes import busy_seconds, deployed_environment, memory_kb
+from benchmarks.catalogue import figures
+from benchmarks.load import Connection, LoadFailed, Request
+from benchmarks.processes import memory_kb
+from benchmarks.servers import Ours, Running
 from datasets.layout import MANIFEST, pointer_path, snapshot_path
 from datasets.manifest import digest
 from datasets.pointer import make_pointer
@@ -106,71 +106,6 @@ def _publish_ledger(
     (root / pointer_path(alpha_id)).write_bytes(pointer.encode())
 
 
-@contextlib.contextmanager
-def serving(root: Path, returns: Path) -> Iterator[tuple[int, int]]:
-    """Run the service; yield its port and its process id."""
-    log = root.parent / "serve.log"
-    with log.open("wb") as stream:
-        process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "serve",
-                "run",
-                "--datasets",
-                str(root),
-                "--port",
-                "0",
-                "--neighbours",
-                str(returns),
-            ],
-            cwd=REPOSITORY,
-            env={
-                **os.environ,
-                **deployed_environment(),
-                "ALPHA_RESULTS_LOG_LEVEL": "info",
-                "ALPHA_RESULTS_LOG_FORMAT": "json",
-            },
-            stdout=stream,
-            stderr=stream,
-        )
-    try:
-        while "http://127.0.0.1:" not in log.read_text():
-            time.sleep(0.05)
-        port = log.read_text().split("http://127.0.0.1:")[1].split('"')[0].split()[0].rstrip("/")
-        yield int(port), process.pid
-    finally:
-        process.terminate()
-        process.wait()
-
-
-class Caller:
-    """Sends requests over one connection with little overhead of its own.
-
-    Parameters
-    ----------
-    port
-        Port of the service on this machine.
-    token
-        The key.
-    """
-
-    def __init__(self, port: int, token: str) -> None:
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-        self._headers = {"Authorization": f"Bearer {token}", "Accept-Encoding": "identity"}
-
-    def get(self, path: str, query: Mapping[str, str] | None = None) -> tuple[int, bytes]:
-        """Return status and body of an answer."""
-        self._connection.request("GET", f"/v1{path}?{urlencode(query or {})}", headers=self._headers)
-        answer = self._connection.getresponse()
-        return answer.status, answer.read()
-
-
-def resident_mib(pid: int) -> float:
-    """Return the private memory of a process, without mapped files."""
-    return memory_kb(pid, "status", "RssAnon:") / 1024
-
-
 def reached(is_reached: bool) -> str:
     """Return `YES` or `NO`."""
     return "YES" if is_reached else "NO"
@@ -201,16 +136,21 @@ def plain(returns: np.ndarray[Any, np.dtype[np.float64]], rounds: int) -> dict[s
     return {**figures(times), "p50_cpu_ms": round(float(np.median(cpu_times)), 2)}
 
 
-def _measure_limit(caller: Caller, pid: int, sessions: int, rounds: int, limit: int) -> dict[str, Any]:
+def _neighbours(number: int, query: Mapping[str, str] = MappingProxyType({})) -> Request:
+    return Request(f"/v1/alphas/Test_queried_{number % _REAL}/neighbours?{urlencode(query)}")
+
+
+def _measure_limit(
+    connection: Connection, up: Running, sessions: int, rounds: int, limit: int
+) -> dict[str, Any]:
     """Request `limit` neighbours, nearest or farthest, of each alpha in turn."""
     times, cpu_times = [], []
     for number, window in enumerate(windows(sessions, rounds)):
         parameters = {**window, "order": ("nearest", "farthest")[number % 3 == 0], "limit": str(limit)}
-        cpu, begin = busy_seconds(pid), time.perf_counter()
-        status, body = caller.get(f"/alphas/Test_queried_{number % _REAL}/neighbours", parameters)
-        times.append((time.perf_counter() - begin) * 1e3)
-        cpu_times.append((busy_seconds(pid) - cpu) * 1e3)
-        assert status == 200, body
+        cpu = up.busy()
+        body, milliseconds = connection.send(_neighbours(number, parameters))
+        times.append(milliseconds)
+        cpu_times.append((up.busy() - cpu) * 1e3)
         assert json.loads(body)["meta"]["excluded"]["not_read"] == 0
     # Wall time includes the work of others on the machine; the processor time of the service does not.
     p50, p99 = np.quantile(cpu_times, [0.5, 0.99])
@@ -223,26 +163,34 @@ def measure(alphas: int = _ALPHAS, sessions: int = _SESSIONS, rounds: int = _ROU
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         returns = prepare(folder, alphas, sessions)
-        root = folder / "published"
-        where = ("--datasets", str(root))
-        _command("accounts", "create", "--email", "b@example.org", "--ceiling-endpoints", "all", *where)
-        grants = (*_GRANTS, *where)
-        key = _command("keys", "issue", "--account", "b@example.org", "--name", "b", *grants)["token"]
-        with serving(root, folder / "returns") as (port, pid):
-            caller = Caller(port, key)
-            status, _ = caller.get("/alphas/Test_queried_0/equity-curve")
-            assert status == 200, status
-            time.sleep(2)
-            before, began = resident_mib(pid), time.perf_counter()
-            while caller.get("/alphas/Test_queried_0/neighbours")[0] != 200:
-                time.sleep(0.1)
+        with (
+            Ours(folder / "published", neighbours=folder / "returns").running() as up,
+            contextlib.closing(Connection(up.port, up.headers)) as connection,
+        ):
+            connection.send(Request("/v1/alphas/Test_queried_0/equity-curve"))
+            up.settle()
+            before, began = _private_mib(up), time.perf_counter()
+            _await_returns(connection)
             results["first_answer_seconds"] = round(time.perf_counter() - began, 2)
             results["limits"] = {
-                limit: _measure_limit(caller, pid, sessions, rounds, limit) for limit in LIMITS
+                limit: _measure_limit(connection, up, sessions, rounds, limit) for limit in LIMITS
             }
-            results["mib"] = round(resident_mib(pid) - before, 1)
+            results["mib"] = round(_private_mib(up) - before, 1)
         results["plain_numpy"] = plain(returns, 20)
     return results
+
+
+def _await_returns(connection: Connection) -> None:
+    """Wait until the service has read the returns of all alphas, which the first request starts."""
+    while True:
+        with contextlib.suppress(LoadFailed):
+            connection.send(_neighbours(0))
+            return
+        time.sleep(0.1)
+
+
+def _private_mib(up: Running) -> float:
+    return memory_kb(up.pid, "status", "RssAnon:") / 1024
 
 
 @click.command()

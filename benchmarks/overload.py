@@ -1,14 +1,12 @@
 """Light calls of one key, alone and beside a key whose requests exceed the capacity of the cores.
 
-    uv run python -m benchmarks.overload SEAL [--seconds 8] [--connections 64] [--checkout DIR] [--json]
+    uv run just bench-overload SEAL [--seconds 8] [--connections 64] [--json]
 
 The heavy caller is `wrk` on 64 connections, each requesting the metrics of a new window as soon as it has its
 answer, also after refusals. The light caller sends one request after another on one connection:
 
 page       a cached page
 computed   metrics of a new short window, which have to be computed
-
-`--checkout` measures the server of another checkout of this project, with the environment of that checkout.
 """
 
 from __future__ import annotations
@@ -17,20 +15,19 @@ import contextlib
 import datetime as dt
 import itertools
 import json
-import os
 import random
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import click
 
 from benchmarks.load import Connection, LoadFailed, Request
+from benchmarks.servers import Ours, Running
 from pipeline.snapshot_builder import build_seal
 
 _HEAVY: Final = """
@@ -56,35 +53,25 @@ function done(summary, latency)
     t:get("answered"), t:get("refused"), t:get("other"), latency:percentile(50) / 1e3, latency:percentile(99) / 1e3))
 end
 """
-REPOSITORY: Final = Path(__file__).resolve().parents[1]
-_EMAIL: Final = "benchmark@example.org"
-_RATE: Final = "per_second=10000000,per_minute=100000000,per_day=1000000000,monthly=1000000000"
 _WINDOWS: Final = 60_000
 _PAUSE_SECONDS: Final = 0.005
 _WARM_SECONDS: Final = 2.0
-
-
-class Running(NamedTuple):
-    """A running server: its port, and two keys."""
-
-    port: int
-    light: str
-    heavy: str
 
 
 @click.command()
 @click.argument("seal")
 @click.option("--seconds", default=8.0, show_default=True, help="Duration of each measurement.")
 @click.option("--connections", default=64, show_default=True, help="Connections of the heavy caller.")
-@click.option("--checkout", type=click.Path(path_type=Path), help="Checkout whose server is measured.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def main(*, seal: str, seconds: float, connections: int, checkout: Path | None, as_json: bool) -> None:
+def main(*, seal: str, seconds: float, connections: int, as_json: bool) -> None:
     """Measure light calls with and without a heavy caller."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "root"
         alpha = build_seal(seal, str(root)).alpha_id
-        with _served(root, (checkout or REPOSITORY).resolve()) as up:
-            results = _measure(up, alpha, seconds=seconds, connections=connections)
+        ours = Ours(root, log_level="error")
+        heavy = ours.issue_key()
+        with ours.running() as up:
+            results = _measure(up, heavy, alpha, seconds=seconds, connections=connections)
     if as_json:
         print(json.dumps(results))
         return
@@ -94,7 +81,9 @@ def main(*, seal: str, seconds: float, connections: int, checkout: Path | None, 
         print(f"{name:22}" + "".join(f"{'' if value is None else value:>10}" for value in shown))
 
 
-def _measure(up: Running, alpha: str, *, seconds: float, connections: int) -> dict[str, dict[str, Any]]:
+def _measure(
+    up: Running, key: str, alpha: str, *, seconds: float, connections: int
+) -> dict[str, dict[str, Any]]:
     draw = random.Random(38)
     light = {
         "page": itertools.repeat(f"/v1/alphas/{alpha}/scores?limit=20"),
@@ -106,7 +95,7 @@ def _measure(up: Running, alpha: str, *, seconds: float, connections: int) -> di
         results[f"{name}, alone"] = _light_calls(up, paths, seconds)
     listed = [_window(alpha, draw, days=None) + "&panel=1&doc=1" for _ in range(_WINDOWS)]
     for name, paths in light.items():
-        with _heavy(up, listed, connections, seconds + 2 * _WARM_SECONDS) as heavy:
+        with _heavy(up, key, listed, connections, seconds + 2 * _WARM_SECONDS) as heavy:
             time.sleep(_WARM_SECONDS)
             results[f"{name}, beside heavy"] = _light_calls(up, paths, seconds)
         results[f"heavy, beside {name}"] = heavy
@@ -124,7 +113,7 @@ def _window(alpha: str, draw: random.Random, *, days: int | None) -> str:
 
 def _light_calls(up: Running, paths: Iterator[str], seconds: float) -> dict[str, Any]:
     """Send light calls for some time; return their latency and the number of answers and refusals."""
-    connection = Connection(up.port, {"authorization": f"Bearer {up.light}"})
+    connection = Connection(up.port, up.headers)
     times: list[float] = []
     refused = 0
     end = time.monotonic() + seconds
@@ -152,7 +141,9 @@ def _light_calls(up: Running, paths: Iterator[str], seconds: float) -> dict[str,
 
 
 @contextlib.contextmanager
-def _heavy(up: Running, paths: list[str], connections: int, seconds: float) -> Iterator[dict[str, Any]]:
+def _heavy(
+    up: Running, key: str, paths: list[str], connections: int, seconds: float
+) -> Iterator[dict[str, Any]]:
     wrk = shutil.which("wrk")
     if wrk is None:
         raise LoadFailed("wrk is not installed: `apt-get install wrk`")
@@ -163,7 +154,7 @@ def _heavy(up: Running, paths: list[str], connections: int, seconds: float) -> I
         command = [wrk, "-t1", f"-c{connections}", f"-d{round(seconds)}s", "--timeout", "120s", "--latency"]
         command += [
             "-H",
-            f"authorization: Bearer {up.heavy}",
+            f"authorization: Bearer {key}",
             "-s",
             str(script),
             f"http://127.0.0.1:{up.port}",
@@ -175,54 +166,6 @@ def _heavy(up: Running, paths: list[str], connections: int, seconds: float) -> I
         finally:
             output, _ = process.communicate(timeout=300)
             heavy.update(json.loads(output.strip().splitlines()[-1]))
-
-
-@contextlib.contextmanager
-def _served(root: Path, checkout: Path) -> Iterator[Running]:
-    """Run the server of a checkout over a root, with two keys of one account."""
-    python = checkout / ".venv" / "bin" / "python"
-    environment = {
-        "PYTHONPATH": str(checkout),
-        "ALPHA_RESULTS_DATASETS": str(root),
-        "ALPHA_RESULTS_ROWS": str(root.with_name("rows")),
-        "ALPHA_RESULTS_LOG_LEVEL": "error",
-    }
-
-    def run(*arguments: str) -> str:
-        command = [str(python), "-m", "serve", *arguments]
-        done = subprocess.run(
-            command, cwd=checkout, env=os.environ | environment, check=True, capture_output=True, text=True
-        )
-        return done.stdout
-
-    run("accounts", "create", "--email", _EMAIL, "--ceiling-endpoints", "all")
-    issue = ("keys", "issue", "--account", _EMAIL, "--endpoints", "all", "--alphas", "all", "--runs", "all")
-    tokens = [
-        str(json.loads(run(*issue, "--rate", _RATE, "--name", name, "--json"))["token"])
-        for name in ("light", "heavy")
-    ]
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    process = subprocess.Popen(
-        [str(python), "-m", "serve", "run", "--port", str(port)], cwd=checkout, env=os.environ | environment
-    )
-    try:
-        up = Running(port, *tokens)
-        _wait_until_up(up)
-        yield up
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def _wait_until_up(up: Running) -> None:
-    for _ in range(600):
-        with contextlib.suppress(OSError):
-            Connection(up.port, {}).close()
-            return
-        time.sleep(0.1)
-    raise LoadFailed("the server did not start within a minute")
 
 
 if __name__ == "__main__":

@@ -23,8 +23,8 @@ from benchmarks.load import Connection, LoadFailed, Request
 from benchmarks.peers import sql
 from benchmarks.processes import TICK, busy_seconds, cpu_seconds, deployed_environment, family, memory_kb
 from benchmarks.workload import QUERIES, Call
-from serve.auth.admin import open_administration
 from serve.auth.settings import AccessSettings
+from tests.support.keys import issue_key
 
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
 READY_S: Final = 180.0
@@ -43,11 +43,14 @@ class Running:
         Its first process.
     headers
         Sent with every request.
+    start_seconds
+        From the start of the process to its first answer.
     """
 
     port: int
     pid: int
     headers: dict[str, str]
+    start_seconds: float
 
     def resident(self) -> float:
         """Return the resident memory of all its processes in MB; shared pages count once per process."""
@@ -122,6 +125,7 @@ class Server:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         with self.companions(), tempfile.TemporaryFile() as log:
+            begin = time.perf_counter()
             process = subprocess.Popen(
                 self.command(port),
                 cwd=REPOSITORY,
@@ -137,7 +141,7 @@ class Server:
             )
             try:
                 self._wait(process, port, log)
-                yield Running(port, process.pid, self.headers())
+                yield Running(port, process.pid, self.headers(), time.perf_counter() - begin)
             finally:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGTERM)
@@ -162,66 +166,63 @@ class Server:
                 finally:
                     connection.close()
                 return
-            time.sleep(0.1)
+            time.sleep(0.02)
         raise LoadFailed(f"{self.name} did not answer within {READY_S:.0f} s")
 
 
 class Ours(Server):
-    """The server of the project with default settings: keys, limits, totals, envelope and warnings."""
+    """The server of the project: keys, limits, totals, envelope and warnings.
+
+    Parameters
+    ----------
+    root
+        The datasets root; a new key store is made beside it.
+    settings
+        Those that differ from the defaults. Without `rows` each process starts with an empty folder of row tables.
+    """
 
     name = "alpha-results"
     about = "`python -m serve run`: key, limits, totals, envelope, warnings"
     queries = frozenset(QUERIES)
     restarts = 3
 
-    def __init__(self, root: Path, *, workers: int = 1, redis: str | None = None, memory: int = 0) -> None:
+    def __init__(self, root: Path, **settings: object) -> None:
         self.root = root
         self.store = root.with_name(f"{root.name}.access.sqlite3")
-        self._workers, self._redis, self._memory = workers, redis, memory
-        self.rows: Path | None = None
-        """Folder of row tables shared by successive processes; by default each starts with an empty one."""
-        self._rows = ""
+        self._settings = settings
         for file in root.parent.glob(self.store.name + "*"):
             file.unlink()
-        self._token = _token(self.root, self.store)
+        self.token = self.issue_key()
+
+    def issue_key(self) -> str:
+        """Issue a key that may read everything but raw books, with limits out of reach; all keys are of one account."""
+        access = AccessSettings.from_environment({}, str(self.root), {"access": str(self.store)})
+        return asyncio.run(issue_key(access, "benchmark@example.org", rate=_RATE))
 
     def command(self, port: int) -> list[str]:
         """Return the command that an operator would use."""
         command = [sys.executable, "-m", "serve", "run", "--datasets", str(self.root), "--port", str(port)]
-        command += ["--access", str(self.store), "--workers", str(self._workers)]
-        return command + (["--memory-bytes", str(self._memory)] if self._memory else [])
+        return [*command, "--access", str(self.store)]
 
     def environment(self) -> dict[str, str]:
-        """Return the folder of row tables and, for several workers, the address of Redis."""
-        rows = {"ALPHA_RESULTS_ROWS": self._rows}
-        return rows if self._redis is None else {**rows, "ALPHA_RESULTS_REDIS": self._redis}
+        """Return its settings."""
+        return {f"ALPHA_RESULTS_{name.upper()}": str(value) for name, value in self._settings.items()}
 
     @contextlib.contextmanager
     def running(self) -> Iterator[Running]:
         """Start it, wait until it answers, and stop it."""
-        with tempfile.TemporaryDirectory(prefix="rows-", dir=self.root.parent) as own:
-            self._rows = str(self.rows or own)
-            with super().running() as up:
-                yield up
+        given = self._settings
+        with tempfile.TemporaryDirectory(prefix="rows-", dir=self.root.parent) as rows:
+            self._settings = {"rows": rows, **given}
+            try:
+                with super().running() as up:
+                    yield up
+            finally:
+                self._settings = given
 
     def headers(self) -> dict[str, str]:
         """Return the header with the key."""
-        return {"authorization": f"Bearer {self._token}"}
-
-
-def _token(root: Path, store: Path) -> str:
-    """Issue a key that may read everything but raw books, with limits out of reach."""
-
-    async def issue() -> str:
-        settings = AccessSettings.from_environment({}, str(root), {"access": str(store)})
-        async with open_administration(settings, "benchmark") as acts:
-            await acts.accounts.create("benchmark@example.org", ceiling_endpoints="all")
-            issued = await acts.keys.issue(
-                "benchmark@example.org", "benchmark", endpoints="all", alphas="all", runs="all", rate=_RATE
-            )
-        return issued.token
-
-    return asyncio.run(issue())
+        return {"authorization": f"Bearer {self.token}"}
 
 
 class PythonPeer(Server):

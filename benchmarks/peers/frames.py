@@ -8,7 +8,8 @@ from pathlib import Path
 import orjson
 import polars as pl
 
-from benchmarks.peers.routes import CORE, CURVE, application, serve
+from benchmarks.peers.routes import application, serve
+from benchmarks.workload import CORE, CURVE
 
 
 class Frames:

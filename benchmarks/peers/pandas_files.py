@@ -10,7 +10,8 @@ import numpy as np
 import orjson
 import pandas as pd
 
-from benchmarks.peers.routes import CORE, CURVE, application, serve
+from benchmarks.peers.routes import application, serve
+from benchmarks.workload import CORE, CURVE
 
 
 class Files:

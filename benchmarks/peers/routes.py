@@ -16,26 +16,6 @@ from fastapi import FastAPI, Query, Response
 from starlette.middleware.gzip import GZipMiddleware
 
 LONG_AGO, FAR_OFF = dt.date(1900, 1, 1), dt.date(2200, 1, 1)
-CORE = (
-    "date",
-    "symbol",
-    "score",
-    "score_z",
-    "average_rank",
-    "direction",
-    "long_short_target_weight",
-    "long_only_target_weight",
-    "forward_return",
-)
-CURVE = (
-    "date",
-    "timestamp",
-    "starting_equity",
-    "ending_equity",
-    "gross_exposure",
-    "net_exposure",
-    "turnover",
-)
 
 
 class Answers(Protocol):

@@ -12,8 +12,7 @@ import polars as pl
 
 from benchmarks.alphas import alpha_id
 from benchmarks.load import Request
-from benchmarks.peers.routes import CORE, CURVE
-from benchmarks.workload import Call
+from benchmarks.workload import CORE, CURVE, Call
 
 _CURVE: Final = """
 with w as (

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.catalogue import make_pointer
 from datasets.catalogue.live import Catalogue
 from datasets.catalogue.pointer_index import INDEX_PATH, MOVED_PATH, read_index, rebuild
 from datasets.layout import pointer_path
@@ -22,6 +21,7 @@ from datasets.storage import Storage, open_storage
 from datasets.storage.backends.s3 import S3Storage
 from pipeline.group import cli
 from tests.support.bucket import Bucket
+from tests.support.pointers import synthetic_pointer
 from tests.support.s3_requests import counted_requests
 
 ALPHAS = 30
@@ -51,7 +51,7 @@ def names(catalogue: Catalogue) -> dict[str, str]:
 def storage(bucket: Bucket) -> Storage:
     opened = open_storage(bucket.url("root"))
     for number in range(ALPHAS):
-        put(opened, make_pointer(number))
+        put(opened, synthetic_pointer(number))
     rebuild(opened)
     return opened
 
@@ -62,22 +62,22 @@ def test_a_first_refresh_reads_the_index_and_an_idle_poll_is_one_request(
     catalogue = Catalogue(storage, HOUR)
     assert poll(bucket, catalogue) == (True, {"LIST": 1, "GET": 2})
     assert len(catalogue.listing.pointers) == ALPHAS
-    assert names(catalogue)[make_pointer(7).alpha_id] == make_pointer(7).name
+    assert names(catalogue)[synthetic_pointer(7).alpha_id] == synthetic_pointer(7).name
     assert poll(bucket, catalogue) == (False, {"GET": 1})
-    publish(storage, replace(make_pointer(7), name="Published again"))
-    publish(storage, replace(make_pointer(9), name="Published beside it"))
+    publish(storage, replace(synthetic_pointer(7), name="Published again"))
+    publish(storage, replace(synthetic_pointer(9), name="Published beside it"))
     assert poll(bucket, catalogue) == (True, {"LIST": 1, "GET": 3}), "none of the others is read"
-    assert names(catalogue)[make_pointer(7).alpha_id] == "Published again"
-    assert names(catalogue)[make_pointer(9).alpha_id] == "Published beside it"
+    assert names(catalogue)[synthetic_pointer(7).alpha_id] == "Published again"
+    assert names(catalogue)[synthetic_pointer(9).alpha_id] == "Published beside it"
     assert poll(bucket, catalogue) == (False, {"GET": 1})
 
 
 def test_a_withdrawal_is_seen_by_the_next_poll(storage: Storage) -> None:
     catalogue = Catalogue(storage, HOUR)
     catalogue.refresh()
-    withdraw(storage, make_pointer(3).alpha_id, Author("somebody@here"))
+    withdraw(storage, synthetic_pointer(3).alpha_id, Author("somebody@here"))
     assert catalogue.refresh()
-    assert catalogue.resolve(make_pointer(3).alpha_id) is None
+    assert catalogue.resolve(synthetic_pointer(3).alpha_id) is None
     assert len(catalogue.listing.pointers) == ALPHAS - 1
 
 
@@ -86,17 +86,17 @@ def test_a_pointer_moved_by_a_killed_publisher_is_found_by_the_next_listing(
 ) -> None:
     catalogue = Catalogue(storage, 0.3)
     catalogue.refresh()
-    put(storage, replace(make_pointer(7), name="Moved and not recorded"))
+    put(storage, replace(synthetic_pointer(7), name="Moved and not recorded"))
     time.sleep(0.3)
     assert poll(bucket, catalogue) == (True, {"LIST": 1, "GET": 2})
-    assert names(catalogue)[make_pointer(7).alpha_id] == "Moved and not recorded"
+    assert names(catalogue)[synthetic_pointer(7).alpha_id] == "Moved and not recorded"
 
 
 def test_a_stale_index_is_not_used(bucket: Bucket, storage: Storage) -> None:
-    put(storage, replace(make_pointer(7), name="Newer than the index"))
+    put(storage, replace(synthetic_pointer(7), name="Newer than the index"))
     catalogue = Catalogue(storage, HOUR)
     assert poll(bucket, catalogue) == (True, {"LIST": 1, "GET": 3})
-    assert names(catalogue)[make_pointer(7).alpha_id] == "Newer than the index"
+    assert names(catalogue)[synthetic_pointer(7).alpha_id] == "Newer than the index"
 
 
 @pytest.mark.parametrize("damage", ["cut", "changed", "gone", "of another format"])
@@ -113,7 +113,7 @@ def test_a_damaged_index_only_costs_reads(storage: Storage, damage: str) -> None
     catalogue = Catalogue(storage, HOUR)
     assert catalogue.refresh()
     assert len(catalogue.listing.pointers) == ALPHAS
-    put(storage, replace(make_pointer(7), name="Listed"))
+    put(storage, replace(synthetic_pointer(7), name="Listed"))
     if damage == "gone":
         assert catalogue.refresh(), "where nothing says what moved every poll is a listing"
     rebuild(storage)
@@ -149,16 +149,16 @@ def test_a_failed_index_write_does_not_fail_a_publication(
         written(self, relative, content)
 
     monkeypatch.setattr(S3Storage, "put", refused)
-    publish(storage, replace(make_pointer(7), name="Published all the same"))
+    publish(storage, replace(synthetic_pointer(7), name="Published all the same"))
     assert "list all pointers next" in caplog.text
     catalogue = Catalogue(storage, HOUR)
     catalogue.refresh()
-    assert names(catalogue)[make_pointer(7).alpha_id] == "Published all the same"
+    assert names(catalogue)[synthetic_pointer(7).alpha_id] == "Published all the same"
 
 
 def test_an_index_larger_than_a_document_is_read(storage: Storage) -> None:
     for number in range(9):
-        pointer = make_pointer(number)
+        pointer = synthetic_pointer(number)
         put(storage, replace(pointer, tldr="x" * (2 << 20)))
     storage.remove_files([INDEX_PATH])
     rebuild(storage)
