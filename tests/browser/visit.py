@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import csv
+import io
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +18,10 @@ from tests.support.keys import issue_key
 
 LOADED: Final = "html[data-ready]:not(:has([aria-busy=true]))"
 """Matches when every section has its answer."""
+UNFOLD: Final = "() => document.querySelectorAll('.folded .fold').forEach(fold => fold.click())"
+"""Opens all collapsed sections."""
+UNAVAILABLE: Final = ["rolling", "market", "rolling-beta"]
+"""Sections without data: the run is shorter than a year, and the market data end before it begins."""
 
 
 def read(page: Page) -> None:
@@ -70,7 +76,7 @@ class Visit:
     def open(self, view: str, key: str | None = None) -> Page:
         """Open a view by a link with a key, expand all sections, scroll to the end, and wait until all is loaded."""
         self.begin(view, key)
-        self.page.evaluate("() => document.querySelectorAll('.folded .fold').forEach(fold => fold.click())")
+        self.page.evaluate(UNFOLD)
         self.read()
         return self.page
 
@@ -93,3 +99,23 @@ class Visit:
     def settle(self) -> None:
         """Wait until every section has its answer."""
         self.page.wait_for_selector(LOADED, state="attached")
+
+
+def taken(page: Page, section: str, what: str, folder: Path) -> Path:
+    """Download a section's image or table into a folder."""
+    with page.expect_download() as waiting:
+        page.locator(f"#{section} .actions button", has_text=what).click()
+    target = folder / waiting.value.suggested_filename
+    waiting.value.save_as(target)
+    return target
+
+
+def table_of(page: Page, section: str, folder: Path) -> list[dict[str, str]]:
+    """Return the rows of a section's table."""
+    return list(csv.DictReader(io.StringIO(taken(page, section, "CSV", folder).read_text())))
+
+
+def refused_sections(page: Page) -> list[str | None]:
+    """Return the ids of the sections that show a refusal."""
+    refused = page.locator(".panel", has=page.locator(".refused")).all()
+    return [section.get_attribute("id") for section in refused]
