@@ -1,4 +1,4 @@
-"""The commands as started from a shell."""
+"""The commands: output and exit codes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import ModuleType
 import click
 import polars as pl
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from pipeline import group as program
 from pipeline.rules import RULES
@@ -22,28 +22,22 @@ from tests.support.processes import REPOSITORY
 from tests.support.seals import make_seal, rewrite
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "pipeline", *arguments],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(program.cli, arguments)
 
 
 def test_several_seals_and_the_worst_exit_code(tmp_path: Path) -> None:
     good, bad = make_seal(tmp_path, alpha_id="good"), make_seal(tmp_path, alpha_id="bad")
     rewrite(bad, "rebalances", lambda frame: frame.with_columns(week_status=frame["week_status"] + " [bold]"))
     result = run("check", str(good), str(bad))
-    assert result.returncode == 1
+    assert result.exit_code == 1
     assert "good  accepted" in result.stdout
     assert "bad  refused" in result.stdout
     assert "rebalances.status" in result.stdout
     assert "[bold]" in result.stdout
     assert result.stderr == ""
     result = run("check", str(good), str(tmp_path / "none"), str(bad))
-    assert result.returncode == 2
+    assert result.exit_code == 2
     assert result.stderr.startswith(f"error: {tmp_path}/none: there is no such folder")
     assert result.stderr.count("\n") == 1
     assert "bad  refused" in result.stdout
@@ -59,7 +53,7 @@ def test_of_several_seals_of_an_alpha_each_is_named_by_its_address(tmp_path: Pat
 
 def test_json_of_several_seals(tmp_path: Path) -> None:
     result = run("check", "--json", str(make_seal(tmp_path)), str(tmp_path / "none"))
-    assert result.returncode == 2
+    assert result.exit_code == 2
     good, none = json.loads(result.stdout)["seals"]
     assert good.keys() >= {"violations", "warnings", "not_checked", "reconciliation", "refused"}
     assert len(good["reconciliation"]["figures"]) > 50

@@ -14,37 +14,28 @@ from tests.support.processes import REPOSITORY
 ENGINES = ("numpy", "polars", "duckdb", "sqlalchemy", "pyarrow", "scipy")
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "serve",
-        "serve keys issue",
-        "serve accounts create",
-        "serve access show",
-        "serve audit",
-        "datasets",
-        "datasets list",
-        "datasets report",
-        "pipeline",
-        *(f"pipeline {name}" for name in COMMANDS),
-    ],
-)
-def test_help_loads_no_engine(words: str) -> None:
-    program, *command = words.split()
+def test_help_loads_no_engine() -> None:
+    commands = [
+        *("serve", "serve keys issue", "serve accounts create", "serve access show", "serve audit"),
+        *("datasets", "datasets list", "datasets report"),
+        *("pipeline", *(f"pipeline {name}" for name in COMMANDS)),
+    ]
     script = (
         "import runpy, sys\n"
-        f"sys.argv = [{program!r}, *{command!r}, '--help']\n"
-        "try:\n"
-        f"    runpy.run_module({program!r}, run_name='__main__')\n"
-        "except SystemExit as end:\n"
-        "    assert not end.code\n"
-        f"assert not set(sys.modules) & set({ENGINES!r})"
+        f"for words in {commands!r}:\n"
+        "    program, *command = words.split()\n"
+        "    sys.argv = [program, *command, '--help']\n"
+        "    try:\n"
+        "        runpy.run_module(program, run_name='__main__')\n"
+        "    except SystemExit as end:\n"
+        "        assert not end.code, words\n"
+        f"    assert not set(sys.modules) & set({ENGINES!r}), words"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("Usage: ")
+    assert done.stdout.count("Usage: ") == len(commands)
 
 
 @pytest.mark.parametrize("program", ["pipeline", "serve"])
