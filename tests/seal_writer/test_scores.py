@@ -277,6 +277,8 @@ def test_omitted_input_is_noted() -> None:
     ("scores", "options", "said"),
     [
         (SCORES, {"tails": 0.6}, "tails is 0.6: give the share of the names in each tail"),
+        (SCORES, {"tails": "0.2"}, "tails is '0.2': give the share of the names in each tail, above 0"),
+        (SCORES, {"equity_basis": "1.0"}, "equity_basis is '1.0': give the opening equity, above 0"),
         (SCORES.with_columns(date=pl.col("date").dt.offset_by("10y")), {}, "scores and prices have no day in common"),
         (SCORES.rename({name: f"X{name}" for name in NAMES}), {}, r"a close on its day \(10 names with scores have no prices, the first: XN0\): compare"),
         (long(SCORES, "score").with_columns(symbol=pl.when(pl.col("symbol") != "N3").then("symbol")), {}, "scores has a row without a symbol on 2024-01-05"),

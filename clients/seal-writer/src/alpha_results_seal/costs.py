@@ -49,11 +49,11 @@ class Costs:
     def __post_init__(self) -> None:
         for name in ("fee", "impact", "borrow"):
             rate = getattr(self, name)
-            if not (_is_finite(rate) and 0 <= rate < 1):
+            if not (is_finite(rate) and 0 <= rate < 1):
                 raise SealError(
                     f"Costs.{name} is {rate!r}: give a fraction of 0 or more, below 1; 0.001 is ten basis points."
                 )
-        if self.recovery is not None and not (_is_finite(self.recovery) and 0 < self.recovery <= 1):
+        if self.recovery is not None and not (is_finite(self.recovery) and 0 < self.recovery <= 1):
             raise SealError(
                 f"Costs.recovery is {self.recovery!r}: give the share of the last close received, above 0 and at most 1."
             )
@@ -94,11 +94,12 @@ class Costs:
 
 
 def _require_finite(name: str, rate: float | None) -> None:
-    if rate is not None and not _is_finite(rate):
+    if rate is not None and not is_finite(rate):
         raise SealError(
             f"Costs.{name} is {rate!r}: give a finite return, or returns by datetime.date, or leave it out."
         )
 
 
-def _is_finite(rate: object) -> bool:
-    return isinstance(rate, Real) and math.isfinite(rate)
+def is_finite(value: object) -> bool:
+    """Whether a value is a finite number."""
+    return isinstance(value, Real) and math.isfinite(value)

@@ -12,7 +12,7 @@ import polars as pl
 from alpha_results_seal.book import DUST, Book
 from alpha_results_seal.calendar import NEW_YORK, Calendar
 from alpha_results_seal.checks import typed
-from alpha_results_seal.costs import Costs
+from alpha_results_seal.costs import Costs, is_finite
 from alpha_results_seal.derive import completed
 from alpha_results_seal.errors import SealError
 from alpha_results_seal.fills import ASSUMED, read_fills
@@ -382,9 +382,9 @@ def _names(targets: Mapping[str, Matrix], scored: Matrix | None) -> set[str]:
 
 
 def _basis(equity_basis: float) -> float:
-    if not (np.isfinite(equity_basis) and equity_basis > 0):
+    if not (is_finite(equity_basis) and equity_basis > 0):
         raise SealError(
-            f"equity_basis is {equity_basis}: give the opening equity, above 0; 1.0 for a normalised ledger."
+            f"equity_basis is {equity_basis!r}: give the opening equity, above 0; 1.0 for a normalised ledger."
         )
     return float(equity_basis)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from alpha_results_seal.costs import is_finite
 from alpha_results_seal.errors import SealError
 from alpha_results_seal.frames import Floats, Matrix
 from alpha_results_seal.market import Market
@@ -49,9 +50,9 @@ def select_tails(scores: Matrix, market: Market, tails: float) -> Tails:
     SealError
         If `tails` is not above 0 and at most 0.5, or no week has two names with a score and a close.
     """
-    if not 0.0 < tails <= 0.5:
+    if not (is_finite(tails) and 0.0 < tails <= 0.5):
         raise SealError(
-            f"tails is {tails}: give the share of the names in each tail, above 0 and at most 0.5."
+            f"tails is {tails!r}: give the share of the names in each tail, above 0 and at most 0.5."
         )
     weekly, notes = _weekly(scores, market)
     place = np.searchsorted(market.sessions, last_sessions(weekly.days, market.sessions))
