@@ -8,8 +8,9 @@ from datasets.figures.equity import solvent_returns
 from datasets.figures.newey_west import mean_payload
 from datasets.figures.panel import decile_block, panel_coverage, weekly_means, weekly_series
 from datasets.figures.run_figures import RunFigures, Sources
+from datasets.figures.sealed_records import any_sealed, stated_value
 from datasets.figures.series import DAYS_PER_YEAR, day, mean_or_null
-from datasets.figures.statistics import Span, any_sealed, entry, stated_value, without_returns
+from datasets.figures.statistics import Span, entry, without_returns
 from datasets.figures.unavailable import MISSING_KIND, Unavailable, Warnings
 from schemas.metrics.core import CORE, RANK_IC, REPRODUCTION_TOLERANCE
 from schemas.metrics.statistic import COMPUTED, DAILY, DERIVED, INDEX, LEDGER, SCORE_FIELD, Signal
@@ -165,11 +166,12 @@ def panel(sources: Sources, deciles: Block | Unavailable) -> Block | Unavailable
         smoothing.
     """
     sections, raw = sources.cross_sections, sources.raw
-    for part in (deciles, sections, raw):
-        if isinstance(part, Unavailable):
-            return part
-    assert not isinstance(sections, Unavailable)
-    assert not isinstance(raw, Unavailable)
+    if isinstance(deciles, Unavailable):
+        return deciles
+    if isinstance(sections, Unavailable):
+        return sections
+    if isinstance(raw, Unavailable):
+        return raw
     return {
         "signal": Signal.RAW.value,
         "ic_weekly": weekly_series(sections.date, sections.ic, "ic"),
