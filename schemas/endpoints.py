@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -81,13 +80,7 @@ _ALL: Final = (
         Shape.BARE,
         public=True,
     ),
-    Endpoint(
-        "meta.me",
-        "/v1/me",
-        "Identity, permissions and usage of the calling key.",
-        ME,
-        Shape.OBJECT,
-    ),
+    Endpoint("meta.me", "/v1/me", "Identity, permissions and usage of the calling key.", ME, Shape.OBJECT),
     Endpoint(
         "meta.keys",
         "/v1/me/keys",
@@ -397,27 +390,6 @@ ENDPOINTS: Final[dict[str, Endpoint]] = {entry.id: entry for entry in _ALL}
 ADMIN_IDS: Final = tuple(entry.id for entry in _ALL if entry.admin)
 META_IDS: Final = ("meta.health", "meta.keys", "meta.me")
 """Endpoints of a key without any grant."""
-
-SERVED_BY: Final[Mapping[str, tuple[str, ...]]] = {
-    "rebalances": ("signals.rebalances.list",),
-    "decisions": ("signals.rebalances.get", "signals.scores"),
-    "portfolio": ("portfolio.ledger",),
-    "positions": ("portfolio.positions",),
-    "pnl": ("portfolio.pnl",),
-    "trades": ("portfolio.trades",),
-    "trials": ("research.luck",),
-    "books": ("portfolio.books",),
-    "equity_curve": ("portfolio.equity_curve",),
-    "weekly_signal": ("performance.metrics",),
-    "weekly_deciles": ("performance.metrics",),
-    "sealed_metrics": ("performance.metrics",),
-}
-"""Published table -> endpoints that serve its rows or figures of them; access to one of them is access to the table."""
-
-
-def readable_tables(endpoint_ids: Collection[str]) -> frozenset[str]:
-    """Return the published tables that a key may read, given the endpoints that it may call."""
-    return frozenset(table for table, ids in SERVED_BY.items() if any(name in endpoint_ids for name in ids))
 
 
 def registry_version() -> str:

@@ -150,7 +150,7 @@ class TableFile:
 def list_files(snapshot: Snapshot, readable: Collection[str], *, raw: bool) -> Iterator[TableFile]:
     """Yield the files of a snapshot that a key may download, tables in declared order, books in canonical order.
 
-    `readable` are the tables of :func:`schemas.endpoints.readable_tables`.
+    `readable` are the tables of :func:`schemas.downloads.readable_tables`.
     """
     for table in snapshot.datasets():
         if table not in readable:

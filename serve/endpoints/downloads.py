@@ -14,7 +14,7 @@ import structlog
 from datasets.layout import snapshot_path
 from datasets.manifest import FileEntry
 from datasets.snapshot import Snapshot
-from schemas.endpoints import readable_tables
+from schemas.downloads import readable_tables
 from schemas.errors import ApiError
 from schemas.instants import utc_text
 from schemas.objects.downloads import TABLE_LIFETIME

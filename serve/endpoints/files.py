@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Final, NamedTuple
 
-from schemas.endpoints import ENDPOINTS, readable_tables
+from schemas.downloads import readable_tables
+from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError, SnapshotCorrupt, StorageUnavailable
 from serve.auth.caller import Rights
 from serve.compute import CURRENT_REQUEST

@@ -23,7 +23,7 @@ from datasets.figures.false_discoveries import minimum_backtest_length
 from datasets.figures.series import SESSIONS_PER_YEAR, Window
 from datasets.figures.unavailable import Unavailable
 from datasets.snapshot import Snapshot
-from schemas.endpoints import SERVED_BY
+from schemas.downloads import SERVED_BY
 from schemas.errors import ApiError
 from schemas.metrics.statistic import LEDGER
 from schemas.objects.luck import LEVELS

@@ -10,7 +10,7 @@ from datasets.manifest import Manifest
 from datasets.pinned import is_kept
 from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot
-from schemas.endpoints import readable_tables
+from schemas.downloads import readable_tables
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt, SnapshotNotKept
 from serve.downloads.files import compare_tables
 from serve.endpoints.performance import answer_metrics
