@@ -98,8 +98,7 @@ def _publish_ledger(
     (place / entry.path).write_bytes(data)
     (place / MANIFEST).write_bytes(manifest.encode())
     pointer = replace(
-        make_pointer(manifest, None),
-        manifest_sha256=digest(manifest.encode()),
+        make_pointer(manifest, digest(manifest.encode()), None),
         published_at=template.published_at,
         first_published_at=template.published_at,
     )

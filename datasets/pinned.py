@@ -56,8 +56,7 @@ def open_kept(storage: Storage, current: Pointer, snapshot: str) -> Snapshot:
             raise _not_kept(current.alpha_id, snapshot, current.snapshot) from None
         raise
     pointer = replace(
-        make_pointer(manifest, opened.description()),
-        manifest_sha256=earlier.manifest_sha256,
+        make_pointer(manifest, earlier.manifest_sha256, opened.description()),
         published_at=earlier.published_at,
         first_published_at=earlier.published_at,
     )

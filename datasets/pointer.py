@@ -179,11 +179,13 @@ class Pointer:
         return decode(data, cls, origin, "a pointer")
 
 
-def make_pointer(manifest: Manifest, description: Mapping[str, Any] | None) -> Pointer:
-    """Return the pointer to a snapshot; the caller adds the digest of the manifest and the time of publication.
+def make_pointer(manifest: Manifest, manifest_sha256: str, description: Mapping[str, Any] | None) -> Pointer:
+    """Return the pointer to a snapshot; the caller adds the headline figures and the time of publication.
 
     Parameters
     ----------
+    manifest, manifest_sha256
+        Manifest of the snapshot, and digest of its stored bytes.
     description
         The description, whose name and summary are shown in lists; None if the run has none.
     """
@@ -191,7 +193,7 @@ def make_pointer(manifest: Manifest, description: Mapping[str, Any] | None) -> P
     return Pointer(
         alpha_id=manifest.alpha_id,
         snapshot=manifest.snapshot,
-        manifest_sha256="",
+        manifest_sha256=manifest_sha256,
         name=stored.get("name") or manifest.alpha_id,
         tldr=stored.get("tldr"),
         complete=not manifest.missing,

@@ -81,7 +81,7 @@ def author(reason: str | None) -> Author:
     return Author(f"{user}@{socket.gethostname()}", text)
 
 
-def roll_back(storage: Storage, pointer: Pointer, manifest: bytes, by: Author, before: str) -> Published:
+def roll_back(storage: Storage, pointer: Pointer, manifest: Manifest, by: Author, before: str) -> Published:
     """Serve an earlier snapshot, and record the rollback from the current one.
 
     Parameters
@@ -106,23 +106,21 @@ def roll_back(storage: Storage, pointer: Pointer, manifest: bytes, by: Author, b
     StorageUnavailable
         When the store does not answer; the served snapshot is unchanged.
     """
-    final = replace(pointer, manifest_sha256=digest(manifest))
-    files = Manifest.decode(manifest, f"manifest of {pointer.snapshot}")
 
     def decide(current: Pointer) -> Pointer | None:
         refuse_withdrawn(current)
-        if (current.snapshot, current.manifest_sha256) == (final.snapshot, final.manifest_sha256):
+        if (current.snapshot, current.manifest_sha256) == (pointer.snapshot, pointer.manifest_sha256):
             return None
         if current.snapshot != before:
             raise PublicationContended(
                 f"{current.alpha_id}: {current.snapshot} replaced {before} meanwhile, so nothing was rolled back; "
                 "try again to roll it back, too"
             )
-        refuse_removed(current, final)
-        require_complete(storage, files, len(manifest))
+        refuse_removed(current, pointer)
+        require_complete(storage, manifest)
         # Dated before the move, so that readers can match decision and move.
         decision = by.decision("rollback", current.snapshot)
-        following = next_pointer(current, final)
+        following = next_pointer(current, pointer)
         return replace(
             following,
             rolled_back={**following.rolled_back, current.snapshot: rollback_scope(current, following)},
@@ -152,17 +150,14 @@ def withdraw(storage: Storage, alpha_id: str, by: Author) -> Published:
     """
     require_served(storage, alpha_id)
     storage.require_safe_writers()  # before the first write
-    manifest = _empty_manifest(alpha_id, _END_OF_TIME)
-    # The manifest is written before the pointer moves, as for every snapshot.
-    storage.put(f"{snapshot_path(alpha_id, manifest.snapshot)}/{MANIFEST}", manifest.encode())
+    empty = _put_empty(storage, alpha_id, _END_OF_TIME)
 
     def decide(current: Pointer) -> Pointer | None:
         if current.withdrawn:
             return None
-        refuse_removed(current, _pointer(manifest))
+        refuse_removed(current, empty)
         decisions = current.with_decision(by.decision("withdraw", current.snapshot))
-        following = next_pointer(current, _pointer(manifest))
-        return replace(following, withdrawn=current.snapshot, decisions=decisions)
+        return replace(next_pointer(current, empty), withdrawn=current.snapshot, decisions=decisions)
 
     changed = _move(storage, alpha_id, decide)
     final = changed or require_served(storage, alpha_id)
@@ -170,7 +165,7 @@ def withdraw(storage: Storage, alpha_id: str, by: Author) -> Published:
 
 
 def restore(
-    storage: Storage, alpha_id: str, by: Author, last_served: tuple[Pointer, bytes] | None
+    storage: Storage, alpha_id: str, by: Author, last_served: tuple[Pointer, Manifest] | None
 ) -> Published:
     """Restore a withdrawn alpha: serve its last snapshot, or let the next build serve a new one.
 
@@ -192,12 +187,9 @@ def restore(
     """
     storage.require_safe_writers()  # before the first write
     if last_served is None:
-        empty = _empty_manifest(alpha_id, _BEGINNING)
-        storage.put(f"{snapshot_path(alpha_id, empty.snapshot)}/{MANIFEST}", empty.encode())
-        following = _pointer(empty)
+        following = _put_empty(storage, alpha_id, _BEGINNING)
     else:
-        pointer, manifest = last_served
-        following = replace(pointer, manifest_sha256=digest(manifest))
+        following, manifest = last_served
 
     def decide(current: Pointer) -> Pointer | None:
         if not current.withdrawn:
@@ -206,7 +198,7 @@ def restore(
             if following.snapshot != current.withdrawn:
                 raise PublicationContended(f"{alpha_id} was withdrawn again meanwhile; try again")
             refuse_removed(current, following)
-            require_complete(storage, Manifest.decode(manifest, "the manifest"), len(manifest))
+            require_complete(storage, manifest)
         decisions = current.with_decision(by.decision("restore", current.withdrawn))
         return replace(next_pointer(current, following), withdrawn=None, decisions=decisions)
 
@@ -252,5 +244,9 @@ def _empty_manifest(alpha_id: str, sealed_at: str) -> Manifest:
     ).with_id()
 
 
-def _pointer(manifest: Manifest) -> Pointer:
-    return replace(make_pointer(manifest, None), manifest_sha256=digest(manifest.encode()))
+def _put_empty(storage: Storage, alpha_id: str, sealed_at: str) -> Pointer:
+    """Write the manifest of an empty snapshot, before the pointer moves as for every snapshot, and return its pointer."""
+    manifest = _empty_manifest(alpha_id, sealed_at)
+    encoded = manifest.encode()
+    storage.put(f"{snapshot_path(alpha_id, manifest.snapshot)}/{MANIFEST}", encoded)
+    return make_pointer(manifest, digest(encoded), None)

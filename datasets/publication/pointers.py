@@ -16,7 +16,7 @@ from typing import Final
 from datasets.catalogue.pointer_index import record_move
 from datasets.figures.headline import has_headline
 from datasets.layout import CATALOG, MANIFEST, by_alpha, pointer_path, snapshot_path
-from datasets.manifest import Manifest, digest
+from datasets.manifest import Manifest
 from datasets.pointer import MAX_EARLIER_SNAPSHOTS, Earlier, Pointer, RollbackScope
 from datasets.storage import Storage, Version
 from schemas.errors import (
@@ -82,13 +82,15 @@ def not_published(storage: Storage, alpha_id: str, names: Sequence[str] | None =
     return AlphaNotPublished(f"{message}; it publishes {len(names)}, {shown} among them")
 
 
-def publish_pointer(storage: Storage, pointer: Pointer, manifest: bytes, *, force: bool = False) -> Published:
+def publish_pointer(
+    storage: Storage, pointer: Pointer, manifest: Manifest, *, force: bool = False
+) -> Published:
     """Serve a snapshot whose files are all in place.
 
     Parameters
     ----------
-    manifest
-        The bytes of the snapshot's manifest.
+    pointer, manifest
+        Pointer to the snapshot, without the time of publication, and its manifest.
     force
         Whether to serve the snapshot even if a later seal is served, the snapshot was rolled back, or the current pointer
         has another format.
@@ -104,23 +106,21 @@ def publish_pointer(storage: Storage, pointer: Pointer, manifest: bytes, *, forc
     StorageUnavailable
         When the store does not answer; the served snapshot is unchanged.
     """
-    final = replace(pointer, manifest_sha256=digest(manifest))
-    files = Manifest.decode(manifest, f"manifest of {pointer.snapshot}")
 
     def decide(current: Pointer | None) -> Pointer | None:
         if current is None:
-            require_complete(storage, files, len(manifest))
+            require_complete(storage, manifest)
             now = moment()
-            return replace(final, published_at=now, first_published_at=now, begun_at=now)
-        if (current.snapshot, current.manifest_sha256) == (final.snapshot, final.manifest_sha256):
-            return None if has_headline(current.headline) else replace(current, headline=final.headline)
-        if not force and final.snapshot in current.rolled_back:
+            return replace(pointer, published_at=now, first_published_at=now, begun_at=now)
+        if (current.snapshot, current.manifest_sha256) == (pointer.snapshot, pointer.manifest_sha256):
+            return None if has_headline(current.headline) else replace(current, headline=pointer.headline)
+        if not force and pointer.snapshot in current.rolled_back:
             raise _rolled_back_error(current)
-        sealed_at = datetime.fromisoformat(final.sealed_at)
-        refuse(current, final.seal_digest, final.schema_version, sealed_at, force=force)
-        refuse_removed(current, final)
-        require_complete(storage, files, len(manifest))
-        return next_pointer(current, final)
+        sealed_at = datetime.fromisoformat(pointer.sealed_at)
+        refuse(current, pointer.seal_digest, pointer.schema_version, sealed_at, force=force)
+        refuse_removed(current, pointer)
+        require_complete(storage, manifest)
+        return next_pointer(current, pointer)
 
     changed = compare_and_swap(storage, pointer.alpha_id, decide, replace_other_format=force)
     return Published(pointer.alpha_id, pointer.snapshot, changed=changed is not None)
@@ -289,7 +289,7 @@ def refuse_removed(current: Pointer, proposed: Pointer) -> None:
         )
 
 
-def require_complete(storage: Storage, manifest: Manifest, manifest_bytes: int) -> None:
+def require_complete(storage: Storage, manifest: Manifest) -> None:
     """Check that every file exists, because gc may have removed files of an earlier build that this build reuses.
 
     Raises
@@ -298,12 +298,13 @@ def require_complete(storage: Storage, manifest: Manifest, manifest_bytes: int) 
         When a file is missing or truncated.
     """
     folder = snapshot_path(manifest.alpha_id, manifest.snapshot)
-    stored = storage.files_below(folder)
-    for path, size in ((MANIFEST, manifest_bytes), *((entry.path, entry.bytes) for entry in manifest.files)):
-        if path not in stored or stored[path].size != size:
-            raise SnapshotCorrupt(
-                f"{folder}/{path} is missing or cut short, so the snapshot is not served; build the seal again"
-            )
+    sizes = {path: entry.size for path, entry in storage.files_below(folder).items()}
+    missing = [] if MANIFEST in sizes else [MANIFEST]
+    missing += [entry.path for entry in manifest.files if sizes.get(entry.path) != entry.bytes]
+    if missing:
+        raise SnapshotCorrupt(
+            f"{folder}/{missing[0]} is missing or cut short, so the snapshot is not served; build the seal again"
+        )
 
 
 def _decoded(version: Version, path: str, *, replace_other_format: bool) -> Pointer | None:

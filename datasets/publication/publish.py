@@ -14,17 +14,18 @@ import os
 import shutil
 import tempfile
 import uuid
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from datasets.disk import locked, make_folder, writing
 from datasets.headline import make_headline
 from datasets.layout import MANIFEST, STAGING, snapshot_path
 from datasets.manifest import FileEntry, Manifest, digest
-from datasets.pointer import Pointer
+from datasets.pointer import make_pointer
 from datasets.publication.pointers import Published, publish_pointer
 from datasets.storage import DRAFT_SUFFIX, Storage
 from datasets.storage.file_digests import file_digest
@@ -113,15 +114,17 @@ class Publication:
             target.unlink(missing_ok=True)
         return False
 
-    def commit(self, manifest: Manifest, pointer: Pointer, *, force: bool = False) -> Published:
+    def commit(
+        self, manifest: Manifest, description: Mapping[str, Any] | None, *, force: bool = False
+    ) -> Published:
         """Move the files to their final names, then the manifest, then the pointer.
 
         Parameters
         ----------
         manifest
             Manifest of the files in `folder`, without its id; it is written after the files.
-        pointer
-            The new pointer, without the id and digest of the manifest.
+        description
+            The description of the run, as for :func:`datasets.pointer.make_pointer`.
         force
             Whether to replace a pointer whose seal is newer.
 
@@ -138,14 +141,11 @@ class Publication:
             When the store is unavailable or the disk full; no part of the new snapshot is visible.
         """
         manifest = manifest.with_id()
+        encoded = manifest.encode()
         pointer = replace(
-            pointer,
-            snapshot=manifest.snapshot,
-            seal_digest=manifest.seal_digest,
-            schema_version=manifest.schema_version,
+            make_pointer(manifest, digest(encoded), description),
             headline=make_headline(manifest, lambda path: (self.folder / path).read_bytes()),
         )
-        encoded = manifest.encode()
         destination = snapshot_path(self._alpha_id, manifest.snapshot)
         present = self._storage.files_below(destination)
 
@@ -162,7 +162,7 @@ class Publication:
         if MANIFEST not in present or self._storage.read_version(f"{destination}/{MANIFEST}").data != encoded:
             self._storage.put(f"{destination}/{MANIFEST}", encoded)
             placed = True
-        published = publish_pointer(self._storage, pointer, encoded, force=force)
+        published = publish_pointer(self._storage, pointer, manifest, force=force)
         return Published(published.alpha_id, published.snapshot, changed=published.changed or placed)
 
     def _in_place(self, target: str, size: int, entry: FileEntry) -> bool:

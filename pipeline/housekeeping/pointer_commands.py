@@ -9,7 +9,7 @@ import click
 import orjson
 
 from datasets.layout import DESCRIPTION, MANIFEST, snapshot_path
-from datasets.manifest import Manifest, has_content_id
+from datasets.manifest import Manifest, digest, has_content_id
 from datasets.pointer import Pointer, make_pointer
 from datasets.provenance.integrity import check_files, read_manifests
 from pipeline.housekeeping.command_line import decision, opened, print_json
@@ -139,8 +139,8 @@ def _before(storage: Storage, current: Pointer) -> str:
     )
 
 
-def _intact(storage: Storage, alpha: str, snapshot: str) -> tuple[Pointer, bytes]:
-    """Compare every file of a snapshot with its digest; return a pointer to it and the bytes of its manifest.
+def _intact(storage: Storage, alpha: str, snapshot: str) -> tuple[Pointer, Manifest]:
+    """Compare every file of a snapshot with its digest; return a pointer to it and its manifest.
 
     Raises AlphaNotPublished when the root has no such snapshot, SnapshotCorrupt when a file differs.
     """
@@ -159,8 +159,8 @@ def _intact(storage: Storage, alpha: str, snapshot: str) -> tuple[Pointer, bytes
     faults = check_files(storage, manifest, alpha, snapshot)
     if faults:
         raise SnapshotCorrupt(f"snapshot {snapshot} is not intact: {faults[0].file} {faults[0].message}")
-    pointer = make_pointer(manifest, _description(storage, manifest))
-    return replace(pointer, headline=stored_headline(storage, manifest)), encoded
+    pointer = make_pointer(manifest, digest(encoded), _description(storage, manifest))
+    return replace(pointer, headline=stored_headline(storage, manifest)), manifest
 
 
 def _description(storage: Storage, manifest: Manifest) -> dict[str, object] | None:

@@ -11,7 +11,7 @@ import polars as pl
 
 from datasets.layout import PROBE
 from datasets.manifest import Manifest
-from datasets.pointer import Pointer, make_pointer
+from datasets.pointer import Pointer
 from datasets.provenance.integrity import check_manifest
 from datasets.publication.earlier_seals import with_history
 from datasets.publication.pointers import is_current, refuse, served
@@ -135,8 +135,7 @@ def build_seal(
             manifest = with_history(
                 storage, manifest, written.sealed_weeks, lambda history: history_notices(history).to_dict()
             )
-            pointer = make_pointer(manifest, seal.description())
-            published = publication.commit(manifest, pointer, force=force)
+            published = publication.commit(manifest, seal.description(), force=force)
     with stages("archive"):
         archive = package(seal, storage, archives, exclude=exclude)
     return BuildResult(

@@ -11,7 +11,6 @@ import pytest
 
 from datasets.layout import DESCRIPTION, table_path
 from datasets.manifest import FileEntry, Manifest, digest, encode
-from datasets.pointer import Pointer
 from datasets.publication.pointers import Published
 from datasets.publication.publish import Publication
 from datasets.storage import Storage, open_storage
@@ -41,15 +40,13 @@ def publish(root: Path) -> Publish:
     ) -> Published:
         storage = address if isinstance(address, Storage) else open_storage(address or root)
         with Publication(storage, alpha) as publication:
-            manifest, pointer = _write(publication.folder, alpha, n_symbols, sealed_at, started_at)
-            return publication.commit(manifest, pointer, force=force)
+            manifest = _write(publication.folder, alpha, n_symbols, sealed_at, started_at)
+            return publication.commit(manifest, {"name": "Tiny"}, force=force)
 
     return _publish
 
 
-def _write(
-    folder: Path, alpha: str, n_symbols: int, sealed_at: str, started_at: str
-) -> tuple[Manifest, Pointer]:
+def _write(folder: Path, alpha: str, n_symbols: int, sealed_at: str, started_at: str) -> Manifest:
     weeks = pl.DataFrame(
         {"date": [date(2020, 1, 3), date(2020, 1, 10)], "week_status": "traded", "n_symbols": n_symbols}
     )
@@ -73,7 +70,7 @@ def _write(
     (folder / DESCRIPTION).write_bytes(text)
     files.append(FileEntry(DESCRIPTION, "description", None, 0, len(text), digest(text)))
     kinds = ("description", "rebalances", "positions")
-    manifest = Manifest(
+    return Manifest(
         alpha_id=alpha,
         snapshot="",
         sealed_at=sealed_at,
@@ -92,17 +89,3 @@ def _write(
         },
         files=tuple(files),
     )
-    pointer = Pointer(
-        alpha_id=alpha,
-        snapshot="",
-        sealed_at=sealed_at,
-        started_at=started_at,
-        manifest_sha256="",
-        name="Tiny",
-        tldr=None,
-        complete=False,
-        missing=("decisions",),
-        published_at="",
-        kinds=kinds,
-    )
-    return manifest, pointer

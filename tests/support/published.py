@@ -12,7 +12,6 @@ import polars as pl
 
 from datasets.layout import DESCRIPTION, table_path
 from datasets.manifest import FileEntry, Manifest, digest, encode
-from datasets.pointer import Pointer
 from datasets.publication.pointers import Published
 from datasets.publication.publish import Publication
 from datasets.storage import open_storage
@@ -234,20 +233,7 @@ def publish(
             files=tuple(files),
             reconciliation={"declared": {}, "adjusted": False, "figures": []},
         )
-        pointer = Pointer(
-            alpha_id=alpha_id,
-            snapshot="",
-            manifest_sha256="",
-            name=name or alpha_id,
-            tldr=tldr,
-            complete=not missing,
-            missing=missing,
-            started_at=started_at,
-            sealed_at=sealed_at,
-            published_at="",
-            kinds=sealed,
-        )
-        return publication.commit(manifest, pointer)
+        return publication.commit(manifest, {"name": name, "tldr": tldr})
 
 
 def _write(folder: Path, tables: type_kinds) -> tuple[list[FileEntry], dict[str, tuple[str, ...]]]:
