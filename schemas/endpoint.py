@@ -28,6 +28,17 @@ class Shape(StrEnum):
     BARE = "bare"
 
 
+class Caching(StrEnum):
+    """`Cache-Control` of an endpoint's 200."""
+
+    PRIVATE = "private, no-cache"
+    """Only the caller may store it, and asks each time whether it is current."""
+    NONE = "no-store"
+    """Nobody may store it, because it is a credential or describes the moment."""
+    SHARED = "public, max-age=86400, immutable"
+    """Shared caches may store it: it is identical for all callers and calls, headers included."""
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """One route of the interface.
@@ -58,8 +69,8 @@ class Endpoint:
         Allow-list that decides on the alpha.
     public, admin
         Whether it needs no key; whether it needs an administrator's key.
-    shared
-        Whether its 200 is identical for all callers and calls, headers included, so that shared caches may store it.
+    caching
+        Who may store its 200.
     """
 
     id: str
@@ -75,7 +86,12 @@ class Endpoint:
     allow_list: AllowListScope = AllowListScope.NONE
     public: bool = False
     admin: bool = False
-    shared: bool = False
+    caching: Caching = Caching.PRIVATE
+
+    @property
+    def shared(self) -> bool:
+        """Whether shared caches may store its 200."""
+        return self.caching is Caching.SHARED
 
     @property
     def row(self) -> str:

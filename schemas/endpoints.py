@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from schemas import parameters as p
-from schemas.endpoint import AllowListScope, Endpoint, Shape
+from schemas.endpoint import AllowListScope, Caching, Endpoint, Shape
 from schemas.field import Field, count, day, text
 from schemas.listing_parameters import LISTING_PARAMETERS
 from schemas.metrics.families import FAMILIES
@@ -46,11 +46,12 @@ def _run_endpoint(
     *,
     parameters: tuple[Parameter, ...] = (),
     page: tuple[Parameter, ...] = _PAGE,
+    pinned: tuple[Parameter, ...] = (p.SNAPSHOT,),
     **rest: Any,
 ) -> Endpoint:
     """Declare an endpoint of one alpha's run: allow-list of runs, optional `snapshot`, and paging for collections."""
     of_page = page if shape is Shape.COLLECTION else ()
-    accepted = (p.ALPHA_PATH, *parameters, p.SNAPSHOT, *of_page)
+    accepted = (p.ALPHA_PATH, *parameters, *pinned, *of_page)
     return Endpoint(
         id_, _RUN + path, summary, payload, shape, accepted, allow_list=AllowListScope.RUNS, **rest
     )
@@ -79,6 +80,7 @@ _ALL: Final = (
         HEALTH,
         Shape.BARE,
         public=True,
+        caching=Caching.NONE,
     ),
     Endpoint("meta.me", "/v1/me", "Identity, permissions and usage of the calling key.", ME, Shape.OBJECT),
     Endpoint(
@@ -112,6 +114,7 @@ _ALL: Final = (
         "Freshly signed, short-lived URL of the run's source archive.",
         SOURCE_DOWNLOAD,
         Shape.OBJECT,
+        caching=Caching.NONE,
         errors=(
             "source_not_ready",
             "source_object_missing",
@@ -133,6 +136,7 @@ _ALL: Final = (
         TABLE_DOWNLOAD,
         Shape.OBJECT,
         parameters=(p.TABLE_PATH, p.TABLE_BOOK),
+        caching=Caching.NONE,
         errors=("table_not_found",),
     ),
     _run_endpoint(
@@ -154,8 +158,7 @@ _ALL: Final = (
             day("date", "The week served."),
             text(
                 "week_status",
-                TABLES["rebalances"]["week_status"].meaning
-                + " Null only if the run has no rebalances, so that the page is empty.",
+                f"{TABLES['rebalances']['week_status'].meaning} Null only if the run has no rebalances, so that the page is empty.",
                 nullable=True,
             ),
             count("n_symbols", "Rows of the full cross-section, before filtering."),
@@ -211,7 +214,7 @@ _ALL: Final = (
         "Definition of every figure of the metrics.",
         METRICS_DOC,
         Shape.OBJECT,
-        shared=True,
+        caching=Caching.SHARED,
     ),
     _run_endpoint(
         "performance.audit",
@@ -248,23 +251,22 @@ _ALL: Final = (
         ),
         errors=("cursor_not_known",),
     ),
-    Endpoint(
+    _run_endpoint(
         "research.snapshots.list",
-        _RUN + "/snapshots",
+        "/snapshots",
         "Snapshots kept of one alpha, newest first.",
         KEPT_SNAPSHOT,
-        parameters=(p.ALPHA_PATH, *_PAGE),
-        allow_list=AllowListScope.RUNS,
+        pinned=(),
     ),
-    Endpoint(
+    _run_endpoint(
         "research.snapshots.compare",
-        _RUN + "/snapshots/compare",
+        "/snapshots/compare",
         "Changes between two snapshots of an alpha: figures, weeks, names and tables.",
         SNAPSHOT_COMPARISON,
         Shape.OBJECT,
-        parameters=(p.ALPHA_PATH, p.FROM_SNAPSHOT, p.TO_SNAPSHOT),
+        parameters=(p.FROM_SNAPSHOT, p.TO_SNAPSHOT),
+        pinned=(),
         errors=("snapshot_not_found",),
-        allow_list=AllowListScope.RUNS,
     ),
     Endpoint(
         "research.benchmarks",

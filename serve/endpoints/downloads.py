@@ -56,7 +56,7 @@ def readable_files(snapshot: Snapshot, request: Request) -> list[TableFile]:
 
 
 async def download(service: ServerState, request: Request) -> Single:
-    """Sign a link to one file; the answer is a credential, so it must not be cached."""
+    """Sign a link to one file; the answer is a credential."""
     file, entry = await service.compute(partial(_requested_file, service, request))
     expires = int(time.time()) + TABLE_LIFETIME
     return Single(
@@ -73,7 +73,6 @@ async def download(service: ServerState, request: Request) -> Single:
         },
         source=f"snapshot {file.snapshot.id}",
         meta=run_meta(request.snapshot, file.snapshot.alpha_id),
-        cache_control="no-store",
     )
 
 
@@ -106,7 +105,7 @@ def _requested_file(service: ServerState, request: Request) -> tuple[TableFile, 
 
 
 async def source(service: ServerState, request: Request) -> Single:
-    """Sign a link to the source archive; the answer is a credential, so it must not be cached."""
+    """Sign a link to the source archive; the answer is a credential."""
     snapshot = request.snapshot
     data = await service.source_downloads.offer(snapshot)
     if "url" not in data:
@@ -114,7 +113,7 @@ async def source(service: ServerState, request: Request) -> Single:
         path = FileLink(snapshot.alpha_id, snapshot.id, SOURCE).path
         host = service.source_downloads.file_host
         data = {"url": await signed_url(service, request, path, expires, host), **data}
-    return Single(data, source="archive store", meta=run_meta(request.snapshot), cache_control="no-store")
+    return Single(data, source="archive store", meta=run_meta(request.snapshot))
 
 
 async def signed_url(

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from schemas.downloads import readable_tables
+from schemas.endpoint import Caching
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError, SnapshotCorrupt, StorageUnavailable
 from serve.auth.caller import Rights
@@ -147,7 +148,7 @@ class Files:
         headers = {
             "accept-ranges": "bytes",
             "etag": etag,
-            "cache-control": "private, no-cache",
+            "cache-control": Caching.PRIVATE,
         }
         if matches(request.headers.get(b"if-none-match"), etag):
             await _start(send, 304, headers)

@@ -31,8 +31,6 @@ _AUDITED: Final = (
     "portfolio.trades",
 )
 """Endpoints that serve the checked data."""
-DOC_CACHE_CONTROL: Final = "public, max-age=86400, immutable"
-"""Cache headers: the documentation is the same for all callers until the build changes."""
 
 
 def metrics(service: ServerState, request: Request) -> Single:
@@ -76,7 +74,7 @@ def run_audit(_: ServerState, request: Request) -> Single:
 
 async def metrics_doc(_: ServerState, __: Request) -> Single:
     """Return the documentation block, which depends on neither alpha nor key."""
-    return Single(documentation(), source="declarations of the build", cache_control=DOC_CACHE_CONTROL)
+    return Single(documentation(), source="declarations of the build")
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {

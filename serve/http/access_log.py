@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 import orjson
 import structlog
 
+from schemas.endpoint import Caching
 from schemas.errors import ApiError
 from serve.compute import CURRENT_REQUEST
 from serve.http.connections import Connections
@@ -72,7 +73,7 @@ class AccessLog:
             nonlocal status, size
             if message["type"] == "http.response.start":
                 status = message["status"]
-                if not request.shared:
+                if request.caching is not Caching.SHARED:
                     message["headers"] = [(b"x-request-id", request.id.encode("ascii")), *message["headers"]]
             elif message["type"] == "http.response.body":
                 size += len(message.get("body", b""))

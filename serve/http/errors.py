@@ -11,7 +11,7 @@ import orjson
 import structlog
 from polars.exceptions import PanicException
 
-from schemas.endpoint import AllowListScope
+from schemas.endpoint import AllowListScope, Caching
 from schemas.endpoints import ENDPOINTS
 from schemas.error_codes import ERROR_CODES
 from schemas.errors import (
@@ -78,13 +78,13 @@ def failure_response(
 
     A temporary 503 has a ``Retry-After`` header. `make_body` returns the body, by default the error envelope of ``/v1``.
     """
-    request.shared = False
+    request.caching = Caching.NONE
     if isinstance(error, CallerLeft):
         request.code = _CALLER_LEFT
         return Response(_CALLER_LEFT_STATUS, b"", {})
     known = as_api_error(error, request)
     request.code = known.code
-    sent = {**request.limit_headers, **known.headers, "cache-control": "no-store"}
+    sent = {**request.limit_headers, **known.headers, "cache-control": request.caching}
     if known.status == 503 and not ERROR_CODES[known.code].permanent:
         sent.setdefault("Retry-After", str(_RETRY_SECONDS))
     return Response(known.status, make_body(known, request), sent)

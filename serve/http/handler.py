@@ -235,7 +235,7 @@ class EndpointHandler:
         else:
             work: Callable[[], Any] = partial(self._function, self._service, request)
             answer = await (work() if self._on_loop else self._service.compute(work))
-        request.shared = self.endpoint.shared
+        request.caching = self.endpoint.caching
         content = answer_body(answer, request)
         coding = negotiate(request.headers.get(b"accept-encoding"))
         respond = partial(answer_response, answer, content, coding, request)

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Mu
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from schemas.endpoint import Caching
 from serve.http.params import Values
 
 if TYPE_CHECKING:
@@ -45,8 +46,8 @@ class Request:
         ASGI scope.
     started
         Start time by the performance counter, in seconds.
-    shared
-        Whether shared caches may keep the answer, which then must not name the request.
+    caching
+        Who may store the answer; one for shared caches must not name the request.
     left
         Whether the connection was lost before the answer was ready; a caller that only stops sending may still read.
     pinned
@@ -75,7 +76,7 @@ class Request:
     code: str | None = None
     scope: Scope = field(default_factory=dict)
     started: float = 0.0
-    shared: bool = False
+    caching: Caching = Caching.NONE
     left: bool = False
     pinned: bool = False
     raw: bool = False

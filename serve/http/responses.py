@@ -15,6 +15,7 @@ import orjson
 from isal import isal_zlib
 
 from datasets.snapshot import Snapshot
+from schemas.endpoint import Caching
 from schemas.warning_codes import by_member, warning
 from serve.http.request import Receive, Request, Scope, Send
 from serve.pages.query import PageResult, Rows, UnknownSymbol
@@ -25,8 +26,6 @@ else:
     from backports import zstd
 
 T = TypeVar("T")
-PRIVATE: Final = "private, no-cache"
-"""Answers depend on the key, and must be revalidated each time, which the entity tag makes cheap."""
 _MAX_SYMBOLS: Final = 10
 """Maximum number of unknown symbols named one by one."""
 IDENTITY: Final = "identity"
@@ -86,15 +85,12 @@ class Single:
         The object, or its JSON.
     source
         Origin of the data, for ``meta.source``.
-    cache_control
-        The header; by default the answer is private to the key.
     """
 
     data: Mapping[str, Any] | orjson.Fragment
     source: str
     meta: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[Mapping[str, str], ...] = ()
-    cache_control: str = PRIVATE
 
     @classmethod
     def of_run(
@@ -107,7 +103,7 @@ class Single:
 
 @dataclass(frozen=True, slots=True)
 class Bare:
-    """An object without an envelope, which must not be cached."""
+    """An object without an envelope."""
 
     body: Mapping[str, Any]
 
@@ -146,7 +142,7 @@ def answer_body(answer: Answer, request: Request) -> bytes:
     if isinstance(answer, Bare):
         return orjson.dumps(answer.body)
     meta = {**answer.meta, **(by_member(answer.warnings) if answer.warnings else {})}
-    if not request.shared:  # a shared cache may keep the answer, so it must not name a request
+    if request.caching is not Caching.SHARED:  # an answer that a shared cache may keep names no request
         meta |= {"request_id": request.id, "generated_at": datetime.now(UTC)}
     body = {"data": answer.data, "meta": {**meta, "source": answer.source}}
     return orjson.dumps(body, option=orjson.OPT_UTC_Z)
@@ -339,7 +335,7 @@ class Response:
 
 def not_modified(etag: str, headers: Mapping[str, str]) -> Response:
     """Return the 304 for a page that the caller already has."""
-    sent = {**headers, "etag": etag, "cache-control": PRIVATE, "vary": "Accept-Encoding"}
+    sent = {**headers, "etag": etag, "cache-control": Caching.PRIVATE, "vary": "Accept-Encoding"}
     return Response(304, b"", sent)
 
 
@@ -350,8 +346,8 @@ def answer_response(answer: Answer, content: bytes, coding: str, request: Reques
         body = encode_body(content, coding, entity_tag(tag_of_body(content), coding))
         return page_response(body, headers, request.headers.get(b"if-none-match"))
     body = encode_body(content, coding)
-    sent = {**({} if request.shared else headers), "vary": "Accept-Encoding"}
-    sent["cache-control"] = "no-store" if isinstance(answer, Bare) else answer.cache_control
+    of_call = {} if request.caching is Caching.SHARED else headers
+    sent = {**of_call, "vary": "Accept-Encoding", "cache-control": request.caching}
     if body.coding != IDENTITY:
         sent["content-encoding"] = body.coding
     return Response(200, body.content, sent)
@@ -361,7 +357,7 @@ def page_response(body: Body, headers: Mapping[str, str], if_none_match: bytes |
     """Return the response with a page's encoded body, or the 304 for a caller that already has it."""
     if matches(if_none_match, body.etag):
         return not_modified(body.etag, headers)
-    sent = {**headers, "vary": "Accept-Encoding", "cache-control": PRIVATE, "etag": body.etag}
+    sent = {**headers, "vary": "Accept-Encoding", "cache-control": Caching.PRIVATE, "etag": body.etag}
     if body.coding != IDENTITY:
         sent["content-encoding"] = body.coding
     return Response(200, body.content, sent)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from schemas.documents.openapi.json_schema import Schema
-from schemas.endpoint import Endpoint, Shape
+from schemas.endpoint import Caching, Endpoint, Shape
 from schemas.error_codes import ERROR_CODES, HEAD_ERRORS
 from schemas.limits import LIMIT_WINDOWS, LimitWindow
 
@@ -60,24 +60,6 @@ _ALWAYS: Final = "Always-"
 _BEFORE_KEYS: Final = {ERROR_CODES[code].status for code in HEAD_ERRORS}
 """Statuses of answers that precede the reading of keys."""
 
-CACHE_PRIVATE: Final = "private, no-cache"
-CACHE_NONE: Final = "no-store"
-CACHE_SHARED: Final = "public, max-age=86400, immutable"
-_CACHED_OTHERWISE: Final = {
-    "meta.health": CACHE_NONE,
-    # A signed URL is a credential.
-    "catalog.alphas.source.download": CACHE_NONE,
-    "catalog.alphas.tables.download": CACHE_NONE,
-}
-"""Registry id -> cache rule of endpoints whose answers are not private to a key."""
-
-
-def cache_control(endpoint: Endpoint) -> str:
-    """Return the `Cache-Control` of an endpoint's 200."""
-    if endpoint.shared:
-        return CACHE_SHARED
-    return _CACHED_OTHERWISE.get(endpoint.id, CACHE_PRIVATE)
-
 
 def response_headers(endpoint: Endpoint, status: int) -> dict[str, Schema]:
     """Return the headers of one answer; those that are always sent are marked as required.
@@ -116,11 +98,11 @@ def _use(name: str, *, always: bool) -> Schema:
 
 
 def _cache(endpoint: Endpoint, status: int) -> dict[str, Schema]:
-    rule = cache_control(endpoint) if status in (200, 304) else CACHE_NONE
+    rule = endpoint.caching if status in (200, 304) else Caching.NONE
     return {
         "Cache-Control": {
             **HEADERS["Cache-Control"],
             "required": True,
-            "schema": {"type": "string", "const": rule},
+            "schema": {"type": "string", "const": rule.value},
         }
     }
