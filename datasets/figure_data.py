@@ -13,9 +13,9 @@ from datasets.figures.luck_evidence import EVIDENCE_ENDPOINTS, NO_TRIALS, Eviden
 from datasets.figures.luck_trials import searched_combinations
 from datasets.figures.panel import WeeklyDeciles
 from datasets.figures.run_figures import CrossSections, Index, Ledger, RawSignal, RunFigures
-from datasets.figures.sealed_records import SealedMetrics, SealedRecord, checked, stated_value
+from datasets.figures.sealed_records import SealedMetrics, SealedRecord
 from datasets.figures.series import FULL_HISTORY, Dates, Floats
-from datasets.figures.statistics import STATISTICS
+from datasets.figures.statistics import STATISTICS, checked, stated_value
 from datasets.figures.unavailable import MISSING_KIND, Unavailable, unreadable
 from datasets.manifest import Manifest
 from datasets.snapshot import Snapshot

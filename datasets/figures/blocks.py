@@ -8,9 +8,8 @@ from datasets.figures.equity import solvent_returns
 from datasets.figures.newey_west import mean_payload
 from datasets.figures.panel import decile_block, panel_coverage, weekly_means, weekly_series
 from datasets.figures.run_figures import RunFigures, Sources
-from datasets.figures.sealed_records import any_sealed, stated_value
 from datasets.figures.series import DAYS_PER_YEAR, day, mean_or_null
-from datasets.figures.statistics import Span, entry, without_returns
+from datasets.figures.statistics import Span, any_sealed, entry, stated_value, without_returns
 from datasets.figures.unavailable import MISSING_KIND, Unavailable, Warnings
 from schemas.metrics.core import CORE, RANK_IC, REPRODUCTION_TOLERANCE
 from schemas.metrics.statistic import COMPUTED, DAILY, DERIVED, INDEX, LEDGER, SCORE_FIELD, Signal

@@ -10,9 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from datasets.figures.run_figures import RunFigures, Sources
-from datasets.figures.sealed_records import any_sealed
 from datasets.figures.series import Window
-from datasets.figures.statistics import Span, core_statistics
+from datasets.figures.statistics import Span, any_sealed, core_statistics
 from datasets.figures.unavailable import Unavailable, Warnings
 from schemas.metrics.core import CORE
 

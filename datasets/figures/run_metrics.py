@@ -22,9 +22,10 @@ from datasets.figures.blocks import (
 from datasets.figures.periods import computed_periods, periods
 from datasets.figures.run_figures import RunFigures, Sources
 from datasets.figures.series import FULL_HISTORY, Window, sessions_per_year
-from datasets.figures.statistics import Span, core_statistics, warn_of_unsealed
+from datasets.figures.statistics import Span, core_statistics, stated_value
 from datasets.figures.unavailable import MISSING_KIND, Unavailable, Warnings, guarded
 from schemas.endpoints import ENDPOINTS
+from schemas.metrics.core import CORE
 from schemas.metrics.statistic import Checked
 from schemas.tables.books import RAW_PREFIX
 
@@ -107,7 +108,7 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
 
     core = core_statistics(span, warnings, "core")
     if unreadable is None:
-        warn_of_unsealed(span, core, warnings)
+        _warn_of_unsealed(span, core, warnings)
     else:
         text = f"The statistics of core are withheld: {unreadable.text}."
         warnings.add("core", unreadable.code, text, unreadable.kind)
@@ -159,6 +160,22 @@ def _within_window(run: RunFigures, rows: Sources, query: MetricsQuery, warnings
         if query.granularity == "overall"
         else warnings.computed(f"{name}.periods", computed_periods, run, rows, query.granularity, warnings),
     }
+
+
+def _warn_of_unsealed(span: Span, entries: Mapping[str, Any], warnings: Warnings) -> None:
+    """Add a warning that lists the core statistics without a sealed value."""
+    unsealed = [statistic.name for statistic in CORE if stated_value(statistic, span.records) is None]
+    if not unsealed:
+        return
+    with_value = [name for name in unsealed if entries[name]["value"] is not None]
+    withheld = [name for name in unsealed if entries[name]["value"] is None]
+    parts = [f"computed instead: {', '.join(with_value)}"] if with_value else []
+    parts += [f"withheld: {', '.join(withheld)}"] if withheld else []
+    warnings.add(
+        "core",
+        "missing_core_metrics",
+        f"The run sealed no value of some core statistics; {'; '.join(parts)}.",
+    )
 
 
 def _warn_of_checks(data: Mapping[str, Any], warnings: Warnings) -> None:

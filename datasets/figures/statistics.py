@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from datasets.figures import rank_ic
 from datasets.figures.ratios import FROM_LEDGER
 from datasets.figures.run_figures import CrossSections, RawSignal, Sources
-from datasets.figures.sealed_records import SERVED_AS_SEALED, Records, SealedRecord, checked, stated_value
+from datasets.figures.sealed_records import Records, SealedRecord
 from datasets.figures.series import SESSIONS_PER_YEAR, mean_or_null
 from datasets.figures.unavailable import (
     ACCESS_LIMITED,
@@ -20,7 +20,7 @@ from datasets.figures.unavailable import (
     Figure,
     Unavailable,
     Warnings,
-    failed,
+    guarded,
 )
 from schemas.metrics.core import CORE, RANK_IC, RANK_IC_RAW, RATE_OF, RISK_FREE_RATE, SERVED_CONVENTIONS
 from schemas.metrics.statistic import (
@@ -30,11 +30,12 @@ from schemas.metrics.statistic import (
     PERIOD_SUM,
     Annualisation,
     Checked,
+    SealedName,
     Statistic,
     Status,
 )
 from schemas.tables.books import RAW_PREFIX
-from schemas.tables.sealed_metrics import NOT_CHECKED
+from schemas.tables.sealed_metrics import NOT_CHECKED, NOT_REPRODUCED
 
 FROM_CROSS_SECTIONS: Final[Mapping[str, Callable[[Any], Figure]]] = {
     "ic": lambda rows: rank_ic.mean_ic(rows.ic),
@@ -98,6 +99,7 @@ def without_returns(weeks: CrossSections | RawSignal) -> Unavailable | None:
 
 Entry = dict[str, Any]
 """The served entry of a statistic."""
+_SERVED_AS_SEALED: Final = (Checked.REPRODUCED, Checked.STATED)
 _SOURCE_REASONS: Final = (MISSING_KIND, ACCESS_LIMITED, BLOCK_ERROR)
 """Codes of reasons that concern a source rather than one statistic."""
 STATISTICS: Final = (*CORE, *(statistic for family in RANK_IC.values() for statistic in family))
@@ -161,6 +163,73 @@ class Span:
         return "ratio" if self.equity_basis == 1.0 else "base_currency_units"
 
 
+def any_sealed(statistics: Iterable[Statistic], records: Records) -> bool:
+    """Whether any of several statistics is served from a record.
+
+    Parameters
+    ----------
+    statistics : iterable of Statistic
+        Declarations of the statistics.
+    records : Records
+        Sealed records of the span.
+
+    Returns
+    -------
+    bool
+        True if a record states one of them, and the sealed tables neither contradict it nor show another convention.
+    """
+    stated = (stated_value(statistic, records) for statistic in statistics)
+    return any(record is not None and checked(*record) in _SERVED_AS_SEALED for record in stated)
+
+
+def checked(name: SealedName, record: SealedRecord) -> Checked:
+    """Return the evidence for a statistic that a record states.
+
+    Parameters
+    ----------
+    name : SealedName
+        Declared name under which the statistic was sealed.
+    record : SealedRecord
+        The record of that name.
+
+    Returns
+    -------
+    Checked
+        Reproduced by the interface's definition, computed (sealed by another convention), contradicted, or only stated.
+    """
+    if record.reconciliation == NOT_CHECKED:
+        return Checked.STATED
+    if record.reconciliation == NOT_REPRODUCED:
+        return Checked.CONTRADICTED
+    return Checked.REPRODUCED if record.convention in name.conventions else Checked.COMPUTED
+
+
+def stated_value(statistic: Statistic, records: Records) -> tuple[SealedName, SealedRecord] | None:
+    """Find the record that states a statistic: the first of its declared names with a value.
+
+    Parameters
+    ----------
+    statistic : Statistic
+        Declaration of the statistic.
+    records : Records
+        Sealed records of the span.
+
+    Returns
+    -------
+    tuple of (SealedName, SealedRecord) or None
+        None if no record states it.
+    """
+    for name in statistic.sealed:
+        record = records.get(name.name)
+        if (
+            record is not None
+            and record.value is not None
+            and (record.annualised or not name.annualised_only)
+        ):
+            return name, record
+    return None
+
+
 def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> Entry:
     """Return the entry of one statistic.
 
@@ -187,7 +256,7 @@ def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> E
     source: str | None
     kind: str | None
     reason: Unavailable | None = None
-    if stated is not None and evidence in SERVED_AS_SEALED:
+    if stated is not None and evidence in _SERVED_AS_SEALED:
         name, record = stated
         value, unit, source, kind = record.value, record.unit, record.name, record.source_kind
         scaling = name.annualisation or _scaling(record)
@@ -215,9 +284,9 @@ def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> E
     written["annualisation"] = scaling.value
     if statistic.name == RATE_OF:
         written["risk_free_rate"], written["risk_free_rate_source"] = _risk_free(
-            span, sealed=evidence in SERVED_AS_SEALED
+            span, sealed=evidence in _SERVED_AS_SEALED
         )
-    if stated is not None and evidence not in SERVED_AS_SEALED:
+    if stated is not None and evidence not in _SERVED_AS_SEALED:
         written["sealed_value"], written["sealed_unit"] = stated[1].value, stated[1].unit
         written["sealed_convention"] = stated[1].convention
     if reason is not None:
@@ -251,38 +320,9 @@ def core_statistics(span: Span, warnings: Warnings, block: str) -> dict[str, Ent
     return entries
 
 
-def warn_of_unsealed(span: Span, entries: dict[str, Entry], warnings: Warnings) -> None:
-    """Add a warning that lists the core statistics without a sealed value.
-
-    Parameters
-    ----------
-    span : Span
-        Sealed records.
-    entries : dict of str to dict
-        As :func:`core_statistics` returns them.
-    warnings : Warnings
-        Receives the warning; none is added when every statistic was sealed.
-    """
-    unsealed = [statistic.name for statistic in CORE if stated_value(statistic, span.records) is None]
-    if not unsealed:
-        return
-    with_value = [name for name in unsealed if entries[name]["value"] is not None]
-    withheld = [name for name in unsealed if entries[name]["value"] is None]
-    parts = [f"computed instead: {', '.join(with_value)}"] if with_value else []
-    parts += [f"withheld: {', '.join(withheld)}"] if withheld else []
-    warnings.add(
-        "core",
-        "missing_core_metrics",
-        f"The run sealed no value of some core statistics; {'; '.join(parts)}.",
-    )
-
-
 def _derived(statistic: Statistic, sources: Sources, warnings: Warnings, block: str) -> float | Unavailable:
     name = f"{block}.{statistic.name}"
-    try:
-        figure = derive(statistic, sources)
-    except Exception:  # noqa: BLE001 - the other statistics are still served
-        figure = failed(name)
+    figure = guarded(name, derive, statistic, sources)
     if isinstance(figure, Unavailable):
         if figure is FAILED:
             warnings.withheld(name, figure)
