@@ -47,13 +47,13 @@ _RECORD: Final = (
 _LEDGER: Final = ("date", "starting_equity", "ending_equity", "risk_free_return", "turnover")
 
 
-def read_figures(snapshot: Snapshot) -> RunFigures:
-    """Read the inputs of a snapshot's figures; raises SnapshotCorrupt when a file is missing or cannot be read."""
-    return read(snapshot.read, snapshot.manifest)
-
-
 def _raise(error: SnapshotCorrupt) -> None:
     raise error
+
+
+def read_figures(snapshot: Snapshot, on_unreadable: Callable[[SnapshotCorrupt], None] = _raise) -> RunFigures:
+    """Read the inputs of the figures of a published snapshot, as :func:`read`."""
+    return read(snapshot.read, snapshot.manifest, on_unreadable)
 
 
 def read(
@@ -126,15 +126,13 @@ def read(
     )
 
 
-def read_check_summary(read_table: ReadTable, manifest: Manifest) -> CheckSummary | None:
+def read_check_summary(snapshot: Snapshot) -> CheckSummary | None:
     """Read the check summary of a run, from its manifest and its sealed figures.
 
     Parameters
     ----------
-    read_table : ReadTable
-        Reads the files.
-    manifest : Manifest
-        Manifest of the snapshot.
+    snapshot : Snapshot
+        A published snapshot.
 
     Returns
     -------
@@ -146,8 +144,8 @@ def read_check_summary(read_table: ReadTable, manifest: Manifest) -> CheckSummar
     SnapshotCorrupt
         When the file of the sealed figures is missing or cannot be read.
     """
-    published = any(entry.dataset == "sealed_metrics" for entry in manifest.files)
-    return _check_summary(manifest, _sealed(read_table) if published else None)
+    sealed = _sealed(snapshot.read) if snapshot.has("sealed_metrics") else None
+    return _check_summary(snapshot.manifest, sealed)
 
 
 def _check_summary(manifest: Manifest, sealed: SealedMetrics | None) -> CheckSummary | None:

@@ -324,7 +324,6 @@ class Alpha(Snapshot):
             When a file is missing or damaged.
         """
         from datasets.figure_data import read_ledger, read_weekly_ic  # noqa: PLC0415 - slow to load beside the rest
-        from datasets.figures.bootstrap import make_seed  # noqa: PLC0415 - as above
         from datasets.figures.regimes import measure  # noqa: PLC0415 - as above
 
         window = require_window(window)
@@ -332,14 +331,8 @@ class Alpha(Snapshot):
         market: Benchmark | str = "no market data were given"
         if is_configured(market_data):
             (market,) = read_symbols(market_data, (benchmark,))
-        return measure(
-            read_ledger(self, book),
-            read_weekly_ic(self),
-            market,
-            book=book,
-            window=window,
-            seed=make_seed((self.alpha_id,), book, window),
-        )
+        ledger, weekly = read_ledger(self, book), read_weekly_ic(self)
+        return measure(self.alpha_id, ledger, weekly, market, book=book, window=window)
 
     def luck(self, *, book: str = "long_short", window: Window = FULL_HISTORY) -> dict[str, Any]:
         """Return the luck figures of a book, as `/v1/alphas/{alpha}/luck` returns them.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import Final, NamedTuple, Protocol
@@ -217,7 +217,8 @@ class Columns:
         return np.array(sorted(range(len(addresses)), key=addresses.__getitem__), dtype=np.intp)
 
     @cached_property
-    def _ranks(self) -> dict[str, Floats]:
+    def ranks(self) -> Mapping[str, Floats]:
+        """Column of texts or times -> rank of each alpha by it; equal ones have equal ranks."""
         # As text, a whole second would follow its fractions.
         keys: dict[str, Callable[[Pointer], str | datetime]] = {
             "alpha_id": lambda x: x.alpha_id,
@@ -226,10 +227,6 @@ class Columns:
             "published_at": lambda x: datetime.fromisoformat(x.first_published_at),
         }
         return {name: _rank([key(x) for x in self._pointers]) for name, key in keys.items()}
-
-    def rank(self, name: str) -> Floats:
-        """Return the rank of each alpha by a column of texts or times; equal ones have equal ranks."""
-        return self._ranks[name]
 
     def ordered(self, values: Floats, *, descending: bool) -> Places:
         """Return the indices of the alphas sorted by a value, missing values last, ties by address."""

@@ -113,7 +113,6 @@ def concentration(
     returns = solvent_returns(starting, ending)
     daily = ending - starting
     total = float(daily.sum())
-    legs = next((x for x in (profit, holdings, returns) if isinstance(x, Unavailable)), None)
     figures: dict[str, Any] = {
         "best_days_share": best_share(daily, total, "sessions"),
         "best_weeks_share": best_share(by_week(date, daily), total, "calendar weeks"),
@@ -125,10 +124,13 @@ def concentration(
         else sharpe_without_best(measured(returns)),
         **_names(holdings),
     }
-    if legs is not None:
-        return {**figures, "long": legs, "short": legs, "pnl_of_neither": legs}
-    assert not isinstance(holdings, Unavailable)
-    assert not isinstance(profit, Unavailable)
+    if (
+        isinstance(profit, Unavailable)
+        or isinstance(holdings, Unavailable)
+        or isinstance(returns, Unavailable)
+    ):
+        reason = next(x for x in (profit, holdings, returns) if isinstance(x, Unavailable))
+        return {**figures, **dict.fromkeys(("long", "short", "pnl_of_neither"), reason)}
     return {
         **figures,
         "long": _leg(holdings.long, profit.long, starting, ending, "long"),

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from datasets.figures.bootstrap import SAMPLES, interval, mean_block_length, sample_sums
+from datasets.figures.bootstrap import SAMPLES, interval, make_seed, mean_block_length, sample_sums
 from datasets.figures.equity import solvent_returns
 from datasets.figures.price import Benchmark
 from datasets.figures.run_figures import Ledger
@@ -282,18 +282,20 @@ def _sampled_sharpes(
 
 
 def measure(
+    alpha_id: str,
     ledger: Ledger | Unavailable,
     weekly: tuple[Dates, Floats] | Unavailable,
     benchmark: Benchmark | str,
     *,
     book: str,
     window: Window,
-    seed: int,
 ) -> dict[str, Any]:
     """Compute the regimes of a book, and test its track record for a break.
 
     Parameters
     ----------
+    alpha_id : str
+        Id of the alpha, which seeds the random numbers.
     ledger : Ledger or Unavailable
         Sessions of the complete run, or the reason why there are none.
     weekly : tuple of (Dates, Floats), each of shape (n_weeks,), or Unavailable
@@ -304,8 +306,6 @@ def measure(
         Name of the book.
     window : Window
         Days to measure.
-    seed : int
-        Seed of the bootstrap.
 
     Returns
     -------
@@ -319,6 +319,7 @@ def measure(
     returns = (
         sessions if isinstance(sessions, Unavailable) else solvent_returns(sessions.starting, sessions.ending)
     )
+    seed = make_seed((alpha_id,), book, window)
     parts = regimes(returns, market, seed)
     tests = {
         "returns": returns

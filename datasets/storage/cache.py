@@ -94,7 +94,7 @@ class Cache:
         self.used = self._reserved = 0
         self._refused_at = self._scanned = float("-inf")
         self._locks, self._drafts = self.folder / ".locks", self.folder / ".filling"
-        self._counting = threading.Lock()
+        self._space_lock = threading.Lock()
         try:
             self._locks.mkdir(parents=True, exist_ok=True)
             self._drafts.mkdir(exist_ok=True)
@@ -241,7 +241,7 @@ class Cache:
 
     def _make_room(self, size: int) -> None:
         """Reserve bytes for a copy, evicting the least recently used ones if necessary."""
-        with self._counting:
+        with self._space_lock:
             if self.used + size > self.max_bytes or time.monotonic() - self._scanned > _SCAN_SECONDS:
                 # Copies in progress are reserved but not yet measured.
                 self.used = self._reserved + self._evict(self.max_bytes - self._reserved - size)
@@ -251,7 +251,7 @@ class Cache:
 
     def _release(self, size: int, *, is_cached: bool) -> None:
         """End a reservation; its bytes count as used if the copy exists."""
-        with self._counting:
+        with self._space_lock:
             self._reserved -= size
             if not is_cached:
                 self.used -= size

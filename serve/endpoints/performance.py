@@ -8,7 +8,7 @@ from typing import Final
 
 import scipy.special  # noqa: F401 - figures load it on demand, and the first answer would wait 0.2 s for it
 
-from datasets.figure_data import read, read_check_summary
+from datasets.figure_data import read_check_summary, read_figures
 from datasets.figures.checks import named_alphas
 from datasets.figures.run_metrics import Answer, MetricsQuery, assemble
 from datasets.figures.series import Window
@@ -60,7 +60,7 @@ def answer_metrics(service: ServerState, snapshot: Snapshot, query: MetricsQuery
         from them are null, with a warning.
     """
     on_unreadable = partial(service.damage.note, snapshot.pointer)
-    return assemble(read(snapshot.read, snapshot.manifest, on_unreadable), query)
+    return assemble(read_figures(snapshot, on_unreadable), query)
 
 
 def run_audit(_: ServerState, request: Request) -> Single:
@@ -68,7 +68,7 @@ def run_audit(_: ServerState, request: Request) -> Single:
     snapshot, caller = request.snapshot, request.caller
     closed = next((endpoint for endpoint in _AUDITED if not caller.may_call(endpoint)), None)
     reader = Reader(request.raw, caller.may_read_run, closed)
-    checked = read_check_summary(snapshot.read, snapshot.manifest)
+    checked = read_check_summary(snapshot)
     return Single.of_run(snapshot, audit(snapshot.manifest, checked, reader))
 
 

@@ -90,7 +90,7 @@ def select(listing: Listing, query: FiguresQuery, chosen: Flags) -> Places:
 def _values(columns: Columns, query: FiguresQuery, name: str) -> Floats:
     """Return the values that the list is sorted or filtered by, NaN where the key may not see them."""
     if name in LISTED_ORDERS:
-        return columns.rank(name)
+        return columns.ranks[name]
     if name in CORRECTED_NAMES:
         corrected: Floats = getattr(columns.corrected(query.runs, query.closed), name)
         return corrected
