@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import os
 import re
 import subprocess
 import sys
@@ -225,6 +226,7 @@ def test_an_unreadable_file_is_reported_in_one_line(tmp_path: Path) -> None:
     [
         ("date;symbol;score\n2024-01-05;N1;0,5\n", r"scores\.csv has one column, 'date;symbol;score': separate columns by commas"),
         ("date\tN1\n2024-01-05\t0.5\n", "separate columns by commas, and write decimals with a point"),
+        ("date,N1,N1\n2024-01-05,1,2\n", r"scores\.csv has two columns of the name 'N1': rename or remove one"),
         ("2024-01-05,N1,0.5\n2024-01-05,N2,0.5\n", r"has no days \(its first columns: '2024-01-05', 'N1', '0.5'\)"),
         ("date,symbol,score\n2024-01-05,N1,0.5\n2024-01-05,N2,NA\n", "score has 'NA', which is not a number: write 1234.5"),
     ],
@@ -277,8 +279,10 @@ def test_omitted_input_is_noted() -> None:
     ("scores", "options", "said"),
     [
         (SCORES, {"tails": 0.6}, "tails is 0.6: give the share of the names in each tail"),
-        (SCORES, {"tails": "0.2"}, "tails is '0.2': give the share of the names in each tail, above 0"),
-        (SCORES, {"equity_basis": "1.0"}, "equity_basis is '1.0': give the opening equity, above 0"),
+        (SCORES, {"tails": "0.2"}, "tails is '0.2': give the share of the names in each tail"),
+        (SCORES, {"equity_basis": None}, "equity_basis is None: give the opening equity"),
+        (SCORES.head(0), {}, "scores have no value"),
+        (SCORES.with_columns(pl.lit(None, pl.Float64).alias(name) for name in NAMES), {}, "scores have no value"),
         (SCORES.with_columns(date=pl.col("date").dt.offset_by("10y")), {}, "scores and prices have no day in common"),
         (SCORES.rename({name: f"X{name}" for name in NAMES}), {}, r"a close on its day \(10 names with scores have no prices, the first: XN0\): compare"),
         (long(SCORES, "score").with_columns(symbol=pl.when(pl.col("symbol") != "N3").then("symbol")), {}, "scores has a row without a symbol on 2024-01-05"),
@@ -399,6 +403,32 @@ def test_the_command_on_a_full_disk_names_the_file_and_leaves_none(tmp_path: Pat
             assert re.fullmatch(r"error: disk/\S+\.parquet: No space left on device\n", done.stderr)
             assert [path.name for path in disk.folder.iterdir()] == ["filler"]
         assert run(tmp_path, "scores.csv", "prices.parquet", "--out", "disk/seal").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("output", "encoding", "code", "error"),
+    [
+        ("/dev/full", "utf-8", 5, "error: the output cannot be written: No space left on device\n"),
+        ("/dev/null", "ascii", 0, ""),
+        (None, "utf-8", 0, ""),
+    ],
+)
+def test_the_command_on_an_output_that_cannot_be_written(
+    output: str | None, encoding: str, code: int, error: str, tmp_path: Path
+) -> None:
+    long(SCORES, "score").write_csv(tmp_path / "scores.csv")
+    long(market(5)["close"], "close").write_parquet(tmp_path / "prices.parquet")
+    to = ">&-" if output is None else f">{output}"
+    done = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m alpha_results import scores.csv prices.parquet --out größe {to}"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (code, error)
+    assert (tmp_path / "größe" / "seal.json").exists()
 
 
 def test_an_unstated_rate_is_null_and_dependent_figures_withheld(tmp_path: Path) -> None:

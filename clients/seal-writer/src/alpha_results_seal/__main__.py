@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -212,13 +213,18 @@ def _report(error: Exception, text: str, problems: Sequence[str], *, as_json: bo
 
 
 def _print(text: str) -> None:
+    """Print a text, with escapes for what the encoding of the output lacks; nothing if the caller closed the output."""
     try:
-        sys.stdout.write(f"{text}\n")
-        sys.stdout.flush()
-    except BrokenPipeError:
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")
+        print(text, flush=True)  # noqa: T201 - unlike a method of the output, which is None once closed
+    except OSError as error:
         # What is still buffered goes nowhere; at exit, Python would report that it cannot be written.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(OUTPUT_CLOSED)
+        if isinstance(error, BrokenPipeError):
+            sys.exit(OUTPUT_CLOSED)
+        sys.stderr.write(f"error: the output cannot be written: {error.strerror}\n")
+        sys.exit(DISK)
 
 
 if __name__ == "__main__":

@@ -182,6 +182,12 @@ def _file(path: Path, label: str) -> pl.DataFrame:
                 f"{label}: {path} has one column, {head.columns[0][:40]!r}: separate columns by commas, and write decimals with a "
                 "point; or read the file yourself and give the frame."
             )
+        doubled = {f"{name}_duplicated_0" for name in head.columns}.intersection(
+            head.columns
+        )  # renamed by Polars
+        if doubled:
+            name = min(doubled).removesuffix("_duplicated_0")
+            raise SealError(f"{label}: {path} has two columns of the name {name!r}: rename or remove one.")
         # Read as text: codes such as 000001 would lose their zeros, and :func:`to_days` checks days that end with the year.
         names = [
             column.name

@@ -127,6 +127,8 @@ def _weekly(scores: Matrix, market: Market) -> tuple[Matrix, list[str]]:
         if omitted.any():
             notes.append(f"{counted(int(omitted.sum()), 'day')} of scores left out, {where} price")
     days = np.flatnonzero(has_scores & ~before_first & ~after_last)
+    if not has_scores.any():
+        raise SealError("scores have no value: every score is missing.")
     if not days.size:
         raise SealError("scores and prices have no day in common.")
     dated = last_sessions(scores.days[days], market.sessions)
