@@ -20,7 +20,13 @@ from datasets.layout import DESCRIPTION, MANIFEST, figures_path, snapshot_path
 from datasets.manifest import FileEntry, Manifest
 from datasets.pointer import Pointer
 from datasets.storage import Storage
-from schemas.errors import KindNotPublished, SnapshotCorrupt, SnapshotUnreadable, StorageUnavailable
+from schemas.errors import (
+    KindNotPublished,
+    SettingsError,
+    SnapshotCorrupt,
+    SnapshotUnreadable,
+    StorageUnavailable,
+)
 from schemas.metrics.families import FAMILIES, WHOLE_RUN
 from schemas.metrics.statistic import LEDGER
 from schemas.tables import PUBLISHED_TABLES
@@ -137,6 +143,7 @@ class Snapshot:
 
     def has(self, dataset: str, book: str | None = None) -> bool:
         """Whether the dataset, or one of its books, was published."""
+        _require_names(dataset, book)
         if book is None:
             return dataset in self.manifest.columns
         return (dataset, book) in self._entries
@@ -165,7 +172,10 @@ class Snapshot:
         ------
         KindNotPublished
             When the snapshot lacks the file.
+        SettingsError
+            When `dataset` or `book` is not one name.
         """
+        _require_names(dataset, book)
         try:
             return self._entries[dataset, book]
         except KeyError:
@@ -369,6 +379,12 @@ class Snapshot:
             return figures
         message = f"the run holds no {LEDGER.kind} of this book"
         return withheld_payload(payload, Unavailable(MISSING_KIND, message, LEDGER.kind), **labels)
+
+
+def _require_names(dataset: str, book: str | None) -> None:
+    for name, value in (("dataset", dataset), ("book", book)):
+        if not (value is None or isinstance(value, str)):
+            raise SettingsError(f"{name}={value!r}: give one name, as text")
 
 
 def in_window(window: Window) -> pl.Expr:

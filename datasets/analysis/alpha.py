@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -184,7 +185,7 @@ class Alpha(Snapshot):
         KindNotPublished
             When the snapshot has no such book.
         """
-        return self.scan("equity_curve", book).select("date", "period_return").collect()
+        return self.read("equity_curve", ("date", "period_return"), book)
 
     def benchmark(
         self,
@@ -274,8 +275,9 @@ class Alpha(Snapshot):
         withheld = {}
         series: Sequence[Benchmark] = ()
         if is_configured(market_data):
-            symbols = (benchmarks,) if benchmarks is None or isinstance(benchmarks, str) else benchmarks
-            series = read_symbols(market_data, symbols)
+            if isinstance(benchmarks, str) or not isinstance(benchmarks, Iterable):
+                benchmarks = (benchmarks,)
+            series = read_symbols(market_data, benchmarks)
         else:
             withheld["benchmarks"] = "no market data were given"
         address = setting_value(SETTINGS["factors"], os.environ, factors)

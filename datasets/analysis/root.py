@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from datasets.analysis.alpha import Alpha
@@ -186,8 +187,8 @@ class Root:
         AlphaNotPublished, KindNotPublished, SettingsError
             As in :meth:`correlations`; SettingsError also when `order` is unknown, or `limit` below 1.
         """
-        if limit < 1:
-            raise SettingsError(f"limit={limit}: give a number of rows, at least 1")
+        if not isinstance(limit, int | np.integer) or limit < 1:
+            raise SettingsError(f"limit={limit!r}: give a whole number of rows, at least 1")
         window = require_window(window)
         listed = self if among is None else _listed("among", among)
         run = self[alpha]
@@ -244,25 +245,33 @@ class Root:
         """
         window = require_window(window)
         names = others_in(_listed("others", others), alpha)
+        wrong = f"weights={weights!r}: give {' or '.join(NAMED_WEIGHTS)}, or a number for each alpha"
         if isinstance(weights, str):
             if weights not in NAMED_WEIGHTS:
-                raise SettingsError(
-                    f"weights={weights!r}: give {' or '.join(NAMED_WEIGHTS)}, or a number for each alpha"
-                )
-        elif len(weights) != len(names) + 1:
-            raise SettingsError(f"weights: give {len(names) + 1} numbers, that of {alpha} first")
-        elif not all(math.isfinite(x) and x >= 0 for x in weights) or (names and not any(weights[1:])):
-            raise SettingsError("weights: give numbers, none below 0, and those of the others not all 0")
+                raise SettingsError(wrong)
+        else:
+            try:
+                weights = [float(x) for x in weights]
+            except (TypeError, ValueError) as error:
+                raise SettingsError(wrong) from error
+            if len(weights) != len(names) + 1:
+                raise SettingsError(f"weights: give {len(names) + 1} numbers, that of {alpha} first")
+            if not all(math.isfinite(x) and x >= 0 for x in weights) or (names and not any(weights[1:])):
+                raise SettingsError("weights: give numbers, none below 0, and those of the others not all 0")
         run, runs = self[alpha], [self[name] for name in names]
         run.require_book(book)
         return measure_contribution(run, runs, weights, ComparisonQuery("returns", book, window))
 
 
 def _listed(name: str, alphas: Sequence[str]) -> Sequence[str]:
-    """Refuse a single id in place of a list, whose letters would be looked up."""
+    """Return a list of ids; refuses a single id in its place, whose letters would be looked up."""
     if isinstance(alphas, str):
         raise SettingsError(f"{name}={alphas!r}: give a list of alphas, such as [{alphas!r}]")
-    return alphas
+    listed = list(alphas) if isinstance(alphas, Iterable) else [alphas]
+    for alpha in listed:
+        if not isinstance(alpha, str):
+            raise SettingsError(f"{name}: {alpha!r} is not the id of an alpha; give a list of ids")
+    return listed
 
 
 def is_root(storage: Storage) -> bool:

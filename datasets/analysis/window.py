@@ -13,7 +13,8 @@ def require_window(window: Window) -> Window:
     if not isinstance(window, Window):
         raise SettingsError(f"window={window!r}: give Window(first, last)")
     for name, end in (("first", window.first), ("last", window.last)):
-        if not (end is None or isinstance(end, dt.date)):
+        # The year of NaT, which is a datetime, is NaN.
+        if not (end is None or (isinstance(end, dt.date) and isinstance(end.year, int))):
             raise SettingsError(f"{name}={end!r}: give a datetime.date, or None for an open end")
     # Bands depend on the text of the window, and the first session on the time of an instant.
     days = (end.date() if isinstance(end, dt.datetime) else end for end in (window.first, window.last))

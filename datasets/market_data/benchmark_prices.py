@@ -82,7 +82,7 @@ def read_benchmark(
         When market data are not configured, the symbol is missing, or a file breaks a rule.
     """
     (benchmark,) = read_symbols(market_data, (symbol,))
-    days = run.scan("equity_curve", book).filter(in_window(window)).select("date").collect()["date"]
+    days = run.read("equity_curve", ("date",), book).filter(in_window(window))["date"]
     rows = slice(0, 0) if days.is_empty() else Window(days[0], days[-1]).rows(benchmark.dates)
     price, _ = benchmark.prices(rows)
     columns = {"date": benchmark.dates[rows], "close": benchmark.close[rows], "price": price[rows]}

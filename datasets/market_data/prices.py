@@ -106,9 +106,10 @@ def _pick(benchmarks: Mapping[str, Benchmark], symbol: str | None, place: str) -
         if USUAL_BENCHMARK not in benchmarks and len(benchmarks) > 1:
             raise SettingsError(f"{place} holds {held}; name the benchmark among them")
         symbol = USUAL_BENCHMARK if USUAL_BENCHMARK in benchmarks else next(iter(benchmarks))
-    if symbol.upper() not in benchmarks:
-        raise SettingsError(f"{place} holds no row of {symbol.upper()}; it has {held}")
-    return benchmarks[symbol.upper()]
+    name = str(symbol).upper()
+    if name not in benchmarks:
+        raise SettingsError(f"{place} holds no row of {name}; it has {held}")
+    return benchmarks[name]
 
 
 def _benchmark(symbol: str, rows: pl.DataFrame) -> Benchmark:

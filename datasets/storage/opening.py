@@ -40,8 +40,10 @@ def open_storage(
     Raises
     ------
     SettingsError
-        When no backend supports the address.
+        When no backend supports the address, or it is neither text nor a path.
     """
+    if not isinstance(address, str | os.PathLike):
+        raise SettingsError(f"{address!r} is not an address; give a folder or the URL of a supported store")
     address_text = os.fspath(address)
     backend = require_supported(address_text)
     try:

@@ -206,6 +206,45 @@ def test_one_alpha_in_place_of_a_list_is_an_error(root: Path) -> None:
         opened.neighbours(ONE, limit=0)
 
 
+def test_arguments_of_another_type_are_named_with_what_to_give(root: Path, tmp_path: Path) -> None:
+    opened = datasets.open(root)
+    run = opened[ONE]
+    books: Any = ["long_short", "long_only"]
+    number: Any = 3
+    file = tmp_path / "spy.parquet"
+    run.returns().select("date", symbol=pl.lit("SPY"), close=pl.lit(100.0)).write_parquet(file)
+    calls: list[tuple[Callable[[], object], str]] = [
+        (lambda: run.returns(books), "book=.*give one name"),
+        (lambda: run.risk(books), "book=.*give one name"),
+        (lambda: run.scan("positions", books), "book=.*give one name"),
+        (lambda: run.arrow(books), "dataset=.*give one name"),
+        (lambda: run.benchmark(file, symbol=number), "holds no row of 3; it has 1 symbol"),
+        (lambda: run.exposures(file, benchmarks=number), "holds no row of 3; it has 1 symbol"),
+        (lambda: run.metrics(first=pd.NaT), "first=NaT: give a datetime.date"),  # type: ignore[arg-type]
+        (lambda: opened.correlations(number), "alphas: 3 is not the id of an alpha; give a list"),
+        (lambda: opened.neighbours(ONE, among=[number]), "among: 3 is not the id of an alpha"),
+        (lambda: opened.neighbours(ONE, limit=2.5), "limit=2.5: give a whole number"),  # type: ignore[arg-type]
+        (
+            lambda: opened.contribution(ONE, [OTHER], weights=number),
+            "weights=3: give equal or volatility, or",
+        ),
+        (lambda: opened.contribution(ONE, [OTHER], weights=["a", "b"]), "weights=.*a number for each alpha"),  # type: ignore[list-item]
+        (lambda: datasets.open(None), "None is not an address; give a folder"),  # type: ignore[arg-type]
+    ]
+    for call, said in calls:
+        with pytest.raises(SettingsError, match=said):
+            call()
+
+
+def test_the_returns_of_a_run_are_those_of_one_book(root: Path, tmp_path: Path) -> None:
+    run = datasets.open(root)[ONE]
+    file = tmp_path / "spy.parquet"
+    run.returns().select("date", symbol=pl.lit("SPY"), close=pl.lit(100.0)).write_parquet(file)
+    for call in (run.returns, lambda book: run.benchmark(file, book=book)):
+        with pytest.raises(KindNotPublished, match="stored by book: name one of long_short, long_only"):
+            call(None)  # type: ignore[arg-type]
+
+
 def test_a_window_needs_no_module_below_the_package(root: Path) -> None:
     first = dt.date(2022, 1, 1)
     assert datasets.open(root)[ONE].luck(window=datasets.Window(first=first))["first_date"] >= "2022-01-01"
