@@ -51,8 +51,8 @@ _CANNOT_START: Final = {
 """Exit code of a worker that would fail again -> that of the service."""
 
 
-class Ending:
-    """Tells a first signal from a second one, and times the drain delay.
+class Shutdown:
+    """The shutdown of the service: its first signal, and when the port is to be closed.
 
     Parameters
     ----------
@@ -90,18 +90,18 @@ class Server(uvicorn.Server):
     ----------
     config
         Configuration of uvicorn.
-    ending
+    shutdown
         Receives the signals.
     """
 
-    def __init__(self, config: uvicorn.Config, ending: Ending) -> None:
+    def __init__(self, config: uvicorn.Config, shutdown: Shutdown) -> None:
         super().__init__(config)
-        self._ending = ending
+        self._shutdown = shutdown
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Start the shutdown at the first signal; exit at the second."""
         del frame
-        if self._ending.receive(sig):
+        if self._shutdown.receive(sig):
             end_immediately(sig)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -112,8 +112,8 @@ class Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         """Return whether to stop; after the drain delay, handle the signal as uvicorn does."""
-        if self._ending.due and self._ending.signal is not None and not self.should_exit:
-            super().handle_exit(self._ending.signal, None)
+        if self._shutdown.due and self._shutdown.signal is not None and not self.should_exit:
+            super().handle_exit(self._shutdown.signal, None)
         return await super().on_tick(counter)
 
 
@@ -124,13 +124,13 @@ class Supervisor(Multiprocess):
     ----------
     config, sockets
         Configuration of uvicorn, and the bound sockets.
-    ending
+    shutdown
         Receives the signals.
     """
 
-    def __init__(self, config: uvicorn.Config, sockets: list[socket.socket], ending: Ending) -> None:
+    def __init__(self, config: uvicorn.Config, sockets: list[socket.socket], shutdown: Shutdown) -> None:
         super().__init__(config, sockets)
-        self._ending = ending
+        self._shutdown = shutdown
         self._answered_at: WeakKeyDictionary[Process, float] = WeakKeyDictionary()
         """Worker -> monotonic time of its last answer."""
         self._has_served = False
@@ -141,8 +141,8 @@ class Supervisor(Multiprocess):
             signal.signal(number, self._on_signal)
 
     def _on_signal(self, number: int, _: FrameType | None) -> None:
-        is_first = self._ending.signal is None
-        if self._ending.receive(number):
+        is_first = self._shutdown.signal is None
+        if self._shutdown.receive(number):
             for process in self.processes:
                 process.process.kill()
             end_immediately(number)
@@ -151,7 +151,7 @@ class Supervisor(Multiprocess):
 
     def handle_signals(self) -> None:
         """Handle received signals after the drain delay."""
-        if self._ending.signal is None or self._ending.due:
+        if self._shutdown.signal is None or self._shutdown.due:
             super().handle_signals()
 
     def keep_subprocess_alive(self) -> None:
@@ -249,10 +249,10 @@ def bind(host: str, port: int) -> list[socket.socket]:
 
 
 def serve_alone(
-    application: Application, options: dict[str, Any], sockets: list[socket.socket], ending: Ending
+    application: Application, options: dict[str, Any], sockets: list[socket.socket], shutdown: Shutdown
 ) -> None:
     """Serve from this process until a signal; exit if it could not start."""
-    server = Server(uvicorn.Config(application, **options), ending)
+    server = Server(uvicorn.Config(application, **options), shutdown)
     # SIGINT, raised again after the shutdown; and uvicorn's own exit code if it could not start.
     with contextlib.suppress(KeyboardInterrupt, SystemExit):
         server.run(sockets)
@@ -261,7 +261,7 @@ def serve_alone(
 
 
 def serve_with_workers(
-    factory: str, options: dict[str, Any], sockets: list[socket.socket], ending: Ending
+    factory: str, options: dict[str, Any], sockets: list[socket.socket], shutdown: Shutdown
 ) -> int:
     """Serve from several processes, each of which creates its application by the function that `factory` names.
 
@@ -269,11 +269,11 @@ def serve_with_workers(
     """
     _log.info("starting_workers", workers=options["workers"], addresses=_addresses(sockets))
     config = uvicorn.Config(factory, factory=True, **options)
-    supervisor = Supervisor(config, sockets, ending)
+    supervisor = Supervisor(config, sockets, shutdown)
     supervisor.run()
-    if ending.signal is None:
+    if shutdown.signal is None:
         sys.exit(supervisor.failure)
-    return ending.signal
+    return shutdown.signal
 
 
 def end_with_parent() -> None:

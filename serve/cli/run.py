@@ -18,7 +18,7 @@ from serve import settings
 from serve.auth.settings import AccessSettings
 from serve.observability import logging, serve_metrics
 from serve.server import (
-    Ending,
+    Shutdown,
     bind,
     end_immediately,
     serve_alone,
@@ -61,8 +61,8 @@ def run(**flags: Any) -> None:
         variables[SETTINGS["access"].variable] = access.access
         os.environ.update(settings.variables(program) | variables)
         with serve_metrics(program, workers=True) as (_, draining):
-            ending = Ending(program.drain_delay_seconds, draining)
-            ended_by = serve_with_workers(_APP, _server(program), sockets, ending)
+            shutdown = Shutdown(program.drain_delay_seconds, draining)
+            ended_by = serve_with_workers(_APP, _server(program), sockets, shutdown)
         if ended_by == signal.SIGTERM:
             end_immediately(ended_by)  # everything is closed; the exit status names the signal
     else:
@@ -71,7 +71,9 @@ def run(**flags: Any) -> None:
 
         with serve_metrics(program, workers=False) as (instruments, draining):
             application = create(program, access, instruments, owns_process=True)
-            serve_alone(application, _server(program), sockets, Ending(program.drain_delay_seconds, draining))
+            serve_alone(
+                application, _server(program), sockets, Shutdown(program.drain_delay_seconds, draining)
+            )
 
 
 def check(program: Settings, access: AccessSettings) -> None:

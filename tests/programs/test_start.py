@@ -17,7 +17,7 @@ import pytest
 
 from schemas.exit_codes import ExitCode
 from serve.http.request import Receive, Scope, Send
-from serve.server import Ending, bind, serve_alone
+from serve.server import Shutdown, bind, serve_alone
 from tests.support import plain_http
 from tests.support.ports import free_port
 from tests.support.processes import REPOSITORY, WITHOUT_RIGHTS, children, command, environment, workers
@@ -173,7 +173,7 @@ def test_an_application_that_cannot_start_is_exit_code_7() -> None:
 
     sockets = bind("127.0.0.1", 0)
     with pytest.raises(SystemExit) as ended:
-        serve_alone(failing, {"lifespan": "on", "log_config": None}, sockets, Ending(0.0, lambda: None))
+        serve_alone(failing, {"lifespan": "on", "log_config": None}, sockets, Shutdown(0.0, lambda: None))
     assert ended.value.code == ExitCode.PROGRAM_FAILED
     for listener in sockets:
         listener.close()
