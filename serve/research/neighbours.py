@@ -23,7 +23,7 @@ from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt, StorageUnavailable
 from serve.catalog import Catalog
 from serve.research.nearest import Nearest, Order, search
-from serve.research.returns_matrix import LACKING, NOT_READ, UNREADABLE
+from serve.research.returns_matrix import NO_ROW, NOT_READ, UNREADABLE
 from serve.research.store import NoteDamage, ReturnsStore
 
 REASONS: Final = (NOT_READ, UNREADABLE, NO_DATA, TOO_FEW, NO_VARIATION)
@@ -105,7 +105,7 @@ def among_all(
     compared = np.zeros(len(searchable.keys), np.bool_)
     compared[rows[rows >= 0]] = True
     nearest = search(own, searchable.matrices, compared, order)
-    nearest.excluded |= {reason: int(np.count_nonzero(rows == code)) for reason, code in LACKING.items()}
+    nearest.excluded |= {reason: int(np.count_nonzero(rows == code)) for reason, code in NO_ROW.items()}
     nearest.span = span(own.days)
     return nearest
 

@@ -42,7 +42,7 @@ _ARRAYS: Final = ("days", "values", "scaled", "calendars", "rows")
 _ROW: Final = np.dtype([("calendar", np.int32), ("deviation", np.float64), ("largest", np.float64)])
 NOT_READ: Final = "not_read"
 UNREADABLE: Final = "unreadable"
-LACKING: Final = {NOT_READ: -1, UNREADABLE: -2, NO_DATA: -3}
+NO_ROW: Final = {NOT_READ: -1, UNREADABLE: -2, NO_DATA: -3}
 """Reason -> code that replaces the row number of an alpha without a row."""
 UNFINISHED: Final = ".part"
 """Suffix of a folder that is being written."""
@@ -174,7 +174,7 @@ class Searchable:
     matrices : sequence of ReturnsMatrix
         Returns of the runs, their rows numbered one after the other.
     row : Integers, shape (n_alphas,)
-        Row of each alpha of the listing; a value of :data:`LACKING` for an alpha without one.
+        Row of each alpha of the listing; a value of :data:`NO_ROW` for an alpha without one.
     """
 
     listing: Listing

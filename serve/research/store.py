@@ -34,7 +34,7 @@ from serve.catalog import Catalog
 from serve.research.catalogue import EffectiveNumbers
 from serve.research.ledgers import read_ledgers
 from serve.research.returns_matrix import (
-    LACKING,
+    NO_ROW,
     NOT_READ,
     UNFINISHED,
     UNREADABLE,
@@ -332,13 +332,13 @@ class ReturnsStore:
         if pending:
             matrices.append(ReturnsMatrix.of(pending))
         rows = {key: row for row, key in enumerate(key for matrix in matrices for key in matrix.keys)}
-        place = np.full(len(listing.pointers), LACKING[NOT_READ])
+        place = np.full(len(listing.pointers), NO_ROW[NOT_READ])
         for number, pointer in enumerate(listing.pointers):
             key = pointer.key
             if key in rows:
                 place[number] = rows[key]
             elif key in self._without_data:
-                place[number] = LACKING[NO_DATA]
+                place[number] = NO_ROW[NO_DATA]
             elif key in self._failed:
-                place[number] = LACKING[UNREADABLE]
+                place[number] = NO_ROW[UNREADABLE]
         return Searchable(listing, matrices, place)
