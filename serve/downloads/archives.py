@@ -67,11 +67,6 @@ class SourceArchives:
                 fix="set ALPHA_RESULTS_ARCHIVES_PUBLIC_ENDPOINT to an https host, or deliver into a bucket",
             )
 
-    @property
-    def configured(self) -> bool:
-        """Whether links can be signed for a bucket, or a folder has its public host."""
-        return self._signer is not None or self.file_host is not None
-
     async def offer(self, snapshot: Snapshot) -> dict[str, Any]:
         """Sign a link to the source archive of a snapshot.
 
@@ -89,7 +84,7 @@ class SourceArchives:
         StorageUnavailable
             If the datasets root, which holds the state, does not answer.
         """
-        if not self.configured:
+        if self._signer is None and self.file_host is None:
             raise _not_configured()
         try:
             return await asyncio.wait_for(asyncio.to_thread(self._offer, snapshot), WAIT_SECONDS)

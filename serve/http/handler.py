@@ -283,7 +283,7 @@ class EndpointHandler:
         meta = {} if function.meta is None else function.meta(request, query, page)
         content = page_body(query, page, snapshot, meta)
         large = coding != IDENTITY and len(content) > IMMEDIATE_BYTES
-        encode = partial(encode_page, tag, coding, content, by_body=function.tag_by_body)
+        encode = partial(encode_page, None if function.tag_by_body else tag, coding, content)
         body = await service.compute(encode) if large else encode()
         put(query.snapshot, (tag, coding), body, len(body.content) + OVERHEAD)
         return page_response(body, headers, if_none_match)

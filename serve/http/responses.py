@@ -225,9 +225,9 @@ class Body:
     etag: str = ""
 
 
-def encode_page(tag: str, coding: str, content: bytes, *, by_body: bool) -> Body:
-    """Encode the body of a page; its entity tag is the query's `tag`, or with `by_body` a digest of the body."""
-    return encode_body(content, coding, entity_tag(tag_of_body(content) if by_body else tag, coding))
+def encode_page(tag: str | None, coding: str, content: bytes) -> Body:
+    """Encode the body of a page; its entity tag is that of its query, or without one a digest of the body."""
+    return encode_body(content, coding, entity_tag(tag or tag_of_body(content), coding))
 
 
 def tag_of_body(body: bytes) -> str:
@@ -343,7 +343,7 @@ def answer_response(answer: Answer, content: bytes, coding: str, request: Reques
     """Encode the body of an answer that is not a cached page; the entity tag of a page is a digest of its bytes."""
     headers = request.limit_headers
     if isinstance(answer, Page):
-        body = encode_body(content, coding, entity_tag(tag_of_body(content), coding))
+        body = encode_page(None, coding, content)
         return page_response(body, headers, request.headers.get(b"if-none-match"))
     body = encode_body(content, coding)
     of_call = {} if request.caching is Caching.SHARED else headers
