@@ -8,7 +8,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
@@ -21,7 +21,7 @@ from serve.compute import CURRENT_REQUEST
 from serve.http.connections import Connections
 from serve.http.errors import failure_response, no_such_path
 from serve.http.params import bad_request
-from serve.http.request import SCOPE, Application, Message, Receive, Request, Scope, Send, by_name
+from serve.http.request import SCOPE, Application, Message, Receive, Request, Scope, Send
 
 _LOGGER: Final = "serve.access_log"
 _EVENT: Final = "request"
@@ -131,11 +131,8 @@ class AccessLog:
 
 
 def _begin(scope: Scope) -> Request:
-    """Create the request of a scope and store it there; the server has already lower-cased the header names."""
-    started, pairs, client = time.perf_counter(), scope["headers"], scope.get("client")
-    headers = dict(pairs)
-    if len(headers) < len(pairs):
-        headers = by_name(pairs)
+    """Create the request of a scope and store it there."""
+    started, headers, client = time.perf_counter(), by_name(scope["headers"]), scope.get("client")
     caller_id = _CALLER_ID.match(headers.get(b"x-request-id", b""))
     request = scope[SCOPE] = Request(
         os.urandom(_ID_BYTES).hex() if caller_id is None else caller_id[0].decode("ascii"),
@@ -145,6 +142,14 @@ def _begin(scope: Scope) -> Request:
         started=started,
     )
     return request
+
+
+def by_name(lines: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+    """Return headers, whose names the server has lower-cased; lines of the same name are joined by commas, as HTTP prescribes."""
+    headers: dict[bytes, bytes] = {}
+    for name, value in lines:
+        headers[name] = headers[name] + b", " + value if name in headers else value
+    return headers
 
 
 def _trace_id(request: Request) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -91,12 +91,3 @@ class Request:
         """Return a header's value, None when there is none."""
         value = self.headers.get(name)
         return None if value is None else value.decode("latin-1")
-
-
-def by_name(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
-    """Return headers by lower-case name; lines of the same name are joined by commas, as HTTP prescribes."""
-    joined: dict[bytes, bytes] = {}
-    for spelled, value in headers:
-        name = spelled.lower()
-        joined[name] = joined[name] + b", " + value if name in joined else value
-    return joined

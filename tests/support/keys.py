@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from serve.auth.admin import open_administration
 from serve.auth.settings import AccessSettings
-from serve.http.request import by_name
+from serve.http.access_log import by_name
 
 WIDE: Final = "per_second=100000,per_minute=1000000,per_day=10000000,monthly=null"
 """Limits that no test reaches."""
@@ -23,7 +23,7 @@ def credentials(headers: Mapping[str, str] | Sequence[tuple[bytes, bytes]]) -> M
     """Return request headers as the authenticator reads them: case-insensitive, repeated lines joined."""
     if isinstance(headers, Mapping):
         headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-    return by_name(headers)
+    return by_name((name.lower(), value) for name, value in headers)
 
 
 async def issue_key(
