@@ -111,6 +111,8 @@ def test_an_unknown_name_is_reported_with_similar_ones(service: Service) -> None
         assert FULL in wrong.value.suggestions
         with pytest.raises(InvalidRequest, match="Did you mean 'long_short'"):
             client[FULL].positions("longshort")
+        with pytest.raises(InvalidRequest, match=r"from\. The argument 'start' sets 'from'\."):
+            client[FULL].scores(start="2021-01-01", end="2020-01-01")
         with pytest.raises(TypeError, match=r"scores\(\) has no argument 'symbol'; did you mean 'symbols'"):
             client[FULL].scores(symbol=["AAA"])  # type: ignore[call-arg]
         with pytest.raises(AlphaResultsClientError, match=r"did you mean 'portfolio\.equity_curve'"):
@@ -133,7 +135,9 @@ def test_a_thousand_symbols_fit_into_a_call_and_too_many_are_refused_with_the_wa
     with Client(service.address, service.keys["reader"]) as client:
         with pytest.warns(ResultsWarning, match="unknown_symbol"):
             assert client[FULL].scores(symbols=symbols[:1000]).is_empty()
-        with pytest.raises(ApiError, match=r"longer than 8192 bytes\. 'symbol' has 2,999 values: pass fewer"):
+        with pytest.raises(
+            ApiError, match=r"longer than 8192 bytes; .*\. 'symbols' has 2,999 values: pass fewer"
+        ):
             client[FULL].scores(symbols=symbols)
 
 

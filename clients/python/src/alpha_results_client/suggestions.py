@@ -9,12 +9,15 @@ from typing import TypeVar
 import httpx
 
 from alpha_results_client.collect import alpha_ids
+from alpha_results_client.declared import ENDPOINTS
 from alpha_results_client.errors import NO_SUCH_ALPHA, AlphaResultsClientError, ApiError
 from alpha_results_client.exchange import Plan
 from alpha_results_client.settings import Settings
 from alpha_results_client.values import Query
 
 T = TypeVar("T")
+_ARGUMENTS = {x.parameter: x.name for e in ENDPOINTS.values() for x in e.arguments if x.parameter != x.name}
+"""Parameter -> argument of another name that sets it, such as `start` for `from`."""
 
 
 def near(name: str, known: Iterable[str]) -> tuple[str, ...]:
@@ -30,13 +33,18 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def suggesting(settings: Settings, path: Mapping[str, str], query: Query, plan: Plan[T]) -> Plan[T]:
-    """Run a plan, and add a hint to its error: names similar to an unknown one, or the length of a list that is too long.
+    """Run a plan, and add a hint to its error.
+
+    It gives the arguments that set invalid parameters, names similar to an unknown one, or the length of a list that is too long.
 
     Suggesting alphas takes one more call.
     """
     try:
         return (yield from plan)
     except ApiError as error:
+        invalid = [x["name"] for x in (error.details or {}).get("parameters", ())]
+        for name in sorted(_ARGUMENTS.keys() & invalid):
+            error.message += f" The argument {_ARGUMENTS[name]!r} sets {name!r}."
         if error.code in NO_SUCH_ALPHA and "alpha" in path:
             try:
                 known = yield from alpha_ids(settings)
@@ -53,5 +61,5 @@ def suggesting(settings: Settings, path: Mapping[str, str], query: Query, plan: 
                 default=(1, ""),
             )
             if count > 1:
-                error.message += f" {name!r} has {count:,} values: pass fewer in a call, or leave it out and filter the frame."
+                error.message += f" {_ARGUMENTS.get(name, name)!r} has {count:,} values: pass fewer in a call, or leave it out and filter the frame."
         raise
