@@ -273,6 +273,29 @@ def test_an_engine_without_a_version_is_refused() -> None:
         SealWriter("seal", alpha_id="Test_a", engine="ml")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        ({"alpha_id": None}, "alpha_id None is invalid: use 1 to 128 letters"),
+        ({"engine": 3}, "engine is 3: give its name and version"),
+        ({"sealed_at": "2024-01-05"}, "sealed_at is '2024-01-05', which has no time zone"),
+        (
+            {"started_at": date(2024, 1, 5)},
+            "started_at is datetime.date.* has no time zone: give datetime.now",
+        ),
+        ({"smoothing": True}, "smoothing is True: give a mapping such as {'applied': False}"),
+    ],
+)
+def test_a_head_of_another_type_is_named(head: dict[str, Any], said: str) -> None:
+    with pytest.raises(SealError, match=said):
+        SealWriter("seal", **{"alpha_id": "Test_a", **head})
+
+
+def test_hours_that_are_not_text_are_named() -> None:
+    with pytest.raises(SealError, match=r"9\.5 is not a time of day: write HH:MM"):
+        Calendar("America/New_York", 9.5, 16)  # type: ignore[arg-type]
+
+
 def test_a_url_is_refused_as_target() -> None:
     with pytest.raises(SealError, match="is a URL, and a seal is written to a local disk"):
         SealWriter("s3://bucket/seal", alpha_id="Test_own", engine=("tests", "1"), started_at=BEGAN)

@@ -81,7 +81,7 @@ class Calendar:
 
 
 def _minutes(clock: str) -> int:
-    match = _CLOCK.fullmatch(clock)
+    match = _CLOCK.fullmatch(str(clock))
     if match is None or int(match[1]) * 60 + int(match[2]) > 24 * 60:
         raise SealError(f"{clock!r} is not a time of day: write HH:MM, such as 09:30.")
     return int(match[1]) * 60 + int(match[2])

@@ -71,7 +71,7 @@ class SealWriter:
         source_alpha_id: str | None = None,
         reconciliation: Mapping[str, Any] | None = None,
     ) -> None:
-        if _ALPHA_ID.fullmatch(alpha_id) is None or ".." in alpha_id:
+        if not isinstance(alpha_id, str) or _ALPHA_ID.fullmatch(alpha_id) is None or ".." in alpha_id:
             raise SealError(
                 f"alpha_id {alpha_id!r} is invalid: use 1 to 128 letters, digits, '_', '.', '-', the first a letter or "
                 "digit, without '..'."
@@ -82,7 +82,7 @@ class SealWriter:
             )
         now = dt.datetime.now(dt.timezone.utc)
         engine = engine or (NAME, version())
-        if isinstance(engine, str) or len(engine) != 2:
+        if not isinstance(engine, (tuple, list)) or len(engine) != 2:
             raise SealError(f"engine is {engine!r}: give its name and version, such as ('my-engine', '3.2').")
         self._folder, self._key = Path(folder), key
         self._equity_basis = equity_basis
@@ -283,11 +283,13 @@ def _put(path: Path, content: bytes) -> None:
 
 
 def _instant(name: str, moment: dt.datetime) -> str:
-    if moment.tzinfo is None:
-        raise SealError(f"{name} has no time zone: give datetime.now(timezone.utc).")
+    if not isinstance(moment, dt.datetime) or moment.tzinfo is None:
+        raise SealError(f"{name} is {moment!r}, which has no time zone: give datetime.now(timezone.utc).")
     return moment.astimezone(dt.timezone.utc).isoformat().replace("+00:00", "Z")
 
 
 def _smoothing(description: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if not (description is None or isinstance(description, Mapping)):
+        raise SealError(f"smoothing is {description!r}: give a mapping such as {{'applied': False}}.")
     defaults = {"half_life_weeks": None, "detail": None}
     return None if description is None else {**defaults, **description}
