@@ -256,7 +256,8 @@ class Root:
                 raise SettingsError(wrong) from error
             if len(weights) != len(names) + 1:
                 raise SettingsError(f"weights: give {len(names) + 1} numbers, that of {alpha} first")
-            if not all(math.isfinite(x) and x >= 0 for x in weights) or (names and not any(weights[1:])):
+            scalable = all(x >= 0 for x in weights) and math.isfinite(sum(weights))
+            if not scalable or (names and not any(weights[1:])):
                 raise SettingsError("weights: give numbers, none below 0, and those of the others not all 0")
         run, runs = self[alpha], [self[name] for name in names]
         run.require_book(book)

@@ -101,6 +101,6 @@ def test_invalid_arguments_are_refused_with_the_valid_ones(market: Published) ->
         root.contribution(ALPHA, OTHERS, weights=[1.0])
     with pytest.raises(SettingsError, match="weights='inverse': give equal or volatility, or a number"):
         root.contribution(ALPHA, OTHERS, weights="inverse")
-    for weights in ([1.0, 0.0, 0.0, 0.0], [1.0, -1.0, 1.0, 1.0], [1.0, float("nan"), 1.0, 1.0]):
+    for weights in ([1.0, 0.0, 0.0, 0.0], [1.0, -1.0, 1.0, 1.0], [1.0, float("nan"), 1.0, 1.0], [9e307] * 4):
         with pytest.raises(SettingsError, match="none below 0, and those of the others not all 0"):
             root.contribution(ALPHA, OTHERS, weights=weights)
