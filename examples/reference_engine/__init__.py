@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from examples.reference_engine.alpha import DEFAULT_ALPHAS, AlphaSpec
     from examples.reference_engine.market import Market, simulate_market
-    from examples.reference_engine.record import RunRecord
     from examples.reference_engine.run import already_simulated, run_alpha, simulate
-    from examples.reference_engine.write import write_seal
+    from examples.reference_engine.write import RunRecord, write_seal
 
 __all__ = [
     "DEFAULT_ALPHAS",
@@ -34,7 +33,7 @@ _MODULES = {
     "AlphaSpec": "alpha",
     "Market": "market",
     "simulate_market": "market",
-    "RunRecord": "record",
+    "RunRecord": "write",
     "already_simulated": "run",
     "run_alpha": "run",
     "simulate": "run",

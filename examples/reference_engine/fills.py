@@ -9,10 +9,7 @@ import numpy.typing as npt
 import polars as pl
 
 from examples.reference_engine.market import Market
-from examples.reference_engine.sessions import opening_instants
-
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
+from examples.reference_engine.sessions import Floats, Indices, opening_instants
 
 FEE_PER_SHARE = 0.001
 IMPACT_PER_WEIGHT = 2.0

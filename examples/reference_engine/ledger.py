@@ -19,10 +19,7 @@ from examples.reference_engine.fills import (
 )
 from examples.reference_engine.ledger_tables import names_table, portfolio_table
 from examples.reference_engine.market import Market
-
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
-Indices = npt.NDArray[np.int64]
+from examples.reference_engine.sessions import Flags, Floats
 
 NO_TRADE_BAND = 0.0005
 """A holding is not rebalanced by less than this share of the book's equity."""

@@ -7,9 +7,7 @@ import numpy.typing as npt
 import polars as pl
 
 from examples.reference_engine.market import Market
-from examples.reference_engine.sessions import closing_instants
-
-Floats = npt.NDArray[np.float64]
+from examples.reference_engine.sessions import Floats, closing_instants
 
 
 def portfolio_table(

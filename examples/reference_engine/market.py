@@ -6,15 +6,11 @@ import datetime as dt
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from examples.reference_engine.alpha import FEWEST_NAMES, FEWEST_WEEKS
 from examples.reference_engine.price_paths import benchmark_paths, log_price_paths
-from examples.reference_engine.sessions import Days, Indices, trading_sessions, week_ends
+from examples.reference_engine.sessions import Days, Flags, Floats, Indices, trading_sessions, week_ends
 from schemas.errors import SettingsError
-
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 FIRST_SESSION = dt.date(2021, 6, 28)
 _WEEKS_BEFORE_SEALS = 220

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
-Floats = npt.NDArray[np.float64]
+from examples.reference_engine.sessions import Floats
+
 Record = dict[str, Any]
 
 _WEEKS_PER_YEAR = 52

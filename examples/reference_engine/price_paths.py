@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from examples.reference_engine.sessions import Floats
 
 _SECTORS = 6
 _DIVIDEND_EVERY = 63

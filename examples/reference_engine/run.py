@@ -18,11 +18,10 @@ from examples.reference_engine.alpha import DEFAULT_ALPHAS, ENGINE, AlphaSpec
 from examples.reference_engine.ledger import run_books
 from examples.reference_engine.market import BENCHMARK_SYMBOL, Market, simulate_market
 from examples.reference_engine.own_metrics import own_metrics
-from examples.reference_engine.record import RunRecord
 from examples.reference_engine.strategy import decide
 from examples.reference_engine.texts import description, source_files
 from examples.reference_engine.weekly_tables import decisions_table, rebalances_table
-from examples.reference_engine.write import UNFINISHED, finish_seal, json_bytes, write_seal
+from examples.reference_engine.write import UNFINISHED, RunRecord, finish_seal, json_bytes, write_seal
 from schemas.errors import SettingsError
 from schemas.market_data import SIMULATED_KEY
 

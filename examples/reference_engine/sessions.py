@@ -9,6 +9,8 @@ import numpy.typing as npt
 import polars as pl
 
 Days = npt.NDArray[np.datetime64]
+Flags = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 
 _EXCHANGE_ZONE = "America/New_York"

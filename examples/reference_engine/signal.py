@@ -6,8 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from examples.reference_engine.alpha import SignalName
-
-Floats = npt.NDArray[np.float64]
+from examples.reference_engine.sessions import Floats
 
 LOOKBACK = {"momentum": 60, "reversal": 5, "low_volatility": 40}
 """Sessions of history before the decision that a score needs."""

@@ -9,10 +9,9 @@ import numpy.typing as npt
 
 from examples.reference_engine.alpha import AlphaSpec
 from examples.reference_engine.market import Market
+from examples.reference_engine.sessions import Flags, Floats
 from examples.reference_engine.signal import LOOKBACK, raw_signal, smoothed
 
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 Labels = npt.NDArray[np.str_]
 
 _LABEL = "U40"

@@ -7,11 +7,8 @@ import numpy.typing as npt
 import polars as pl
 
 from examples.reference_engine.market import Market
-from examples.reference_engine.sessions import opening_instants
+from examples.reference_engine.sessions import Flags, Floats, opening_instants
 from examples.reference_engine.strategy import Decisions
-
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 
 def forward_returns(market: Market) -> Floats:

@@ -1,19 +1,45 @@
-"""Writes a seal: all files first, `seal.json` last, which marks it as finished."""
+"""The content of a seal, and its files: all others first, `seal.json` last, which marks it as finished."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
 
-from examples.reference_engine.record import RunRecord
 from schemas.errors import SettingsError
 
 UNFINISHED: Final = "seal.json.unfinished"
+
+
+@dataclass(frozen=True, eq=False)
+class RunRecord:
+    """The content of a seal.
+
+    Attributes
+    ----------
+    manifest
+        The keys of `seal.json` other than `kinds`.
+    tables
+        Kind -> Parquet table.
+    metrics
+        The run's own figures; None to omit them.
+    description
+        The description; None to omit it.
+    source
+        Relative path -> bytes of the run's code; None to omit it.
+    """
+
+    manifest: Mapping[str, Any]
+    tables: Mapping[str, pl.DataFrame]
+    metrics: Sequence[Mapping[str, Any]] | None = None
+    description: Mapping[str, Any] | None = None
+    source: Mapping[str, bytes] | None = None
 
 
 def write_seal(folder: Path, record: RunRecord, *, finish: bool = True) -> Path:

@@ -18,8 +18,7 @@ from examples.reference_engine import (
     run_alpha,
     simulate_market,
 )
-from examples.reference_engine.market import Flags, Floats
-from examples.reference_engine.sessions import trading_sessions
+from examples.reference_engine.sessions import Flags, Floats, trading_sessions
 from examples.reference_engine.signal import raw_signal
 from examples.reference_engine.strategy import decide
 from examples.reference_engine.weekly_tables import forward_returns

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from examples.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, simulate_market
-from examples.reference_engine.market import Floats
+from examples.reference_engine.sessions import Floats
 from examples.reference_engine.strategy import decide
 from examples.reference_engine.weekly_tables import forward_returns
 from tests.support.notices import notices_of, outcomes_of

@@ -14,9 +14,15 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from examples.reference_engine import DEFAULT_ALPHAS, AlphaSpec, already_simulated, simulate, write_seal
+from examples.reference_engine import (
+    DEFAULT_ALPHAS,
+    AlphaSpec,
+    RunRecord,
+    already_simulated,
+    simulate,
+    write_seal,
+)
 from examples.reference_engine.market import simulate_market
-from examples.reference_engine.record import RunRecord
 from pipeline.group import cli
 from schemas.errors import SettingsError
 from schemas.market_data import SIMULATED_KEY
