@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from importlib import metadata
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,9 @@ from alpha_results_seal.errors import SealError, SealRefused
 from alpha_results_seal.frames import table
 from alpha_results_seal.ledger import Ledger
 from alpha_results_seal.signing import sign_manifest
-from alpha_results_seal.version import NAME, version
 
+_NAME = "alpha-results-seal"
+"""Name of this package's own distribution."""
 _ALPHA_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 
 
@@ -81,7 +83,7 @@ class SealWriter:
                 f"{os.fspath(folder)} is a URL, and a seal is written to a local disk: copy it from there, seal.json last."
             )
         now = dt.datetime.now(dt.timezone.utc)
-        engine = engine or (NAME, version())
+        engine = engine or (_NAME, _version())
         if not isinstance(engine, (tuple, list)) or len(engine) != 2:
             raise SealError(f"engine is {engine!r}: give its name and version, such as ('my-engine', '3.2').")
         self._folder, self._key = Path(folder), key
@@ -252,6 +254,12 @@ class SealWriter:
             }
             kinds["source"] = {"path": "source/", "files": files}
         return _json({**self._head, "kinds": kinds}, "seal.json")
+
+
+def _version() -> str:
+    """Return the release of the distribution that installed this package: its own, or the project's."""
+    installed = {x.metadata["Name"]: x.version for x in metadata.distributions()}
+    return installed.get(_NAME) or installed.get("alpha-results") or "0"
 
 
 def _sorted(kind: str, frame: pl.DataFrame) -> pl.DataFrame:
