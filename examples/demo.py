@@ -68,15 +68,18 @@ def demo(root: Path, host: str, port: int, seed: int) -> None:
         simulated = _json(
             "pipeline", "simulate", "--out", str(simulation), "--seed", str(seed), "--replace", "--json"
         )
-        _progress(f"simulation  {simulation} ({simulated['status']})")
+        echo(f"simulation  {simulation} ({simulated['status']})", err=True)
     with _step(screen, "checking the seals and building their snapshots"):
         built = _run("pipeline", "build", *simulated["seals"], "--datasets", str(published), "--json")
         for line in built.splitlines()[:-1]:  # the last line is a summary
             seal = json.loads(line)
-            _progress(f"snapshot    {seal['alpha_id']} {seal['snapshot']} ({seal['outcome']})")
+            echo(f"snapshot    {seal['alpha_id']} {seal['snapshot']} ({seal['outcome']})", err=True)
     with _step(screen, "issuing two keys, one of them with raw-book access"):
         keys = _keys(root / "keys.json", published)
-        _progress(f"keys        {keys['plain']['key_id']}, and {keys['raw']['key_id']} with raw-book access")
+        echo(
+            f"keys        {keys['plain']['key_id']}, and {keys['raw']['key_id']} with raw-book access",
+            err=True,
+        )
     port = _free(host, port)
     command = [
         sys.executable,
@@ -100,7 +103,7 @@ def demo(root: Path, host: str, port: int, seed: int) -> None:
         address = f"http://{host}:{port}"
         _wait_ready(server, f"{address}/v1/health")
         seals = Path(simulated["seals"][0]).parent
-        _print_line(
+        echo(
             _SERVED.format(
                 # A browser does not send the part after the #, so the key is in no log.
                 explorer=f"{address}/explorer#key={keys['plain']['token']}",
@@ -112,7 +115,7 @@ def demo(root: Path, host: str, port: int, seed: int) -> None:
             server.wait()
     if server.returncode not in (0, -signal.SIGINT, -signal.SIGTERM):
         raise DemoFailed(f"the server stopped by itself with exit code {server.returncode}")
-    _print_line("\nstopped")
+    echo("\nstopped")
 
 
 def _environment_file(root: Path, base: str, keys: dict[str, Any], seals: Path) -> Path:
@@ -249,15 +252,6 @@ def _free(host: str, port: int) -> int:
                 probe.bind((host, candidate))
                 bound_port: int = probe.getsockname()[1]
                 if port and bound_port != port:
-                    _progress(f"port {port} is taken; using {bound_port}")
+                    echo(f"port {port} is taken; using {bound_port}", err=True)
                 return bound_port
     raise DemoFailed(f"no free port on {host}")
-
-
-def _print_line(text: str) -> None:
-    echo(text)
-    sys.stdout.flush()
-
-
-def _progress(line: str) -> None:
-    echo(line, err=True)
