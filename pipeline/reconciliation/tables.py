@@ -119,6 +119,10 @@ class Tables:
         """Return those of the columns that the kind has."""
         return tuple(column for column in columns if self.has(kind, column))
 
+    def weeks(self, status: str) -> pl.Series:
+        """Return the dates of the weeks with a status."""
+        return self["rebalances"].filter(pl.col("week_status") == status)["date"]
+
     def without(self, failed: Mapping[str, Collection[str]]) -> Tables:
         """Return the tables without unusable columns, without a copy."""
         frames = {

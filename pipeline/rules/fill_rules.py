@@ -14,6 +14,7 @@ from pipeline.rule import Finding, rule
 from pipeline.rules.findings import broken_rows
 from pipeline.rules.tolerance import ABSOLUTE, differ, differing
 from schemas.plurals import counted
+from schemas.tables.rebalances import TRADED
 
 _QUANTITY: Final = "quantity_adjustment"
 _CASH: Final = "cash_adjustment"
@@ -46,9 +47,8 @@ def trades_cost(tables: Tables) -> Finding | None:
 )
 def trades_decision(tables: Tables) -> Finding | None:
     """Report fills without a decision, or before it."""
-    weeks = tables["rebalances"].filter(pl.col("week_status") == "traded")["date"]
     decision = pl.col("decision_at")
-    valid = decision.is_in(weeks.implode()) & (decision < pl.col("timestamp").dt.date())
+    valid = decision.is_in(tables.weeks(TRADED).implode()) & (decision < pl.col("timestamp").dt.date())
     broken = tables["trades"].filter(~valid)
     message = (
         f"decision_at is not a traded rebalance date before the fill in {counted(broken.height, 'fill')}"

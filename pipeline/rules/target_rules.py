@@ -16,6 +16,7 @@ from pipeline.rules.findings import broken_rows, joined_findings
 from schemas.objects.seal import BINDING
 from schemas.plurals import counted
 from schemas.tables.books import CONDITIONED_BOOKS, RAW_PREFIX, base_book, is_raw_book
+from schemas.tables.rebalances import TRADED
 
 _NAME: Final = ("date", "symbol")
 _WEIGHT_COLUMN: Final = {
@@ -76,9 +77,10 @@ def decisions_target(tables: Tables) -> Finding | Coverage | None:
 def _rebalances(tables: Tables) -> pl.DataFrame:
     """Return book, week and session of the weekly rebalances that were filled in a single session, by session."""
     books = [book for book, weight in _WEIGHT_COLUMN.items() if tables.has("decisions", weight)]
-    traded = tables["rebalances"].filter(pl.col("week_status") == "traded")["date"]
     rebalances = (
-        tables.moments.filter(pl.col("book").is_in(books) & pl.col("decision_at").is_in(traded.implode()))
+        tables.moments.filter(
+            pl.col("book").is_in(books) & pl.col("decision_at").is_in(tables.weeks(TRADED).implode())
+        )
         .select("book", week="decision_at", date=pl.col("timestamp").dt.date())
         .unique()
         .join(tables.alignment.sessions, on=SESSION)

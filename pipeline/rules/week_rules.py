@@ -181,5 +181,4 @@ def _any(conditions: Iterable[pl.Expr]) -> pl.Expr:
 
 def _in_weeks(tables: Tables, status: str) -> pl.Series:
     """Return which decisions belong to a week with this status."""
-    weeks = tables["rebalances"].filter(pl.col("week_status") == status).get_column("date")
-    return tables["decisions"]["date"].is_in(weeks.implode())
+    return tables["decisions"]["date"].is_in(tables.weeks(status).implode())
