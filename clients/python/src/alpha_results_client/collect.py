@@ -124,7 +124,7 @@ def _sample(settings: Settings, request: CollectionRequest) -> Plan[list[Mapping
 
 def alpha_ids(settings: Settings) -> Plan[list[str]]:
     """Fetch the ids of the alphas that the key may read, latest started first."""
-    table = yield from collect(settings.with_frames("rows"), "catalog.alphas.list", {}, {}, with_meta=False)
+    table = yield from collect(settings.as_rows(), "catalog.alphas.list", {}, {}, with_meta=False)
     return [str(row["alpha_id"]) for row in table.frame]
 
 

@@ -94,10 +94,10 @@ class Settings:
         # Two keys may get different answers.
         self.identity = hashlib.sha256(f"{self.base_url} {key}".encode()).hexdigest()
 
-    def with_frames(self, frames: str) -> Settings:
-        """Return the same settings with another kind of frames."""
+    def as_rows(self) -> Settings:
+        """Return the same settings for rows instead of frames."""
         changed = copy(self)
-        changed.frames = frames
+        changed.frames = "rows"
         return changed
 
     def links_disabled_reason(self) -> str | None:

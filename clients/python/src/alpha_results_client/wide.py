@@ -22,7 +22,7 @@ def wide_returns(settings: Settings, alphas: Sequence[str] | None, query: Query)
     With `alphas` None, an alpha that lacks the book, or whose ledger the key may not read, is left out with a
     :class:`ResultsWarning`; for an alpha that is named this raises.
     """
-    as_rows = settings.with_frames("rows")
+    as_rows = settings.as_rows()
     if alphas is None:
         names = yield from alpha_ids(settings)
     else:  # a text is one address, or several separated by commas, as in other methods
