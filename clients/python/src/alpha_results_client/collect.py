@@ -15,15 +15,13 @@ from alpha_results_client.exchange import Plan, Work, exchange, make_target
 from alpha_results_client.moments import with_moments
 from alpha_results_client.settings import Settings
 from alpha_results_client.table import Table, make_frame
-from alpha_results_client.table_links import CollectionRequest, fetch_by_link, may_link
+from alpha_results_client.table_links import FILTERS, CollectionRequest, fetch_by_link, may_link
 from alpha_results_client.values import Query
 
 PAGE = 5000
 """Rows per page, the maximum of the interface."""
 _PAGED = 2
 """Maximum number of pages before a link is used."""
-_FILTERS = {"from", "to", "symbol", "direction", "min_abs_weight"}
-"""Parameters that leave out rows of a run's table, but no columns."""
 _PACKAGE = Path(__file__).parent
 _ATTEMPTS = 3
 """Attempts to read a collection that changes between pages."""
@@ -62,7 +60,7 @@ def collect(
     pinned = query.get("snapshot")
     request = CollectionRequest(endpoint, path, query)
     for attempt in range(_ATTEMPTS):
-        if not with_meta and request.is_unfiltered and may_link(settings, request):
+        if not with_meta and request.is_large and may_link(settings, request):
             frame = yield from fetch_by_link(settings, request, None)
             if frame is not None:
                 return Table(frame, {}, "link")
@@ -112,11 +110,10 @@ def _pages(settings: Settings, request: CollectionRequest) -> Plan[Table[Any]]:
 
 def _sample(settings: Settings, request: CollectionRequest) -> Plan[list[Mapping[str, Any]]]:
     """Fetch a row without the query's filters, for the columns of a frame without rows; no row if all columns are known."""
-    query = {name: value for name, value in request.query.items() if name not in _FILTERS}
-    is_filtered = any(request.query.get(name) is not None for name in _FILTERS)
     has_optional = any(column.optional for column in ROWS[request.model])
-    if settings.frames == "rows" or not is_filtered or not has_optional:
+    if settings.frames == "rows" or not request.is_filtered or not has_optional:
         return []
+    query = {name: value for name, value in request.query.items() if name not in FILTERS}
     body = yield from exchange(settings, make_target(request.endpoint, request.path, {**query, "limit": "1"}))
     rows: list[Mapping[str, Any]] = body["data"]
     return rows

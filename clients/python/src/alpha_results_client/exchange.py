@@ -6,9 +6,9 @@ all logic and differ only in how they wait.
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 import random
+import time
 from collections.abc import Generator, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any, Callable, NamedTuple, TypeVar, Union
@@ -236,8 +236,6 @@ def parse_retry_after(header: str | None) -> float | None:
     if header.strip().isdigit():
         return float(header)
     try:
-        at = parsedate_to_datetime(header)
+        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
     except (TypeError, ValueError):
         return None
-    now = dt.datetime.now(at.tzinfo or dt.timezone.utc)
-    return max(0.0, (at if at.tzinfo else at.replace(tzinfo=dt.timezone.utc)).timestamp() - now.timestamp())

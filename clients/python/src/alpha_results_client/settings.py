@@ -81,8 +81,7 @@ class Settings:
             raise AlphaResultsClientError("retries must be 0 or more")
         if not longest_wait >= 0:
             raise AlphaResultsClientError("longest_wait must be 0 or more seconds")
-        self.base_url = base_url.rstrip("/")
-        self.base_url = self.base_url.removesuffix("/v1")
+        self.base_url = base_url.rstrip("/").removesuffix("/v1")
         self.frames = frames
         self.retries = retries
         self.longest_wait = longest_wait

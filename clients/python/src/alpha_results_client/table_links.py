@@ -27,7 +27,8 @@ from alpha_results_client.settings import LOG, Settings
 from alpha_results_client.values import Query
 
 DOWNLOAD = "catalog.alphas.tables.download"
-_FILTERS = {"from", "to", "symbol"}
+FILTERS = {"from", "to", "symbol", "direction", "min_abs_weight"}
+"""Parameters that leave out rows of a run's table."""
 _OF_ONE_CALL = NO_SUCH_ALPHA | {"table_not_found"}
 """Error codes of a link that concern the alpha and the table of the call, but no other calls."""
 
@@ -50,16 +51,20 @@ class CollectionRequest(NamedTuple):
         return entry.full_row if entry.full_row and self.query.get("fields") == "all" else entry.row
 
     @property
-    def is_unfiltered(self) -> bool:
+    def is_filtered(self) -> bool:
+        """Whether the query may leave out rows."""
+        return any(self.query.get(name) is not None for name in FILTERS)
+
+    @property
+    def is_large(self) -> bool:
         """Whether the query asks for all rows of a table by name and day, which fill many pages in a real run."""
-        filtered = any(self.query.get(name) is not None for name in _FILTERS)
-        return "symbol" in ENDPOINTS[self.endpoint].query and not filtered
+        return "symbol" in ENDPOINTS[self.endpoint].query and not self.is_filtered
 
 
 def may_link(settings: Settings, request: CollectionRequest) -> bool:
     """Return whether a link may be requested; if not, the reason is logged for rows that have a file."""
     parameters = {name for name, value in request.query.items() if value is not None}
-    if not ENDPOINTS[request.endpoint].table or not parameters <= {*_FILTERS, "book", "fields", "snapshot"}:
+    if not ENDPOINTS[request.endpoint].table or not parameters <= {*FILTERS, "book", "fields", "snapshot"}:
         return False
     if request.query.get("fields") not in (None, "core", "all"):
         return False  # the service reports the invalid value
