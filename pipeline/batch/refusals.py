@@ -121,10 +121,9 @@ class Refusals:
 
     def record(self, seal: DiscoveredSeal, result: SealResult, files: str) -> None:
         """Store a refusal, or remove the refusal of a published seal; `files` is the listing digest from before the build."""
+        if result.error is None and seal.digest in self._stored:
+            self._forget([seal.digest])
         if not isinstance(result.error, SealRefused):
-            published = result.error is None
-            if published and seal.digest in self._stored:
-                self._forget([seal.digest])
             return
         violations = list(result.error.violations)
         rules = {violation["rule"] for violation in violations}

@@ -50,12 +50,13 @@ def show(alpha: str, root: str, as_json: bool) -> None:
     seals = earlier_seals(storage, alpha)
     rows = [_row(each, pointer, manifests.get(each.snapshot)) for each in stored]
     rows.sort(key=lambda row: (row["state"] == "served", row["until"] or row["written"]), reverse=True)
-    current = manifests.get(pointer.snapshot) if pointer and not pointer.is_withdrawn else None
+    shown = pointer if pointer and not pointer.is_withdrawn else None
+    current = manifests.get(shown.snapshot) if shown else None
     if as_json:
         print_json(
             {
                 "alpha_id": alpha,
-                "served": asdict(pointer) if pointer and not pointer.is_withdrawn else None,
+                "served": asdict(shown) if shown else None,
                 "withdrawn": bool(pointer and pointer.withdrawn),
                 "decisions": [asdict(each) for each in pointer.decisions] if pointer else [],
                 "manifest": asdict(current) if current else None,
@@ -93,9 +94,9 @@ def show(alpha: str, root: str, as_json: bool) -> None:
         _show_decisions(pointer)
     if current:
         _show_files(console, current)
-    elif pointer is not None and not pointer.is_withdrawn:
+    elif shown is not None:
         echo(
-            f"warning: the manifest of the served snapshot {pointer.snapshot} is missing or damaged; `alpha-results verify {alpha}` "
+            f"warning: the manifest of the served snapshot {shown.snapshot} is missing or damaged; `alpha-results verify {alpha}` "
             "says how to repair it",
             err=True,
         )

@@ -156,11 +156,9 @@ class _Groups:
     def rows(self, selected: Flags) -> list[range]:
         """Return the rows of the selected groups as the fewest possible ranges, in table order."""
         groups = np.flatnonzero(selected)
-        first, last = self.ranges.starts[groups], self.ranges.starts[groups] + self.ranges.lengths[groups]
-        gaps = first[1:] != last[:-1]
-        first_rows = first[np.concatenate([[True], gaps])[: first.size]]
-        end_rows = last[np.concatenate([gaps, [True]])[: first.size]]
-        return [range(int(first_row), int(end)) for first_row, end in zip(first_rows, end_rows, strict=True)]
+        adjacent = np.split(groups, np.flatnonzero(np.diff(groups) > 1) + 1)
+        starts, ends = self.ranges.starts, self.ranges.starts + self.ranges.lengths
+        return [range(int(starts[own[0]]), int(ends[own[-1]])) for own in adjacent if own.size]
 
 
 class _Days:
