@@ -15,11 +15,12 @@ from datasets.figures.panel import WeeklyDeciles
 from datasets.figures.run_figures import CrossSections, Index, Ledger, RawSignal, RunFigures
 from datasets.figures.sealed_records import SealedMetrics, SealedRecord
 from datasets.figures.series import FULL_HISTORY, Dates, Floats
-from datasets.figures.statistics import STATISTICS, checked, stated_value
+from datasets.figures.statistics import checked, stated_value
 from datasets.figures.unavailable import MISSING_KIND, Unavailable, unreadable
 from datasets.manifest import Manifest
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt
+from schemas.metrics.core import STATISTICS
 from schemas.metrics.deciles import BUCKET_MEANS
 from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER, SCORE_FIELD, UNSMOOTHED_FIELD, Checked
 from schemas.notices.notice import NOTICE

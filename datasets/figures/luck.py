@@ -22,7 +22,7 @@ from datasets.figures.overfitting import (
     overfitting,
 )
 from datasets.figures.ratios import NO_RATE
-from datasets.figures.run_figures import Ledger, closed
+from datasets.figures.run_figures import Ledger
 from datasets.figures.series import (
     SESSIONS_PER_YEAR,
     Floats,
@@ -38,8 +38,8 @@ from datasets.figures.sharpe import (
     probabilistic_sharpe,
     sharpe_moments,
 )
-from datasets.figures.unavailable import Figure, Unavailable
-from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER
+from datasets.figures.unavailable import ACCESS_LIMITED, Figure, Unavailable
+from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER, Source
 from schemas.tables.books import CONDITIONED_BOOKS
 
 T = TypeVar("T")
@@ -280,12 +280,12 @@ def _ratios(moments: SharpeMoments | Unavailable, path: str, withheld: dict[str,
 
 
 def _ledger(evidence: Evidence, query: LuckQuery) -> Ledger | Unavailable:
-    ledger = closed(LEDGER, query.may_call) or evidence.ledger
+    ledger = _closed(LEDGER, query) or evidence.ledger
     return ledger if isinstance(ledger, Unavailable) else cut(ledger, query.window.rows(ledger.date))
 
 
 def _ic(evidence: Evidence, query: LuckQuery) -> Floats | Unavailable:
-    weekly = closed(CROSS_SECTIONS, query.may_call) or evidence.weekly
+    weekly = _closed(CROSS_SECTIONS, query) or evidence.weekly
     if isinstance(weekly, Unavailable):
         return weekly
     weeks, ic = weekly
@@ -326,6 +326,12 @@ def _data_snooping(
     draw = np.random.Generator(np.random.PCG64([seed, 2]))
     returns = _excess(trials, ledger)
     return data_snooping(returns, resample(draw, len(returns), daily.mean_block), daily.mean_block)
+
+
+def _closed(source: Source, query: LuckQuery) -> Unavailable | None:
+    if source.endpoint in query.may_call:
+        return None
+    return Unavailable(ACCESS_LIMITED, f"the key may not call {source.endpoint}", source.kind)
 
 
 def or_null(figure: T | Unavailable, path: str, withheld: dict[str, str]) -> T | None:

@@ -6,6 +6,8 @@ A week without a measurable IC is null and ignored, never counted as 0.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,7 +20,7 @@ from datasets.figures.series import (
     measured,
     unmeasurable,
 )
-from datasets.figures.unavailable import Unavailable, too_few
+from datasets.figures.unavailable import Figure, Unavailable, too_few
 
 _WEEKS = "weeks with a measured IC"
 
@@ -127,3 +129,13 @@ def coverage(n_return_obs: Floats, n_symbols: Floats, traded: Flags) -> float | 
     if not np.any(counted):
         return too_few(0, 1, "traded weeks with a cross-section")
     return float((n_return_obs[counted] / n_symbols[counted]).mean())
+
+
+FROM_CROSS_SECTIONS: Final[Mapping[str, Callable[[Any], Figure]]] = {
+    "ic": lambda rows: mean_ic(rows.ic),
+    "icir": lambda rows: icir(rows.ic),
+    "hit_rate": lambda rows: hit_rate(rows.ic),
+    "dispersion": lambda rows: dispersion(rows.ic),
+    "coverage": lambda rows: coverage(rows.n_return_obs, rows.n_symbols, rows.traded),
+}
+"""Statistics of a signal by name: of CrossSections, and those that only need the ic also of a RawSignal."""

@@ -230,27 +230,6 @@ def _without(series: Floats, weeks: npt.NDArray[np.intp]) -> Floats:
 
 Dated = TypeVar("Dated", Index, CrossSections, WeeklyDeciles, Ledger)
 
-
-def closed(source: Source, may_call: Collection[str]) -> Unavailable | None:
-    """Return the reason why a key may not see data; None if it may call the endpoint that serves them.
-
-    Parameters
-    ----------
-    source : Source
-        The data.
-    may_call : Collection[str]
-        Registry ids of the endpoints that the key may call.
-
-    Returns
-    -------
-    Unavailable or None
-        With code ``access_limited``.
-    """
-    if source.endpoint in may_call:
-        return None
-    return Unavailable(ACCESS_LIMITED, f"the key may not call {source.endpoint}", source.kind)
-
-
 NO_RAW_SIGNAL: Final = Unavailable(MISSING_KIND, "the run recorded no signal before smoothing", "decisions")
 
 
@@ -323,7 +302,8 @@ class Sources:
         return self._part(self._run.ledger, LEDGER)
 
     def _part(self, part: Dated | Unavailable | None, source: Source) -> Dated | Unavailable:
-        part = closed(source, self._may_call) or part
+        if source.endpoint not in self._may_call:
+            return Unavailable(ACCESS_LIMITED, f"the key may not call {source.endpoint}", source.kind)
         if isinstance(part, Unavailable):
             return part
         if part is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ from datasets.figures.blocks import (
 from datasets.figures.periods import computed_periods, periods
 from datasets.figures.run_figures import RunFigures, Sources
 from datasets.figures.series import FULL_HISTORY, Window, sessions_per_year
-from datasets.figures.statistics import Span, core_statistics, stated_value
+from datasets.figures.statistics import Span, core_statistics, unsealed
 from datasets.figures.unavailable import MISSING_KIND, Unavailable, Warnings, guarded
 from schemas.endpoints import ENDPOINTS
 from schemas.metrics.core import CORE
@@ -108,7 +108,7 @@ def assemble(run: RunFigures, query: MetricsQuery) -> Answer:
 
     core = core_statistics(span, warnings, "core")
     if unreadable is None:
-        _warn_of_unsealed(span, core, warnings)
+        _warn_of_unsealed(unsealed(CORE, span.records), core, warnings)
     else:
         text = f"The statistics of core are withheld: {unreadable.text}."
         warnings.add("core", unreadable.code, text, unreadable.kind)
@@ -162,20 +162,15 @@ def _within_window(run: RunFigures, rows: Sources, query: MetricsQuery, warnings
     }
 
 
-def _warn_of_unsealed(span: Span, entries: Mapping[str, Any], warnings: Warnings) -> None:
+def _warn_of_unsealed(names: Sequence[str], entries: Mapping[str, Any], warnings: Warnings) -> None:
     """Add a warning that lists the core statistics without a sealed value."""
-    unsealed = [statistic.name for statistic in CORE if stated_value(statistic, span.records) is None]
-    if not unsealed:
-        return
-    with_value = [name for name in unsealed if entries[name]["value"] is not None]
-    withheld = [name for name in unsealed if entries[name]["value"] is None]
+    with_value = [name for name in names if entries[name]["value"] is not None]
+    withheld = [name for name in names if entries[name]["value"] is None]
     parts = [f"computed instead: {', '.join(with_value)}"] if with_value else []
     parts += [f"withheld: {', '.join(withheld)}"] if withheld else []
-    warnings.add(
-        "core",
-        "missing_core_metrics",
-        f"The run sealed no value of some core statistics; {'; '.join(parts)}.",
-    )
+    if parts:
+        message = f"The run sealed no value of some core statistics; {'; '.join(parts)}."
+        warnings.add("core", "missing_core_metrics", message)
 
 
 def _warn_of_checks(data: Mapping[str, Any], warnings: Warnings) -> None:

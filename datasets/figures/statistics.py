@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,12 +17,11 @@ from datasets.figures.unavailable import (
     BLOCK_ERROR,
     FAILED,
     MISSING_KIND,
-    Figure,
     Unavailable,
     Warnings,
-    guarded,
+    failed,
 )
-from schemas.metrics.core import CORE, RANK_IC, RANK_IC_RAW, RATE_OF, RISK_FREE_RATE, SERVED_CONVENTIONS
+from schemas.metrics.core import CORE, RANK_IC_RAW, RATE_OF, RISK_FREE_RATE, SERVED_CONVENTIONS
 from schemas.metrics.statistic import (
     DERIVED,
     LEDGER,
@@ -36,15 +35,6 @@ from schemas.metrics.statistic import (
 )
 from schemas.tables.books import RAW_PREFIX
 from schemas.tables.sealed_metrics import NOT_CHECKED, NOT_REPRODUCED
-
-FROM_CROSS_SECTIONS: Final[Mapping[str, Callable[[Any], Figure]]] = {
-    "ic": lambda rows: rank_ic.mean_ic(rows.ic),
-    "icir": lambda rows: rank_ic.icir(rows.ic),
-    "hit_rate": lambda rows: rank_ic.hit_rate(rows.ic),
-    "dispersion": lambda rows: rank_ic.dispersion(rows.ic),
-    "coverage": lambda rows: rank_ic.coverage(rows.n_return_obs, rows.n_symbols, rows.traded),
-}
-"""Statistics of a signal by name: of CrossSections, and those that only need the ic also of a RawSignal."""
 
 
 def derive(statistic: Statistic, sources: Sources) -> float | Unavailable:
@@ -73,7 +63,7 @@ def derive(statistic: Statistic, sources: Sources) -> float | Unavailable:
     weeks = sources.raw if statistic in RANK_IC_RAW else sources.cross_sections
     if isinstance(weeks, Unavailable):
         return weeks
-    return without_returns(weeks) or FROM_CROSS_SECTIONS[statistic.name](weeks)
+    return without_returns(weeks) or rank_ic.FROM_CROSS_SECTIONS[statistic.name](weeks)
 
 
 def without_returns(weeks: CrossSections | RawSignal) -> Unavailable | None:
@@ -102,8 +92,6 @@ Entry = dict[str, Any]
 _SERVED_AS_SEALED: Final = (Checked.REPRODUCED, Checked.STATED)
 _SOURCE_REASONS: Final = (MISSING_KIND, ACCESS_LIMITED, BLOCK_ERROR)
 """Codes of reasons that concern a source rather than one statistic."""
-STATISTICS: Final = (*CORE, *(statistic for family in RANK_IC.values() for statistic in family))
-"""The statistics of `core` and `rank_ic`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +218,11 @@ def stated_value(statistic: Statistic, records: Records) -> tuple[SealedName, Se
     return None
 
 
+def unsealed(statistics: Iterable[Statistic], records: Records) -> list[str]:
+    """Return the names of the statistics that no record states, in order; parameters as for :func:`any_sealed`."""
+    return [statistic.name for statistic in statistics if stated_value(statistic, records) is None]
+
+
 def entry(statistic: Statistic, span: Span, warnings: Warnings, block: str) -> Entry:
     """Return the entry of one statistic.
 
@@ -322,7 +315,10 @@ def core_statistics(span: Span, warnings: Warnings, block: str) -> dict[str, Ent
 
 def _derived(statistic: Statistic, sources: Sources, warnings: Warnings, block: str) -> float | Unavailable:
     name = f"{block}.{statistic.name}"
-    figure = guarded(name, derive, statistic, sources)
+    try:
+        figure = derive(statistic, sources)
+    except Exception:  # noqa: BLE001 - the other statistics are still served
+        figure = failed(name)
     if isinstance(figure, Unavailable):
         if figure is FAILED:
             warnings.withheld(name, figure)

@@ -137,8 +137,24 @@ def guarded(block: str, compute: Callable[P, T], *args: P.args, **kwargs: P.kwar
     try:
         return compute(*args, **kwargs)
     except Exception:  # noqa: BLE001 - the other blocks are still served
-        _log.exception("metrics_block_failed", extra={"block": block})
-        return FAILED
+        return failed(block)
+
+
+def failed(block: str) -> Unavailable:
+    """Log the current exception, and return the reason to withhold the block.
+
+    Parameters
+    ----------
+    block : str
+        Name of the block.
+
+    Returns
+    -------
+    Unavailable
+        :data:`FAILED`.
+    """
+    _log.exception("metrics_block_failed", extra={"block": block})
+    return FAILED
 
 
 class Warnings:

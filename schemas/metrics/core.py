@@ -180,14 +180,12 @@ RANK_IC_RAW: Final = (
 
 RANK_IC: Final = {Signal.CONDITIONED: RANK_IC_CONDITIONED, Signal.RAW: RANK_IC_RAW}
 
+STATISTICS: Final = (*CORE, *(statistic for family in RANK_IC.values() for statistic in family))
+"""The statistics of `core` and `rank_ic`."""
+
 SERVED_CONVENTIONS: Final = {
     RISK_FREE_RATE: _OWN_ANNUAL,
-    **{
-        name.name: name.conventions
-        for family in (CORE, *RANK_IC.values())
-        for statistic in family
-        for name in statistic.sealed
-    },
+    **{name.name: name.conventions for statistic in STATISTICS for name in statistic.sealed},
 }
 """Name of a sealed record -> conventions by which it is served: those that are the interface's definition."""
 

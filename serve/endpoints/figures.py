@@ -15,9 +15,9 @@ from datasets.figures.luck_evidence import LuckQuery
 from datasets.figures.luck_trials import DESCRIPTION, ReadableRuns, known_trials, with_deflated_sharpe
 from datasets.figures.price import Benchmark
 from datasets.figures.regimes import measure
-from datasets.figures.run_figures import Ledger, closed
-from datasets.figures.series import Window
-from datasets.figures.unavailable import Unavailable
+from datasets.figures.run_figures import Ledger
+from datasets.figures.series import Dates, Floats, Window
+from datasets.figures.unavailable import ACCESS_LIMITED, Unavailable
 from schemas.errors import StorageUnavailable
 from schemas.market_data import USUAL_BENCHMARK
 from schemas.metrics.families import FAMILIES
@@ -118,7 +118,11 @@ def _regimes(request: Request, available: Mapping[str, Benchmark]) -> Single:
     ledger, values, snapshot = _ledger(request), request.values, request.snapshot
     book, window, symbol = values["book"], Window(values["from"], values["to"]), values["benchmark"]
     benchmarks = _benchmarks(request, available, BENCHMARK, None if symbol is None else (symbol,))
-    weekly = closed(CROSS_SECTIONS, request.caller.callable_ids) or read_weekly_ic(snapshot)
+    weekly: tuple[Dates, Floats] | Unavailable
+    if request.caller.may_call(CROSS_SECTIONS.endpoint):
+        weekly = read_weekly_ic(snapshot)
+    else:
+        weekly = Unavailable(ACCESS_LIMITED, f"the key may not call {CROSS_SECTIONS.endpoint}")
     benchmark = benchmarks if isinstance(benchmarks, str) else benchmarks[0]
     measured = measure(snapshot.alpha_id, ledger, weekly, benchmark, book=book, window=window)
     return Single.of_run(snapshot, measured)

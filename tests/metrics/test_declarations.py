@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from datasets.figures import series
+from datasets.figures.rank_ic import FROM_CROSS_SECTIONS
 from datasets.figures.ratios import FROM_LEDGER
-from datasets.figures.statistics import FROM_CROSS_SECTIONS
 from schemas.documents.metrics_documentation import SCHEMA_VERSION, documentation
 from schemas.endpoints import ENDPOINTS
 from schemas.kinds import KINDS
