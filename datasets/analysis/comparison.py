@@ -22,11 +22,11 @@ from datasets.figures.similarity import ORDERS
 from datasets.figures.unavailable import MISSING_KIND, Unavailable, too_few
 from datasets.snapshot import Snapshot
 from schemas.errors import SettingsError
+from schemas.parameters import BY
 
 LEDGER: Final = "portfolio"
 EQUITY: Final = ("date", "starting_equity", "ending_equity")
 """Columns of the ledger from which returns are computed."""
-BY: Final = ("returns", *SECTION_COMPARISONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class ComparisonQuery:
     Attributes
     ----------
     by : str
-        One of :data:`BY`.
+        One of the choices of :data:`schemas.parameters.BY`.
     book : str
         Book of the returns or holdings.
     window : Window
@@ -139,8 +139,8 @@ def correlate(runs: Sequence[Snapshot], query: ComparisonQuery, *, first_only: b
     SnapshotCorrupt, StorageUnavailable
         When a file cannot be read.
     """
-    if query.by not in BY:
-        raise SettingsError(f"by={query.by!r}: alphas are compared by {', '.join(BY)}")
+    if query.by not in BY.choices:
+        raise SettingsError(f"by={query.by!r}: alphas are compared by {', '.join(BY.choices)}")
     rows = 1 if first_only else len(runs)
     matrix = Matrix(
         [[query.no_data] * len(runs) for _ in range(rows)], [[0] * len(runs) for _ in range(rows)]

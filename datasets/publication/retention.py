@@ -58,7 +58,7 @@ class StoredSnapshot:
     files: int
 
 
-Decisions: TypeAlias = dict[StoredSnapshot, str | None]
+KeepReasons: TypeAlias = dict[StoredSnapshot, str | None]
 """Stored snapshot -> reason to keep it; None if it is removed."""
 
 
@@ -91,7 +91,7 @@ def decide(
     *,
     needed_since: datetime | None,
     now: datetime,
-) -> Decisions:
+) -> KeepReasons:
     """Decide which snapshots of an alpha are kept. Pure.
 
     Parameters
@@ -107,7 +107,7 @@ def decide(
 
     Returns
     -------
-    Decisions
+    KeepReasons
         In the order of `stored`. Removals already begun are always finished.
     """
     replaced = {name: datetime.fromisoformat(x.replaced_at) for name, x in pointer.earlier.items()}
@@ -148,7 +148,7 @@ def collect(
     needed_since: datetime | None,
     now: datetime,
     dry_run: bool = False,
-) -> Decisions:
+) -> KeepReasons:
     """Remove the unneeded snapshots of an alpha.
 
     The pointer first lists them, so that no build or rollback serves one of them while its files are being removed. After a
@@ -157,7 +157,7 @@ def collect(
 
     Returns
     -------
-    Decisions
+    KeepReasons
         With `dry_run`, nothing is removed.
 
     Raises
@@ -169,20 +169,20 @@ def collect(
     """
     stored = list_snapshots(storage, alpha_id)
 
-    def decisions(pointer: Pointer) -> Decisions:
+    def reasons(pointer: Pointer) -> KeepReasons:
         return decide(pointer, stored, policy, needed_since=needed_since, now=now)
 
     current = served(storage, alpha_id)
     if current is None:
         return dict.fromkeys(stored, NO_POINTER)
-    removable = _removable(decisions(current))
+    removable = _removable(reasons(current))
     if dry_run or not (removable or current.removing):
-        return decisions(current)
+        return reasons(current)
 
     def announce(pointer: Pointer | None) -> Pointer | None:
         if pointer is None:
             return None
-        named = tuple(sorted({*_removable(decisions(pointer)), *pointer.removing}))
+        named = tuple(sorted({*_removable(reasons(pointer)), *pointer.removing}))
         return None if named == pointer.removing else replace(pointer, removing=named)
 
     announced = compare_and_swap(storage, alpha_id, announce) or served(storage, alpha_id)
@@ -202,8 +202,8 @@ def collect(
         )
 
     compare_and_swap(storage, alpha_id, conclude)
-    return {x: None if x.snapshot in removed else reason for x, reason in decisions(announced).items()}
+    return {x: None if x.snapshot in removed else reason for x, reason in reasons(announced).items()}
 
 
-def _removable(decisions: Decisions) -> tuple[str, ...]:
-    return tuple(x.snapshot for x, reason in decisions.items() if reason is None)
+def _removable(reasons: KeepReasons) -> tuple[str, ...]:
+    return tuple(x.snapshot for x, reason in reasons.items() if reason is None)

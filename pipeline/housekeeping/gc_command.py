@@ -35,7 +35,7 @@ from schemas.settings.options import WholeNumber, option
 from schemas.settings.readers import duration_text
 
 if TYPE_CHECKING:
-    from datasets.publication.retention import Decisions, Policy, StoredSnapshot
+    from datasets.publication.retention import KeepReasons, Policy, StoredSnapshot
     from datasets.storage import Renew, Storage
 
 _DAY: Final = timedelta(days=1)
@@ -127,11 +127,11 @@ def gc(
 
 def _run(
     storage: Storage, names: Sequence[str], policy: Policy, renew: Renew | None
-) -> tuple[dict[str, Decisions], dict[str, str]]:
+) -> tuple[dict[str, KeepReasons], dict[str, str]]:
     """Collect alpha by alpha; skip those with a damaged pointer."""
     from datasets.publication.retention import collect
 
-    decisions: dict[str, Decisions] = {}
+    decisions: dict[str, KeepReasons] = {}
     broken: dict[str, str] = {}
     now = datetime.now(UTC)
     since = horizon(read_leases(storage), now)
