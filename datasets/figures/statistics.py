@@ -51,11 +51,6 @@ def derive(statistic: Statistic, sources: Sources) -> float | Unavailable:
     -------
     float or Unavailable
         In the unit of :meth:`Span.unit_of`; withheld if the data cannot be read or do not determine it.
-
-    Raises
-    ------
-    KeyError
-        When no function computes the statistic.
     """
     if statistic.source is LEDGER:
         ledger = sources.ledger
@@ -219,7 +214,20 @@ def stated_value(statistic: Statistic, records: Records) -> tuple[SealedName, Se
 
 
 def unsealed(statistics: Iterable[Statistic], records: Records) -> list[str]:
-    """Return the names of the statistics that no record states, in order; parameters as for :func:`any_sealed`."""
+    """Return the names of the statistics that no record states.
+
+    Parameters
+    ----------
+    statistics : iterable of Statistic
+        Declarations of the statistics.
+    records : Records
+        Sealed records of the span.
+
+    Returns
+    -------
+    list of str
+        In the order of `statistics`.
+    """
     return [statistic.name for statistic in statistics if stated_value(statistic, records) is None]
 
 
@@ -362,9 +370,7 @@ def _not_sealed(statistic: Statistic, span: Span) -> str:
         if stated[1].convention is not None:
             return f"{stated[1].value:.9g} was sealed by another convention ({stated[1].convention})"
         return f"the sealed {stated[1].value:.9g} does not follow from the sealed tables"
-    null = [
-        name.name for name in statistic.sealed if name.name in records and records[name.name].value is None
-    ]
+    null = [x.name for x in statistic.sealed if x.name in records and records[x.name].value is None]
     if not null:
         return "no value was sealed"
     named = [name for name in null if span.raw or not name.startswith(RAW_PREFIX)]
