@@ -13,6 +13,7 @@ import pytest
 
 from tests.client.conftest import Service
 from tests.support.contract_app import FULL
+from tests.support.environments import build_wheel, new_environment
 from tests.support.processes import REPOSITORY
 
 READ = """
@@ -31,13 +32,7 @@ print(json.dumps([sys.version_info[:2], len(frame), [str(kind) for kind in kinds
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    source = REPOSITORY / "clients" / "python"
-    subprocess.run(
-        ["uv", "build", "--quiet", "--out-dir", str(folder), str(source)], check=True
-    )  # sdist, then wheel
-    (actual,) = folder.glob("*.whl")
-    return actual
+    return build_wheel(REPOSITORY / "clients" / "python", tmp_path_factory.mktemp("wheel"))
 
 
 def interpreter(version: str) -> str:
@@ -64,13 +59,7 @@ def interpreter(version: str) -> str:
 def test_an_installed_wheel_reads_a_frame(
     service: Service, wheel: Path, tmp_path: Path, version: str, frames: str
 ) -> None:
-    python = tmp_path / "environment" / "bin" / "python"
-    subprocess.run(
-        ["uv", "venv", "--quiet", "--python", interpreter(version), str(python.parents[1])], check=True
-    )
-    subprocess.run(
-        ["uv", "pip", "install", "--quiet", "--python", str(python), f"{wheel}[{frames}]"], check=True
-    )
+    python = new_environment(tmp_path / "environment", f"{wheel}[{frames}]", python=interpreter(version))
     done = subprocess.run(
         [str(python), "-W", "error", "-c", READ, service.address, frames, FULL],
         cwd=tmp_path, input=service.keys["reader"], capture_output=True, text=True, check=False,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -14,7 +12,9 @@ from typing import Any, Final
 
 import pytest
 
-REPOSITORY: Final = Path(__file__).resolve().parents[2]
+from tests.support.environments import kept_environment
+from tests.support.processes import REPOSITORY
+
 HERE: Final = Path(__file__).parent
 CACHE: Final = REPOSITORY / ".compatibility"
 """Not in the repository: other libraries, installed when they are first needed."""
@@ -76,41 +76,11 @@ class Worker:
         return answer
 
 
-@pytest.fixture(scope="session")
-def older_libraries() -> Path:
-    """Return a folder with the older versions of the libraries; it is filled once for a checkout."""
-    uv = shutil.which("uv")
-    folder = CACHE / "-".join(OLDER).replace("==", "-")
-    CACHE.mkdir(exist_ok=True)
-    with (CACHE / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # one test run may have several processes
-        if (folder / ".complete").exists():
-            return folder
-        if uv is None:
-            pytest.skip("uv is not there, which would install the older libraries")
-        shutil.rmtree(folder, ignore_errors=True)
-        command = [
-            uv,
-            "pip",
-            "install",
-            "--quiet",
-            "--python",
-            sys.executable,
-            "--target",
-            str(folder),
-            *OLDER,
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            pytest.skip(f"the older libraries cannot be installed: {done.stderr.strip().splitlines()[-1:]}")
-        (folder / ".complete").touch()
-    return folder
-
-
 @pytest.fixture(scope="module")
-def older(older_libraries: Path) -> Iterator[Worker]:
+def older() -> Iterator[Worker]:
     """Return this code on the older libraries."""
-    worker = Worker([older_libraries])
+    kept = kept_environment(CACHE / "-".join(OLDER).replace("==", "-"), *OLDER).parents[1]
+    worker = Worker(list(kept.glob("lib/*/site-packages")))
     assert [f"{name}=={version}" for name, version in worker.versions.items()] == list(OLDER)
     yield worker
     worker.end()

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import re
-import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tests.support.environments import install, kept_environment
 from tests.support.processes import REPOSITORY
 
 CACHE: Final = REPOSITORY / ".importers"
@@ -54,34 +52,9 @@ def write_documented(folder: Path) -> None:
 
 def environment(requirement: str) -> Path:
     """Return the Python of an environment with these library releases and the current seal writer."""
-    uv = shutil.which("uv")
-    if uv is None:
-        pytest.skip("uv is not there, which would make the environment")
-    folder = CACHE / requirement.replace("==", "-").replace(" ", "+")
-    python = folder / "bin" / "python"
-    CACHE.mkdir(exist_ok=True)
-    with (CACHE / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # one test run may have several processes
-        if not (folder / ".complete").exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, str(folder)], check=True)
-            install = [
-                uv,
-                "pip",
-                "install",
-                "--quiet",
-                "--python",
-                str(python),
-                *requirement.split(),
-                "polars",
-                "pyarrow",
-            ]
-            done = subprocess.run(install, capture_output=True, text=True, check=False)
-            if done.returncode:
-                pytest.skip(f"{requirement} cannot be installed: {done.stderr.strip().splitlines()[-1:]}")
-            (folder / ".complete").touch()
-        again = ["--no-deps", "--reinstall-package", "alpha-results-seal", str(WRITER)]
-        subprocess.run([uv, "pip", "install", "--quiet", "--python", str(python), *again], check=True)
+    name = requirement.replace("==", "-").replace(" ", "+")
+    python = kept_environment(CACHE / name, *requirement.split(), "polars", "pyarrow")
+    install(python, "--no-deps", "--reinstall-package", "alpha-results-seal", str(WRITER))
     return python
 
 

@@ -6,7 +6,6 @@ import ast
 import json
 import re
 import subprocess
-import sys
 import tomllib
 import zipfile
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 
 import datasets
 from pipeline.snapshot_builder import build_seal
+from tests.support.environments import build_wheel, new_environment
 from tests.support.processes import REPOSITORY, environment
 from tests.support.seals import make_seal
 
@@ -25,28 +25,13 @@ NAME = "Test_small"
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    done = subprocess.run(
-        ["uv", "build", "--wheel", "--quiet", "--out-dir", str(folder), str(SOURCE)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    (actual,) = folder.glob("*.whl")
-    return actual
+    return build_wheel(SOURCE, tmp_path_factory.mktemp("wheel"), "--wheel")
 
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the interpreter of an environment with nothing else installed."""
-    folder = tmp_path_factory.mktemp("environment")
-    subprocess.run(["uv", "venv", "--quiet", "--python", sys.executable, str(folder)], check=True)
-    python = folder / "bin" / "python"
-    subprocess.run(
-        ["uv", "pip", "install", "--quiet", "--python", str(python), f"{wheel}[pandas]"], check=True
-    )
-    return python
+    return new_environment(tmp_path_factory.mktemp("environment"), f"{wheel}[pandas]")
 
 
 @pytest.fixture(scope="module")

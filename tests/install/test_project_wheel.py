@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import published
+from tests.support.environments import build_wheel, new_environment
 from tests.support.pipeline_command import report
 from tests.support.ports import free_port
 from tests.support.processes import REPOSITORY, environment
@@ -27,25 +28,13 @@ VERSION = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"][
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    # The source distribution, and the wheel built from it.
-    build = ["uv", "build", "--quiet", "--out-dir", str(folder), str(REPOSITORY)]
-    done = subprocess.run(build, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    (actual,) = folder.glob("*.whl")
-    return actual
+    return build_wheel(REPOSITORY, tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
 def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of the programs of an environment with nothing else installed."""
-    folder = tmp_path_factory.mktemp("environment")
-    subprocess.run(["uv", "venv", "--quiet", "--python", sys.executable, str(folder)], check=True)
-    place = folder / "bin"
-    subprocess.run(
-        ["uv", "pip", "install", "--quiet", "--python", str(place / "python"), str(wheel)], check=True
-    )
-    return place
+    return new_environment(tmp_path_factory.mktemp("environment"), str(wheel)).parent
 
 
 def run(programs: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

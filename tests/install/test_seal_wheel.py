@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
+from tests.support.environments import build_wheel, new_environment
 from tests.support.processes import REPOSITORY, environment
 
 SOURCE = REPOSITORY / "clients" / "seal-writer"
 
 
 def test_the_seal_writer_needs_few_packages(tmp_path: Path) -> None:
-    build = ["uv", "build", "--wheel", "--quiet", "--out-dir", str(tmp_path), str(SOURCE)]
-    done = subprocess.run(build, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    (wheel,) = tmp_path.glob("*.whl")
-    python = tmp_path / "environment" / "bin" / "python"
-    subprocess.run(["uv", "venv", "--quiet", "--python", sys.executable, str(python.parents[1])], check=True)
-    install = ["uv", "pip", "install", "--quiet", "--python", str(python), f"{wheel}[check]"]
-    subprocess.run(install, check=True)
+    wheel = build_wheel(SOURCE, tmp_path, "--wheel")
+    python = new_environment(tmp_path / "environment", f"{wheel}[check]")
     listed = ["uv", "pip", "list", "--format", "json", "--python", str(python)]
     packages = json.loads(subprocess.run(listed, capture_output=True, text=True, check=True).stdout)
     assert len(packages) <= 7, packages

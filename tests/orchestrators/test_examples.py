@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import datasets
-from tests.orchestrators.conftest import EXAMPLES, Environment
+from tests.orchestrators.conftest import EXAMPLES, python_with
 from tests.support.processes import environment
 from tests.support.seals import make_seal
 
@@ -34,9 +34,9 @@ def run(python: Path, script: str, *arguments: str, **variables: str) -> Any:
 
 
 def test_dagster_publishes_retries_transient_failures_and_fails_on_permanent_ones(
-    environment_with: Environment, seals: Path, tmp_path: Path
+    seals: Path, tmp_path: Path
 ) -> None:
-    python = environment_with("dagster", "dagster==1.13.29", project=True)
+    python = python_with("dagster", "dagster==1.13.29", project=True)
     root = str(tmp_path / "root")
     variables = {
         "ALPHA_RESULTS_SEALS": str(seals), "ALPHA_RESULTS_DATASETS": root, "RETRY_SECONDS": "0",
@@ -55,11 +55,9 @@ def test_dagster_publishes_retries_transient_failures_and_fails_on_permanent_one
     assert again["schedule"] == "*/15 * * * *"
 
 
-def test_airflow_publishes_in_its_own_environment_and_reports_failures(
-    environment_with: Environment, seals: Path, tmp_path: Path
-) -> None:
-    airflow = environment_with("airflow", "apache-airflow==3.3.2", project=False)
-    builds = environment_with("project", project=True)
+def test_airflow_publishes_in_its_own_environment_and_reports_failures(seals: Path, tmp_path: Path) -> None:
+    airflow = python_with("airflow", "apache-airflow==3.3.2", project=False)
+    builds = python_with("project", project=True)
     dags = tmp_path / "airflow" / "dags"
     dags.mkdir(parents=True)
     shutil.copy(EXAMPLES / "airflow_publish.py", dags)

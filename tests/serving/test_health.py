@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from schemas.errors import StorageUnavailable
 from serve.observability.health import Components, State
-from tests.support.waiting import PATIENCE, PAUSE
+from tests.support.waiting import eventually
 
 
 class Stores:
@@ -35,9 +35,7 @@ def test_an_outage_shows_without_a_call() -> None:
         await components.start()
         assert components.healthy
         stores.away = True
-        async with asyncio.timeout(PATIENCE):
-            while components.states["limiter"] is not State.DOWN:
-                await asyncio.sleep(PAUSE)
+        await asyncio.to_thread(eventually, lambda: components.states["limiter"] is State.DOWN)
         await components.stop()
 
     asyncio.run(outage())
