@@ -219,10 +219,6 @@ bench *args:
 bench-overload seal *args:
     {{ tested }} python -m benchmarks.overload {{ seal }} {{ args }}
 
-# build the seal given beside a bare copy of its files: ratio, stages, peak memory; and weekly figures beside alphalens
-bench-build seal *args:
-    {{ tested }} python benchmarks/build.py {{ seal }} {{ args }}
-
 # many small runs in one batch: rate, and memory of the parent process
 bench-batch *args:
     PYTHONPATH=. {{ tested }} python benchmarks/batch.py {{ args }}

@@ -65,8 +65,6 @@ def deployment(parts: Parts, tmp_path_factory: pytest.TempPathFactory) -> Iterat
             "ALPHA_RESULTS_REFRESH_SECONDS": "0.5",
         }
         with deployed(folder, alphas=len(FAULTS) + 1, address=address, variables=variables) as result:
-            result.keys = {"wide": result.issue(), "revoked": result.issue()}
-            result.run("keys", "revoke", result.keys["revoked"].id)
             yield result
 
 

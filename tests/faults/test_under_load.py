@@ -183,8 +183,6 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
     variables = {"ALPHA_RESULTS_MAX_WAIT_SECONDS": "60", "ALPHA_RESULTS_REFRESH_SECONDS": "0.5"}
     folder = tmp_path_factory.mktemp("faults")
     with deployed(folder, market=parquet(prices()), variables=variables) as result:
-        result.keys = {"wide": result.issue(), "revoked": result.issue()}
-        result.run("keys", "revoke", result.keys["revoked"].id)
         yield result
 
 

@@ -89,7 +89,7 @@ def deployed(
     address: str | None = None,
     variables: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Deployment]:
-    """Run a deployment until the block is left; skips where PostgreSQL or Redis is not installed.
+    """Run a deployment, with a wide and a revoked key, until the block is left; skips where PostgreSQL or Redis is not installed.
 
     Parameters
     ----------
@@ -140,4 +140,7 @@ def deployed(
         process, base = stack.enter_context(
             served(address or root, "--workers", "2", log=log, variables=given)
         )
-        yield Deployment(folder, root, prices, base, process, postgres, redis, run, log, seals)
+        deployment = Deployment(folder, root, prices, base, process, postgres, redis, run, log, seals)
+        deployment.keys = {"wide": deployment.issue(), "revoked": deployment.issue()}
+        run("keys", "revoke", deployment.keys["revoked"].id)
+        yield deployment
