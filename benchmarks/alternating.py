@@ -8,16 +8,28 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator
-from typing import Final
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from typing import Final, Protocol
 
 from benchmarks.load import Connection, Request
 from benchmarks.measure import Plan, cached_requests
-from benchmarks.processes import SendRequest, rate_ratio
 from benchmarks.servers import Ours, Running, Server
 
 _SECONDS: Final = 3.0
 """Duration of one comparison."""
+
+SendRequest = Callable[[], object]
+"""Sends the next request and waits for its answer; raises StopIteration after the last."""
+
+
+class Busy(Protocol):
+    """A server whose processor time can be read precisely enough for a single answer."""
+
+    def busy(self) -> float:
+        """Return the processor seconds so far."""
+        ...
 
 
 def hits_against_constant(ours: Ours, constant: Server, plan: Plan, pairs: int) -> dict[str, list[float]]:
@@ -45,3 +57,30 @@ def hits_against_constant(ours: Ours, constant: Server, plan: Plan, pairs: int) 
 def _sender(up: Running, requests: Iterator[Request], opened: contextlib.ExitStack) -> SendRequest:
     connection = opened.enter_context(contextlib.closing(Connection(up.port, up.headers)))
     return lambda: connection.send(next(requests))
+
+
+def rate_ratio(one: tuple[Busy, SendRequest], other: tuple[Busy, SendRequest], seconds: float) -> float:
+    """Alternate between two servers, or two kinds of requests, and compare answers per processor second.
+
+    Returns
+    -------
+    float
+        Rate of the first divided by the rate of the second, from the median processor time of an answer.
+    """
+    cpu_times: tuple[list[float], list[float]] = [], []
+    end = time.monotonic() + seconds
+    for number in itertools.count():
+        try:
+            for which in (0, 1) if number % 2 else (1, 0):
+                cpu_times[which].append(_processor_time(*(one, other)[which]))
+        except StopIteration:
+            break
+        if time.monotonic() > end:
+            break
+    return statistics.median(cpu_times[1]) / statistics.median(cpu_times[0])
+
+
+def _processor_time(server: Busy, send: SendRequest) -> float:
+    before = server.busy()
+    send()
+    return server.busy() - before

@@ -1,36 +1,21 @@
-"""Environment, processor time, memory and children of servers; comparison of two servers by processor time."""
+"""Environment, processor time, memory and children of servers."""
 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import re
-import statistics
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 TICK: Final = os.sysconf("SC_CLK_TCK")
 """Kernel ticks per second, the resolution of :func:`cpu_seconds`."""
-
-SendRequest = Callable[[], object]
-"""Sends the next request and waits for its answer; raises StopIteration after the last."""
 
 
 def deployed_environment() -> dict[str, str]:
     """Return the variables for the allocator and for BLAS that the systemd unit sets."""
     unit = Path(__file__).resolve().parents[1] / "deploy" / "systemd" / "alpha-results-serve.service"
     return dict(re.findall(r"((?:MALLOC|OPENBLAS)_\w+)=(\d+)", unit.read_text()))
-
-
-class Busy(Protocol):
-    """A server whose processor time can be read precisely enough for a single answer."""
-
-    def busy(self) -> float:
-        """Return the processor seconds so far."""
-        ...
 
 
 def family(pid: int) -> list[int]:
@@ -69,30 +54,3 @@ def memory_kb(pid: int, file: str, field: str) -> int:
             if line.startswith(field):
                 return int(line.split()[1])
     return 0
-
-
-def rate_ratio(one: tuple[Busy, SendRequest], other: tuple[Busy, SendRequest], seconds: float) -> float:
-    """Alternate between two servers, or two kinds of requests, and compare answers per processor second.
-
-    Returns
-    -------
-    float
-        Rate of the first divided by the rate of the second, from the median processor time of an answer.
-    """
-    cpu_times: tuple[list[float], list[float]] = [], []
-    end = time.monotonic() + seconds
-    for number in itertools.count():
-        try:
-            for which in (0, 1) if number % 2 else (1, 0):
-                cpu_times[which].append(_processor_time(*(one, other)[which]))
-        except StopIteration:
-            break
-        if time.monotonic() > end:
-            break
-    return statistics.median(cpu_times[1]) / statistics.median(cpu_times[0])
-
-
-def _processor_time(server: Busy, send: SendRequest) -> float:
-    before = server.busy()
-    send()
-    return server.busy() - before

@@ -11,7 +11,7 @@ import pytest
 
 import datasets
 from benchmarks.alphas import alpha_id, prepare
-from benchmarks.processes import rate_ratio
+from benchmarks.alternating import rate_ratio
 from benchmarks.same_rows import RowsDiffer, require_same
 from benchmarks.table_downloads import measure_downloads, ratios_of
 from benchmarks.workload import Call, Workload
