@@ -293,17 +293,6 @@ def test_the_requested_number_of_builds_run_at_once_and_each_is_reported_once(
     assert executor.most == 3
 
 
-def test_after_a_stop_no_build_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    executor, cancellation = _Counting(1), Cancellation()
-    with _run(monkeypatch, tmp_path, executor, 1000, cancellation) as run:
-        outcomes = []
-        for step in run.steps():
-            outcomes.append(step.result.outcome)
-            cancellation.finish()
-    assert outcomes.count("built") == executor.begun < 1000
-    assert len(outcomes) == 1000
-
-
 def test_an_unexpected_error_fails_its_own_seal_and_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

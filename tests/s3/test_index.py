@@ -167,3 +167,22 @@ def test_an_index_larger_than_a_document_is_read(storage: Storage) -> None:
     assert catalogue.refresh()
     assert len(catalogue.listing.pointers) == ALPHAS
     assert len(read_index(storage)) == ALPHAS
+
+
+def test_without_an_index_a_poll_is_one_listing_and_one_read_for_each_pointer_that_changed(
+    bucket: Bucket,
+) -> None:
+    storage = open_storage(bucket.url("root"))
+    for number in range(ALPHAS):
+        put(storage, synthetic_pointer(number))
+    catalogue = Catalogue(storage)
+    # One read of the missing index, which is tried for this many pointers.
+    assert poll(bucket, catalogue) == (True, {"LIST": 1, "GET": ALPHAS + 1})
+    for _ in range(2):
+        assert poll(bucket, catalogue) == (False, {"LIST": 1})
+    put(storage, replace(synthetic_pointer(7), name="Published again"))
+    assert poll(bucket, catalogue) == (True, {"LIST": 1, "GET": 1})
+    assert poll(bucket, catalogue) == (False, {"LIST": 1})
+    storage.remove_files([pointer_path(synthetic_pointer(8).alpha_id)])
+    assert poll(bucket, catalogue) == (True, {"LIST": 1})
+    assert len(catalogue.listing.pointers) == ALPHAS - 1

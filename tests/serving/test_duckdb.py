@@ -5,13 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal
 
+import duckdb
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import SnapshotCorrupt
-from serve.pages.duckdb import Engine, Statement, source, to_json, writable
+from serve.pages.duckdb import Engine, Statement, _open_database, source, to_json, writable
 
 
 @pytest.fixture
@@ -64,13 +65,16 @@ def test_a_truncated_file_is_reported_as_corrupt(numbered: list[Path], tmp_path:
 
 
 def test_queries_can_neither_load_code_nor_change_the_engines_settings() -> None:
-    import duckdb  # noqa: PLC0415 - the engine's own error is what is expected
-
     engine = Engine()
     for sql in ("SET threads = 8", "SET autoinstall_known_extensions = true"):
         with pytest.raises((duckdb.Error, SnapshotCorrupt), match="locked"):
             engine.frame(Statement(sql))
     engine.close()
+
+
+def test_the_engine_fetches_no_code_from_the_network() -> None:
+    with pytest.raises(duckdb.Error, match="requires the extension httpfs"):
+        _open_database().execute("SELECT * FROM read_parquet('https://127.0.0.1:1/table.parquet')")
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kolkata"])
