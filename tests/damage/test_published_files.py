@@ -8,64 +8,40 @@ import random
 import re
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-import duckdb
 import polars as pl
 import pytest
-from polars.exceptions import PanicException
 
 from datasets.catalogue.live import Catalogue
-from datasets.snapshot import Snapshot
 from datasets.storage import open_storage
 from datasets.storage.file_digests import FileDigests
-from pipeline.snapshot_builder import build_seal
 from schemas.endpoint import AllowListScope
 from schemas.endpoints import ENDPOINTS
-from schemas.errors import SnapshotCorrupt, SnapshotError, SnapshotUnreadable, StorageUnavailable
+from schemas.errors import SnapshotCorrupt, SnapshotError
 from schemas.tables.books import BOOK_KINDS, CONDITIONED_BOOKS
-from serve.catalog import Catalog
-from serve.observability.damage import Damage
-from serve.pages.duckdb import Engine, Statement
+from tests.damage.damaged import ALPHA, BESIDE, RUN, flip, health, snapshot_folder
 from tests.support import published
 from tests.support.application import running
 from tests.support.client import ApiClient
-from tests.support.seals import make_seal
 from tests.support.waiting import eventually
 
-ALPHA: Final = "Test_small"
-BESIDE: Final = "Test_beside"
-"""An alpha that is never damaged."""
-RUN: Final = f"/v1/alphas/{ALPHA}"
 FLIPS_OF_A_FILE: Final = 6
+
+
 SAME_ID: Final = {"x-request-id": "the-same"}
+
+
 NO_FILES: Final = {
     "performance.metrics.doc",
     "catalog.alphas.source.download",
     # Signs a link without reading the file; tests/downloads covers the link.
     "catalog.alphas.tables.download",
 }
+
+
 MOMENT: Final = re.compile(rb'"generated_at":"[^"]*",')
-
-
-@pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("damage")
-    build_seal(str(make_seal(folder / "seals", weeks=24, names=24)), folder / "root")
-    build_seal(str(make_seal(folder / "seals", alpha_id=BESIDE, weeks=24, names=24, seed=2)), folder / "root")
-    return folder / "root"
-
-
-@pytest.fixture
-def root(sound: Path, tmp_path: Path) -> Path:
-    shutil.copytree(sound, tmp_path / "root")
-    return tmp_path / "root"
-
-
-def snapshot_folder(root: Path) -> Path:
-    return next((root / "alphas" / f"alpha_id={ALPHA}").glob("snapshot=*"))
 
 
 def questions(root: Path) -> list[str]:
@@ -87,23 +63,9 @@ def questions(root: Path) -> list[str]:
     return [*result, f"{RUN}/metrics?panel=1&granularity=yearly"]
 
 
-def flip(path: Path, place: int, bit: int) -> None:
-    """Flip one bit in place."""
-    with path.open("r+b") as stream:
-        stream.seek(place)
-        (byte,) = stream.read(1)
-        stream.seek(place)
-        stream.write(bytes([byte ^ 1 << bit]))
-
-
 def answers(api: ApiClient, token: str, paths: list[str]) -> dict[str, tuple[int, bytes]]:
     results = {path: api.get(path, token, headers=SAME_ID) for path in paths}
     return {path: (answer.status_code, MOMENT.sub(b"", answer.content)) for path, answer in results.items()}
-
-
-def health(api: ApiClient) -> tuple[str, int]:
-    body = api.get("/v1/health").json()
-    return body["status"], body.get("affected_alphas", 0)
 
 
 def differing(intact: Mapping[str, Any], now: Mapping[str, Any]) -> set[str]:
@@ -200,33 +162,6 @@ def test_a_bit_flipped_before_the_start_is_detected_although_the_file_version_is
             assert health(api) == ("degraded", 1)
 
 
-def test_damage_recorded_during_a_check_is_not_cleared_by_it(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    storage = open_storage(str(root))
-    catalog = Catalog(storage, 3600.0, lambda: None, 3600.0)
-    catalog.start()
-    try:
-        damage = Damage(storage, catalog)
-        snapshot = catalog.resolve(ALPHA)
-        assert snapshot is not None
-        damage.note(snapshot.pointer, SnapshotCorrupt("by an earlier request"))
-        compare = Snapshot.file
-
-        def meanwhile(checked: Snapshot, dataset: str, book: str | None = None) -> str:
-            damage.note(checked.pointer, SnapshotCorrupt("by a request during the check"))
-            return compare(checked, dataset, book)
-
-        with monkeypatch.context() as patched:
-            patched.setattr(Snapshot, "file", meanwhile)
-            damage.recheck()
-        assert [x.reason for x in damage.alphas.values()] == ["by a request during the check"]
-        damage.recheck()
-        assert not damage.alphas
-    finally:
-        catalog.stop()
-
-
 @pytest.mark.parametrize(
     ("dataset", "blocks"),
     [
@@ -261,127 +196,6 @@ def test_unreadable_metrics_are_503(root: Path) -> None:
         flip(path, 40, 3)
     with running(root) as api:
         assert api.get(f"{RUN}/metrics", api.key()).status_code == 503
-
-
-@pytest.mark.parametrize("damage", ["gone", "changed", "cut", "other"])
-def test_health_counts_a_damaged_alpha_from_its_first_read_until_it_is_repaired(
-    root: Path, damage: str
-) -> None:
-    published.publish(root, {"rebalances": published.rebalances()}, alpha_id="Test_other")
-    folder = snapshot_folder(root)
-    manifest = folder / "manifest.json"
-    content = manifest.read_bytes()
-    table = folder / "decisions" / "part-0.parquet"
-    rows = table.read_bytes()
-    if damage == "gone":
-        manifest.unlink()
-    elif damage == "changed":
-        flip(manifest, 99, 1)
-    elif damage == "cut":
-        table.write_bytes(rows[:-1])
-    else:
-        table.unlink()
-    with running(root) as api:
-        assert api.get(f"{RUN}/scores", api.key()).status_code == 503
-        assert health(api) == ("degraded", 1)
-        manifest.write_bytes(content)
-        table.write_bytes(rows)
-        eventually(lambda: health(api) == ("ok", 0))
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        f"/v1/correlations?alphas={BESIDE},{ALPHA}",
-        f"/v1/correlations?alphas={BESIDE},{ALPHA}&by=scores",
-        f"/v1/alphas/{BESIDE}/contribution?alphas={ALPHA}",
-    ],
-)
-def test_health_counts_the_alpha_whose_file_is_damaged_and_none_that_was_compared_with_it(
-    root: Path, path: str
-) -> None:
-    for table in ("decisions", "portfolio/book=long_short"):
-        flip(snapshot_folder(root) / table / "part-0.parquet", 40, 3)
-    with running(root, memory_bytes=1, rows_bytes=0) as api:
-        token = api.key()
-        for target in (path, f"{RUN}/scores"):
-            assert api.get(target, token).status_code == 503
-            assert health(api) == ("degraded", 1)
-
-
-@pytest.mark.parametrize("query", ["", f"?among={ALPHA}", f"?among={ALPHA}&by=scores"])
-def test_health_counts_a_damaged_alpha_that_neighbours_leave_out(root: Path, query: str) -> None:
-    for table in ("decisions", "portfolio/book=long_short"):
-        flip(snapshot_folder(root) / table / "part-0.parquet", 40, 3)
-    with running(root, memory_bytes=1, rows_bytes=0) as api:
-        answer = api.json(f"/v1/alphas/{BESIDE}/neighbours{query}", api.key())
-        assert answer["meta"]["excluded"]["unreadable"] == 1
-        assert health(api) == ("degraded", 1)
-
-
-def test_health_counts_an_unreadable_pointer_and_no_alpha_that_was_compared_with_it(root: Path) -> None:
-    pointer = root / "catalog" / f"{ALPHA}.json"
-    pointer.write_bytes(pointer.read_bytes()[:-20])
-    with running(root) as api:
-        path = f"/v1/alphas/{BESIDE}/contribution?alphas={ALPHA}"
-        assert api.get(path, api.key()).status_code == 503
-        assert health(api) == ("degraded", 1)
-
-
-def test_damage_of_an_earlier_snapshot_does_not_count_for_the_served_one(root: Path, tmp_path: Path) -> None:
-    earlier = snapshot_folder(root)
-    seal = make_seal(tmp_path / "later", weeks=24, names=24, seed=3, sealed_at="2026-02-05T07:30:00Z")
-    build_seal(str(seal), root)
-    flip(earlier / "decisions" / "part-0.parquet", 40, 3)
-    with running(root) as api:
-        assert api.get(f"{RUN}/snapshots/compare", api.key()).status_code == 503
-        assert health(api) == ("ok", 0)
-
-
-@pytest.mark.parametrize(("which", "state"), [("earlier", ("ok", 0)), ("served", ("degraded", 1))])
-def test_a_comparison_counts_an_undecodable_file_for_its_own_snapshot(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: str, state: tuple[str, int]
-) -> None:
-    earlier = snapshot_folder(root)
-    seal = make_seal(tmp_path / "later", weeks=24, names=24, seed=3, sealed_at="2026-02-05T07:30:00Z")
-    build_seal(str(seal), root)
-    (later,) = set(earlier.parent.glob("snapshot=*")) - {earlier}
-    path = (earlier if which == "earlier" else later) / "decisions" / "part-0.parquet"
-    path.write_bytes(b"PAR1" + path.read_bytes()[4:40])
-    monkeypatch.setattr(FileDigests, "intact", lambda *_: True)
-    with running(root) as api:
-        assert api.get(f"{RUN}/snapshots/compare", api.key()).status_code == 503
-        assert health(api) == state
-
-
-def test_health_counts_a_pointer_that_cannot_be_read_and_the_alpha_is_503(root: Path) -> None:
-    published.publish(root, {"rebalances": published.rebalances()}, alpha_id="Test_other")
-    pointer = root / "catalog" / f"{ALPHA}.json"
-    content = pointer.read_bytes()
-    pointer.write_bytes(content[:-20])
-    with running(root) as api:
-        token = api.key()
-        assert health(api) == ("degraded", 1)
-        assert api.get(f"{RUN}/scores", token).status_code == 503, "it may well be there"
-        assert api.get("/v1/alphas/Test_absent/scores", token).status_code == 404
-        assert api.get("/v1/alphas/Test_other/rebalances", token).status_code == 200
-        pointer.write_bytes(content)
-        eventually(lambda: health(api) == ("ok", 0))
-
-
-def test_another_snapshot_ends_the_damage(tmp_path: Path) -> None:
-    published.publish(tmp_path, published.full())
-    table = next(tmp_path.glob("alphas/*/*/decisions/part-0.parquet"))
-    flip(table, 400, 2)
-    with running(tmp_path) as api:
-        token = api.key()
-        target = "/v1/alphas/Test_hand/scores"
-        assert api.get(target, token).status_code == 503
-        assert health(api) == ("degraded", 1)
-        again = {**published.full(), "decisions": published.decisions(drift=1)}
-        published.publish(tmp_path, again, mark="again", sealed_at="2026-02-05T07:30:00Z")
-        eventually(lambda: health(api) == ("ok", 0))
-        assert api.get(target, token).status_code == 200
 
 
 def test_a_bit_flipped_in_a_pointer_affects_no_other_alpha(tmp_path: Path) -> None:
@@ -436,85 +250,6 @@ def test_an_invalid_pointer_field_is_named_and_affects_no_other_alpha(
     assert [pointer.alpha_id for pointer in catalogue.listing.pointers] == ["Test_other"]
 
 
-@contextmanager
-def failing_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    def fail(*_: object) -> Any:
-        raise error
-
-    with monkeypatch.context() as patched:
-        patched.setattr("serve.pages.duckdb.to_json", fail)
-        yield
-
-
-def test_a_panic_is_a_503_and_the_service_keeps_answering(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with running(root, memory_bytes=1, rows_bytes=0) as api:
-        token = api.key()
-        with failing_with(PanicException("index out of bounds"), monkeypatch):
-            result = api.get(f"{RUN}/scores", token)
-            assert result.status_code == 503
-            assert result.json()["error"]["code"] == "upstream_unavailable"
-            assert "bounds" not in result.text
-        assert health(api) == ("degraded", 1)
-        assert api.get(f"{RUN}/scores", token).status_code == 200
-
-
-def test_a_query_without_memory_is_a_503_and_damages_no_run(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> Any:
-        raise duckdb.OutOfMemoryException("failed to allocate data")
-
-    with running(root, memory_bytes=1, rows_bytes=0) as api:
-        token = api.key()
-        with monkeypatch.context() as patched:
-            patched.setattr(Engine, "_cursor", fail)
-            refused = api.get(f"{RUN}/scores", token)
-        assert (refused.status_code, refused.json()["error"]["code"]) == (503, "upstream_unavailable")
-        assert health(api) == ("ok", 0)
-
-
-def test_an_undecodable_file_is_distinguished_from_an_invalid_query(
-    tmp_path: Path,
-) -> None:
-    engine = Engine()
-    path = tmp_path / "x.parquet"
-    pl.DataFrame({"n": [1]}).write_parquet(path)
-    with pytest.raises(SnapshotUnreadable):
-        engine.frame(Statement("SELECT absent FROM read_parquet(?)", (str(path),)))
-    with pytest.raises(Exception, match="syntax") as wrong:
-        engine.frame(Statement("SELEC 1"))
-    assert not isinstance(wrong.value, SnapshotCorrupt)
-    engine.close()
-
-
-def test_a_query_that_fails_in_the_middle_blocks_no_other() -> None:
-    engine = Engine()
-    failing = Statement("SELECT if(n = 900000, error('broken'), n) FROM range(?) rows(n)", (1_000_000,))
-    for _ in range(3):
-        with pytest.raises(SnapshotUnreadable, match="broken"):
-            engine.frame(failing)
-        assert engine.frame(Statement("SELECT 1 AS n")).item() == 1
-    engine.close()
-
-
-def test_a_broken_engine_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> Any:
-        raise duckdb.FatalException("database has been invalidated")
-
-    engine = Engine()
-    one = Statement("SELECT 1 AS n")
-    broken = engine._database  # noqa: SLF001 - no request breaks it
-    with monkeypatch.context() as patched:
-        patched.setattr(pl, "from_arrow", fail)
-        with pytest.raises(SnapshotUnreadable, match="invalidated"):
-            engine.frame(one)
-    broken.close()
-    assert engine.frame(one).item() == 1
-    engine.close()
-
-
 def test_the_datasets_package_refuses_a_damaged_file(root: Path) -> None:
     import datasets  # noqa: PLC0415 - the analysts' way in
 
@@ -524,60 +259,6 @@ def test_the_datasets_package_refuses_a_damaged_file(root: Path) -> None:
     for read in (snapshot.scan, snapshot.relation, snapshot.arrow, snapshot.file):
         with pytest.raises(SnapshotCorrupt, match=r"decisions/part-0\.parquet"):
             read("decisions")
-
-
-def test_a_catalogue_that_becomes_empty_is_not_followed(tmp_path: Path) -> None:
-    root = tmp_path / "published"
-    published.publish(root, published.full())
-    with running(root, memory_bytes=1, rows_bytes=0) as api:
-        token = api.key()
-        target = "/v1/alphas/Test_hand/scores"
-        assert api.get(target, token).status_code == 200
-        assert health(api) == ("ok", 0)
-        for lost in ("catalog", "."):
-            away = tmp_path / "away"
-            (root / lost).rename(away)
-            root.mkdir(exist_ok=True)
-            eventually(lambda: health(api)[0] == "degraded")
-            assert api.get(target, token).status_code == (200 if lost == "catalog" else 503)
-            assert [row["alpha_id"] for row in api.json("/v1/alphas", token)["data"]] == ["Test_hand"]
-            shutil.rmtree(root / lost, ignore_errors=True)
-            away.rename(root / lost)
-            eventually(lambda: health(api) == ("ok", 0))
-            assert api.get(target, token).status_code == 200
-
-
-def test_a_root_with_snapshots_but_no_catalogue_is_refused_at_start(tmp_path: Path) -> None:
-    published.publish(tmp_path, published.full())
-    (tmp_path / "catalog").rename(tmp_path / "elsewhere")
-    with running(tmp_path) as api:
-        token = api.key()
-        assert health(api)[0] == "degraded"
-        assert api.get("/v1/alphas/Test_hand/scores", token).status_code == 503
-        assert api.get("/v1/alphas", token).status_code == 503
-        (tmp_path / "elsewhere").rename(tmp_path / "catalog")
-        eventually(lambda: health(api) == ("ok", 0))
-        assert api.get("/v1/alphas/Test_hand/scores", token).status_code == 200
-
-
-def test_an_empty_root_is_valid(tmp_path: Path) -> None:
-    with running(tmp_path) as api:
-        token = api.key()
-        assert health(api) == ("ok", 0)
-        assert api.json("/v1/alphas", token)["data"] == []
-        assert api.get("/v1/alphas/Test_hand/scores", token).status_code == 404
-
-
-def test_an_emptied_root_is_not_followed_by_its_readers(tmp_path: Path) -> None:
-    import datasets  # noqa: PLC0415 - as above
-
-    published.publish(tmp_path, published.full())
-    opened = datasets.open(tmp_path)
-    shutil.rmtree(tmp_path / "catalog")
-    with pytest.raises(StorageUnavailable, match="which are still served"):
-        opened.catalogue.refresh()
-    assert list(opened) == ["Test_hand"]
-    assert open_storage(str(tmp_path)).entries("catalog") == {}
 
 
 def test_the_entity_tag_of_the_alpha_list_depends_only_on_what_the_caller_sees(tmp_path: Path) -> None:

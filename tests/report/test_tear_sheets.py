@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import json
-import os
 import re
-import shutil
-from collections.abc import Iterator, Sequence
-from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -17,230 +12,22 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 import pytest
-from click.testing import CliRunner, Result
 
 import datasets
-from datasets.__main__ import cli
 from datasets.figures.series import FULL_HISTORY
 from datasets.report.content import content, names
-from datasets.report.figures import _LABELS, dated, day, of_equity, significant
+from datasets.report.figures import _LABELS, dated, of_equity, significant
 from datasets.report.figures import entry as shown_entry
 from datasets.report.page import render
 from datasets.snapshot import Snapshot
 from pipeline.snapshot_builder import build_seal
-from tests.support.application import running
+from tests.report.written import Page, written_page
 from tests.support.client import ApiClient
 from tests.support.contract_app import BARE, EMPTY, FULL, HIDDEN, PLAIN, UNDECIDED
-from tests.support.contract_root import ContractRoot
-from tests.support.prices import write_prices
 from tests.support.processes import REPOSITORY
 from tests.support.seals import make_seal
-from tests.support.small_disk import small_disk
 
 ALL = (FULL, PLAIN, UNDECIDED, EMPTY, BARE)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("it's a folder")
-
-
-@pytest.fixture(scope="module")
-def root(folder: Path, contract_root: ContractRoot) -> Path:
-    return contract_root(folder)
-
-
-@pytest.fixture(scope="module")
-def market(root: Path, folder: Path) -> Path:
-    return write_prices(root, FULL, folder / "spy.parquet")
-
-
-@pytest.fixture(scope="module")
-def api(root: Path, market: Path) -> Iterator[ApiClient]:
-    with running(root, market_data=str(market)) as result:
-        yield result
-
-
-def report(*arguments: object, folder: Path, **variables: str | None) -> Result:
-    """Run the command in a folder."""
-    unset = {name: None for name in os.environ if name.startswith("ALPHA_RESULTS_")}
-    with contextlib.chdir(folder):
-        return CliRunner().invoke(cli, ["report", *map(str, arguments)], env={**unset, **variables})
-
-
-class Page(HTMLParser):
-    """A page's data, exact numbers, text and resources."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.numbers: list[str] = []
-        self.loads: list[str] = []
-        self.words: list[str] = []
-        self.within: list[str] = []
-        self.data = ""
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        self.within.append(given.get("id") or tag)
-        if tag == "data":
-            self.numbers.append(str(given["value"]))
-        self.loads += [str(given[name]) for name in ("src", "href", "action", "poster") if name in given]
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag != "meta":
-            self.within.pop()
-
-    def handle_data(self, data: str) -> None:
-        inside = self.within[-1] if self.within else ""
-        if inside == "data" and not self.data and data.lstrip().startswith("{"):
-            self.data = data
-        elif inside not in {"script", "style"}:
-            self.words.append(data)
-
-    @property
-    def text(self) -> str:
-        """The words, with one blank between them."""
-        return " ".join(" ".join(self.words).split())
-
-
-def written_page(
-    root: Path, folder: Path, *alphas: str, market: Path | None = None, more: Sequence[str] = ()
-) -> Page:
-    given = [*(["--market-data", market] if market else []), *more]
-    out = folder / "sheet.html"
-    done = report(*alphas, "--datasets", root, "--out", out, *given, folder=folder)
-    assert (done.exit_code, done.stderr) == (0, "")
-    return Page(out.read_text("utf-8"))
-
-
-def test_a_sheets_figures_match_the_api(root: Path, market: Path, api: ApiClient, tmp_path: Path) -> None:
-    page = written_page(root, tmp_path, FULL, market=market)
-    (sheet,) = json.loads(page.data)["sheets"]
-    key = api.key()
-    answer = api.json(f"/v1/alphas/{FULL}/metrics?panel=1&granularity=yearly", key)
-    for member in ("warnings", "notices"):
-        assert sheet["metrics"].pop(member) == answer["meta"].get(member, [])
-    assert sheet["metrics"] == answer["data"]
-    for name, entry in answer["data"]["core"].items():
-        if name not in {"tenure", "sharpe", "max_drawdown"}:
-            assert repr(entry["value"]) in page.numbers, name
-    curve = api.json(f"/v1/alphas/{FULL}/equity-curve?limit=5000", key)
-    summary = {name: value for name, value in curve["meta"]["summary"].items() if name != "book"}
-    assert sheet["equity"]["summary"] == summary
-    for name, values in sheet["equity"]["columns"].items():
-        assert values == [row[name] for row in curve["data"]], name
-    pnl: dict[str, float] = {}
-    offset = 0
-    while True:
-        answer = api.json(f"/v1/alphas/{FULL}/pnl?limit=5000&offset={offset}", key)
-        for row in answer["data"]:
-            pnl[row["symbol"]] = pnl.get(row["symbol"], 0.0) + row["net_pnl"]
-        offset += 5000
-        if not answer["pagination"]["has_more"]:
-            break
-    shown = dict(zip(sheet["names"]["columns"]["symbol"], sheet["names"]["columns"]["net_pnl"], strict=True))
-    assert shown == pytest.approx(pnl, rel=1e-9, abs=1e-12)
-    assert [row["symbol"] for row in sheet["names"]["best"]] == [
-        name for name, value in sorted(pnl.items(), key=lambda x: -x[1])[:10] if value > 0
-    ]
-
-
-def luck_of(api: ApiClient, alpha: str, query: str = "") -> dict[str, Any]:
-    result: dict[str, Any] = api.json(f"/v1/alphas/{alpha}/luck?{query}", api.key())["data"]
-    return result
-
-
-@pytest.mark.parametrize("window", [[], ["--from", "2021-11-01", "--to", "2022-02-28"]])
-@pytest.mark.parametrize("alpha", [FULL, UNDECIDED, EMPTY])
-def test_a_sheets_luck_figures_match_the_api(
-    root: Path, api: ApiClient, tmp_path: Path, alpha: str, window: list[str]
-) -> None:
-    page = written_page(root, tmp_path, alpha, more=window)
-    query = "&".join(
-        f"{name.removeprefix('--')}={day}" for name, day in zip(*[iter(window)] * 2, strict=True)
-    )
-    (sheet,) = json.loads(page.data)["sheets"]
-    assert sheet["luck"] == luck_of(api, alpha, query)
-    for reason in sheet["luck"]["withheld"].values():
-        assert reason in page.text
-    for band in sheet["luck"]["bands"].values():
-        assert band is None or {repr(band[end]) for end in ("estimate", "lower", "upper")} <= set(
-            page.numbers
-        )
-    shown = [
-        sheet["luck"]["deflated_sharpe"]["probability"],
-        sheet["luck"]["minimum_track_record"]["sessions"],
-    ]
-    assert {repr(x) for x in shown if x is not None} <= set(page.numbers)
-
-
-def test_trials_that_only_a_catalogue_could_count_are_withheld(
-    root: Path, api: ApiClient, tmp_path: Path
-) -> None:
-    page = written_page(root, tmp_path, PLAIN)
-    (sheet,) = json.loads(page.data)["sheets"]
-    actual, theirs = sheet["luck"], luck_of(api, PLAIN)
-    assert theirs["deflated_sharpe"]["trials_from"] == "catalogue"
-    assert actual["deflated_sharpe"]["trials"] is None
-    assert "not counted here" in actual["withheld"]["deflated_sharpe"]
-    assert actual["withheld"]["deflated_sharpe"] in page.text
-    assert actual["bands"] == theirs["bands"]
-
-
-def test_a_sheet_of_a_window_contains_only_that_window(
-    root: Path, market: Path, api: ApiClient, tmp_path: Path
-) -> None:
-    first, last = "2021-11-01", "2022-02-28"
-    page = written_page(root, tmp_path, FULL, market=market, more=["--from", first, "--to", last])
-    (sheet,) = json.loads(page.data)["sheets"]
-    key, window = api.key(), f"from={first}&to={last}"
-    curve = api.json(f"/v1/alphas/{FULL}/equity-curve?{window}&limit=5000", key)
-    for name, values in sheet["equity"]["columns"].items():
-        assert values == [row[name] for row in curve["data"]], name
-    summary = {name: value for name, value in curve["meta"]["summary"].items() if name != "book"}
-    assert sheet["equity"]["summary"] == summary
-    days = sheet["equity"]["columns"]["date"]
-    result = sheet["benchmark"]
-    answer = api.json(f"/v1/benchmarks/{result['symbol']}/daily?from={days[0]}&to={days[-1]}&limit=5000", key)
-    is_that_of_the_interface_from_the_close_before(result, answer)
-    rows: list[dict[str, Any]] = []
-    while (answer := api.json(f"/v1/alphas/{FULL}/pnl?{window}&limit=5000&offset={len(rows)}", key))["data"]:
-        rows += answer["data"]
-    assert sheet["names"]["total"]["net_pnl"] == pytest.approx(sum(row["net_pnl"] for row in rows))
-    assert first <= sheet["holdings"]["date"] <= last
-    assert all(first <= day <= last for day in sheet["weekly"]["columns"]["date"])
-    # Sealed figures describe the run: drawdown, profit and ratio are those of the curve shown.
-    core, bands = sheet["metrics"]["core"], luck_of(api, FULL, window)["bands"]
-    assert core["max_drawdown_pct"]["value"] == pytest.approx(summary["max_drawdown_pct"])
-    for name in ("information_ratio", "pnl", "turnover", "max_drawdown"):
-        assert core[name]["value"] == bands["sharpe" if name == "information_ratio" else name]["estimate"], (
-            name
-        )
-    ic = [x for x in sheet["weekly"]["columns"]["ic"] if x is not None]
-    assert core["ic"]["value"] == pytest.approx(sum(ic) / len(ic))
-    assert (sheet["metrics"]["nwt"]["ic"]["n"], sheet["metrics"]["nwt"]["ic"]["mean"]) == (
-        len(ic),
-        core["ic"]["value"],
-    )
-    assert "window_lifetime_only" not in page.text
-    assert "Window: 1 Nov 2021 to 28 Feb 2022." in page.text
-
-
-def test_a_sheets_comparison_of_a_window_matches_the_api(root: Path, api: ApiClient, tmp_path: Path) -> None:
-    page = written_page(root, tmp_path, FULL, PLAIN, HIDDEN, more=["--from", "2021-12-01"])
-    compared, key = json.loads(page.data)["compared"], api.key()
-    for matrix, by in zip(compared["matrices"], ("returns", "scores", "holdings"), strict=True):
-        path = f"/v1/correlations?alphas={FULL},{PLAIN},{HIDDEN}&by={by}&from=2021-12-01"
-        answer = api.json(path, key)["data"]
-        assert matrix["observations"] == answer["observations"]
-        for row, other in zip(matrix["matrix"], answer["matrix"], strict=True):
-            assert row == pytest.approx(other, abs=1e-12)
-    answer = api.json(f"/v1/alphas/{FULL}/contribution?alphas={PLAIN},{HIDDEN}&from=2021-12-01", key)["data"]
-    together = compared["together"]["figures"][-1]
-    assert {name: together[name] for name in answer["with"]} == pytest.approx(answer["with"], rel=1e-9)
-    assert compared["together"]["first_date"] == answer["first_date"]
-    assert page.text.count("Window: the days from 1 Dec 2021 on.") == 4
 
 
 def test_a_window_without_sessions_is_withheld_everywhere(root: Path, market: Path, tmp_path: Path) -> None:
@@ -252,47 +39,6 @@ def test_a_window_without_sessions_is_withheld_everywhere(root: Path, market: Pa
             entry["value"] for name, entry in sheet["metrics"]["core"].items() if entry and "value" in entry
         } == {None}
     assert "None" not in page.text
-
-
-def test_a_sheets_benchmark_matches_the_api(root: Path, market: Path, api: ApiClient, tmp_path: Path) -> None:
-    page = written_page(root, tmp_path, FULL, market=market)
-    (sheet,) = json.loads(page.data)["sheets"]
-    actual, days = sheet["benchmark"], sheet["equity"]["columns"]["date"]
-    answer = api.json(
-        f"/v1/benchmarks/{actual['symbol']}/daily?from={days[0]}&to={days[-1]}&limit=5000", api.key()
-    )
-    is_that_of_the_interface_from_the_close_before(actual, answer)
-    assert f"starts at its close of {day(actual['summary']['previous_date'])}" in page.text
-
-
-def is_that_of_the_interface_from_the_close_before(actual: Any, answer: Any) -> None:
-    """Compare a sheet's benchmark with the answer of the interface over the same sessions."""
-    summary, columns = answer["meta"]["summary"], actual["columns"]
-    assert summary["first_return"] is not None
-    assert columns["date"] == [row["date"] for row in answer["data"]]
-    assert columns["period_return"] == [
-        summary["first_return"], *(row["period_return"] for row in answer["data"][1:]),
-    ]  # fmt: skip
-    grown = [(1 + summary["first_return"]) * (1 + row["cumulative_return"]) - 1 for row in answer["data"]]
-    assert columns["cumulative_return"] == pytest.approx(grown, rel=1e-9, abs=1e-12)
-    assert actual["summary"]["total_return"] == summary["total_return_from_previous"]
-    for name in ("first_date", "last_date", "sessions", "first_close", "last_close", "previous_date"):
-        assert actual["summary"][name] == summary[name]
-
-
-def test_a_sheets_correlations_match_the_api(root: Path, api: ApiClient, tmp_path: Path) -> None:
-    page = written_page(root, tmp_path, FULL, PLAIN, HIDDEN)
-    compared = json.loads(page.data)["compared"]
-    for matrix, by in zip(compared["matrices"], ("returns", "scores", "holdings"), strict=True):
-        answer = api.json(f"/v1/correlations?alphas={FULL},{PLAIN},{HIDDEN}&by={by}", api.key())["data"]
-        assert answer["alphas"] == compared["alphas"]
-        assert matrix["observations"] == answer["observations"]
-        for row, other in zip(matrix["matrix"], answer["matrix"], strict=True):
-            assert row == pytest.approx(other, abs=1e-12)
-    others = f"{PLAIN},{HIDDEN}"
-    answer = api.json(f"/v1/alphas/{FULL}/contribution?alphas={others}", api.key())["data"]
-    together = compared["together"]["figures"][-1]
-    assert {name: together[name] for name in answer["with"]} == pytest.approx(answer["with"], rel=1e-9)
 
 
 @pytest.mark.parametrize("alpha", ALL)
@@ -364,92 +110,6 @@ def test_the_same_snapshots_give_the_same_bytes(root: Path, market: Path, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "says"),
-    [
-        (["Test_nowhere"], 9, "publishes no alpha 'Test_nowhere'"),
-        ([f"{FULL}s"], 9, f"did you mean {FULL}"),
-        (["x"], 9, "it publishes "),
-        ([FULL, "--book", "sideways"], 2, "has no book 'sideways'; it has long_short, long_only"),
-        ([FULL, FULL], 2, "give one to 6 alphas, each once"),
-        ([FULL, "--from", "2021-13-01"], 2, "'2021-13-01' is not a valid date; give one as YYYY-MM-DD"),
-        (
-            [FULL, "--from", "2022-01-02", "--to", "2022-01-01"],
-            2,
-            "the first day, 2022-01-02, is after the last, 2022-01-01",
-        ),
-        ([FULL, "--benchmark", "SPY"], 2, "no market data to take SPY from"),
-        (
-            [FULL, "--market-data", "nowhere.parquet"],
-            2,
-            "--market-data or ALPHA_RESULTS_MARKET_DATA: nowhere.parquet is neither a file",
-        ),
-        ([FULL, "--datasets", "nowhere"], 2, "there is no such folder"),
-        ([FULL, "--out", "no/such/folder/sheet.html"], 2, "cannot be written: No such file or directory"),
-        ([FULL, "--out", "sheet.pdf", "--pdf"], 2, "give a name that ends in .html"),
-    ],
-)
-def test_invalid_arguments_are_reported_in_one_line_and_no_sheet_is_written(
-    arguments: list[str], code: int, says: str, root: Path, tmp_path: Path
-) -> None:
-    done = report("--datasets", root, "--out", "sheet.html", *arguments, folder=tmp_path)
-    assert done.exit_code == code
-    assert done.stderr.startswith("error: ")
-    assert says in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
-    output = report("--datasets", root, "--out", "sheet.html", *arguments, "--json", folder=tmp_path)
-    assert says in json.loads(output.stdout)["message"]
-
-
-def test_a_pipe_or_device_is_not_replaced_by_a_sheet(root: Path, tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "sheet.html")
-    done = report("--datasets", root, "--out", "sheet.html", FULL, folder=tmp_path)
-    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
-    assert "sheet.html is no file and would be replaced" in done.stderr
-    assert (tmp_path / "sheet.html").is_fifo()
-
-
-def test_without_a_browser_no_file_is_written(root: Path, tmp_path: Path) -> None:
-    empty = tmp_path / "path"
-    empty.mkdir()
-    done = report(FULL, "--datasets", root, "--out", "sheet.html", "--pdf", folder=tmp_path, PATH=str(empty))
-    assert done.exit_code == 2
-    assert "no browser that prints is on the PATH: install Chromium" in done.stderr
-    assert list(tmp_path.iterdir()) == [empty]
-
-
-def test_a_failing_browser_leaves_existing_files(root: Path, tmp_path: Path) -> None:
-    programs = tmp_path / "path"
-    programs.mkdir()
-    (programs / "chromium").write_text("#!/bin/sh\necho 'it crashed' >&2\nexit 3\n")
-    (programs / "chromium").chmod(0o755)
-    (tmp_path / "sheet.html").write_text("the one before")
-    path = f"{programs}:{Path(shutil.which('sh') or '/bin/sh').parent}"
-    done = report(FULL, "--datasets", root, "--out", "sheet.html", "--pdf", folder=tmp_path, PATH=path)
-    assert done.exit_code == 7
-    assert "did not print the page (exit code 3): it crashed" in done.stderr
-    assert (tmp_path / "sheet.html").read_text() == "the one before"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["path", "sheet.html"]
-
-
-def test_a_damaged_file_is_reported_and_no_sheet_is_written(tmp_path: Path, root: Path) -> None:
-    copy = tmp_path / "published"
-    shutil.copytree(root, copy)
-    (ledger,) = copy.glob(f"alphas/alpha_id={FULL}/*/pnl/book=long_short/part-0.parquet")
-    ledger.write_bytes(ledger.read_bytes()[:-9] + bytes(9))
-    done = report(FULL, "--datasets", copy, "--out", "sheet.html", folder=tmp_path)
-    assert done.exit_code == 4, done.stderr
-    assert not (tmp_path / "sheet.html").exists()
-
-
-def test_the_root_is_read_from_its_variable_and_json_lists_the_files(root: Path, tmp_path: Path) -> None:
-    done = report(FULL, "--out", "sheet.html", "--json", folder=tmp_path, ALPHA_RESULTS_DATASETS=str(root))
-    assert done.exit_code == 0, done.stderr
-    snapshot = datasets.open(root)[FULL].id
-    assert json.loads(done.stdout) == {"alphas": {FULL: snapshot}, "html": "sheet.html", "pdf": None}
-
-
-@pytest.mark.parametrize(
     ("value", "text"),
     [
         (0.0123456, "0.01235"), (12345.678, "12,346"), (2.0, "2"), (0.0, "0"), (-0.5, "-0.5"), (100.0, "100"),
@@ -465,34 +125,6 @@ def test_dates_in_a_sheet_are_formatted(root: Path) -> None:
     assert [dt.date.fromisoformat(day) for day in sheet["equity"]["columns"]["date"]]
     assert sheet["book"] == "long_only"
     assert sheet["benchmark"] == {"withheld": "no market data was given (--market-data)"}
-
-
-def test_a_sheets_risk_and_costs_match_the_api(root: Path, api: ApiClient, tmp_path: Path) -> None:
-    page = written_page(root, tmp_path, FULL)
-    (sheet,) = json.loads(page.data)["sheets"]
-    for part, family in {"costs": "costs", "legs": "concentration", "risk": "risk"}.items():
-        answer = api.json(f"/v1/alphas/{FULL}/{family}?book=long_short", api.key())["data"]
-        reasons = answer.pop("withheld")
-        assert sheet[part] == {**answer, "reasons": reasons}
-    assert {repr(answer[name]) for name in ("annualised_return", "volatility", "sortino")} <= set(
-        page.numbers
-    )
-
-
-def test_a_sheets_regimes_and_exposures_match_the_api(
-    root: Path, market: Path, api: ApiClient, tmp_path: Path
-) -> None:
-    page = written_page(root, tmp_path, FULL, market=market, more=["--from", "2021-11-01"])
-    (sheet,) = json.loads(page.data)["sheets"]
-    for part in ("regimes", "exposures"):
-        answer = api.json(f"/v1/alphas/{FULL}/{part}?from=2021-11-01", api.key())["data"]
-        reasons = answer.pop("withheld")
-        shown = sheet[part].pop("reasons")
-        assert sheet[part] == answer
-        assert shown.keys() == reasons.keys()
-        assert all(" ".join(reason.split()) in page.text for reason in shown.values())
-    (model,) = sheet["exposures"]["models"]
-    assert repr(model["regression"]["betas"]["SPY"]["beta"]) in page.numbers
 
 
 def test_dates_are_formatted_and_no_timestamp_is_shown(root: Path, tmp_path: Path) -> None:
@@ -575,11 +207,3 @@ def test_each_sheet_of_a_snapshot_has_the_same_digits() -> None:
     run = SimpleNamespace(has_rows=lambda *_: True, scan=lambda *_: pnl.lazy())
     first, *others = (names(cast("Snapshot", run), "long_short", FULL_HISTORY) for _ in range(30))
     assert all(other == first for other in others)
-
-
-def test_no_part_of_a_sheet_is_left_on_a_full_disk(root: Path, tmp_path: Path) -> None:
-    with small_disk(tmp_path / "disk") as disk, disk.full():
-        done = report("--datasets", root, "--out", "sheet.html", FULL, folder=disk.folder)
-        assert done.exit_code == 5, done.stderr
-        assert "sheet.html cannot be written: " in done.stderr
-        assert [file.name for file in disk.folder.iterdir()] == ["filler"]
