@@ -28,6 +28,7 @@ from tests.support.keys import bearer
 from tests.support.postgres import postgres_running
 from tests.support.processes import REPOSITORY
 from tests.support.redis import RedisServer, redis_running
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
 
@@ -89,7 +90,7 @@ def test_64_callers_on_two_processes_get_exactly_the_limit_ten_times_in_a_row(
     for _ in workers:
         assert redis_client.blpop(["ready"], timeout=60)
     redis_client.rpush("go", "1", "1")
-    counts = [json.loads(worker.communicate(timeout=120)[0]) for worker in workers]
+    counts = [json.loads(worker.communicate(timeout=PATIENCE)[0]) for worker in workers]
     assert [worker.returncode for worker in workers] == [0, 0]
     assert {key: counts[0][key] + counts[1][key] for key in counts[0]} == {
         f"{window}{n}": LIMIT for n in range(10)

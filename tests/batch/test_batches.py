@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,7 +22,7 @@ from tests.support.pipeline_command import build, report
 from tests.support.processes import builds, tasks
 from tests.support.seals import rewrite
 from tests.support.small_disk import small_disk
-from tests.support.waiting import caught, eventually
+from tests.support.waiting import PATIENCE, caught, eventually
 
 Seal = Callable[..., Path]
 Program = Callable[..., "subprocess.Popen[str]"]
@@ -169,7 +168,7 @@ def test_a_build_killed_twice_fails_with_its_signal(
         os.kill(at_work, number)
         killed.add(at_work)
         eventually(lambda: at_work not in builds(batch.pid), "its end")  # noqa: B023 - called at once
-    output, _ = batch.communicate(timeout=180)
+    output, _ = batch.communicate(timeout=PATIENCE)
     first, second = report(output)["seals"]
     assert (first["outcome"], first["attempts"], second["outcome"]) == ("crashed", 2, "built")
     assert f"was killed by {name}" in first["message"]
@@ -183,7 +182,7 @@ def test_a_build_killed_once_is_retried_and_published(tmp_path: Path, seal: Seal
     (first,) = builds(batch.pid)
     caught(lambda: list((tmp_path / "root/.staging").glob("build-*")), batch, "its folder")
     os.kill(first, signal.SIGKILL)
-    output, _ = batch.communicate(timeout=180)
+    output, _ = batch.communicate(timeout=PATIENCE)
     assert batch.returncode == 0
     assert [entry["outcome"] for entry in report(output)["seals"]] == ["built"]
     assert datasets.open(tmp_path / "root")["Test_a"].scan("decisions").collect().height
@@ -222,7 +221,7 @@ def test_ctrl_c_ends_running_builds_and_reports_every_seal(
     batch = program("--from", str(tmp_path / "seals"), "--json")
     caught(lambda: list((tmp_path / "root/.staging").glob("build-*")), batch, "a build")
     batch.send_signal(signal.SIGINT)
-    output, complaints = batch.communicate(timeout=180)
+    output, complaints = batch.communicate(timeout=PATIENCE)
     assert [(entry["outcome"], entry["retryable"]) for entry in report(output)["seals"]] == [
         ("not started", True)
     ] * 4
@@ -238,7 +237,7 @@ def test_after_a_signal_running_builds_finish_and_none_starts(
     batch = program("--from", str(tmp_path / "seals"), "--json")
     caught(lambda: builds(batch.pid), batch, "a build")
     batch.send_signal(signal.SIGTERM)
-    output, complaints = batch.communicate(timeout=180)
+    output, complaints = batch.communicate(timeout=PATIENCE)
     result = report(output)["seals"]
     assert [entry["outcome"] for entry in result] == ["built", *["not started"] * 3]
     assert [entry.get("retryable") for entry in result] == [None, *[True] * 3]
@@ -263,7 +262,7 @@ class _Counting:
             self.begun += 1
             self._at_work += 1
             self.most = max(self.most, self._at_work)
-        time.sleep(0.01)
+        eventually(lambda: self.most == self.jobs)  # as many as may work at once
         with self._lock:
             self._at_work -= 1
         if seal == self._fails_at:

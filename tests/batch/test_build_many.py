@@ -23,7 +23,7 @@ from tests.support.harmful_calls import die
 from tests.support.pipeline_command import build, report
 from tests.support.processes import children
 from tests.support.seals import rewrite
-from tests.support.waiting import eventually
+from tests.support.waiting import PATIENCE, eventually
 
 Seal = Callable[..., Path]
 Program = Callable[..., "subprocess.Popen[str]"]
@@ -201,7 +201,7 @@ def test_json_lines_written_before_a_kill_are_complete(tmp_path: Path, seal: Sea
     batch.send_signal(signal.SIGKILL)
     batch.wait()
     done = program("--from", str(tmp_path / "seals"), "--json")
-    output, _ = done.communicate(timeout=180)
+    output, _ = done.communicate(timeout=PATIENCE)
     assert {entry["alpha_id"]: entry["outcome"] for entry in report(output)["seals"]} == {
         "Test_a": "unchanged",
         "Test_b": "built",

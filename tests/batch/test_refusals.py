@@ -24,7 +24,7 @@ from pipeline.seal.signature import signed_envelope
 from tests.support.other_release import other_release
 from tests.support.pipeline_command import CommandResult, build
 from tests.support.seals import rewrite
-from tests.support.waiting import eventually
+from tests.support.waiting import PATIENCE, eventually
 
 Seal = Callable[..., Path]
 Program = Callable[..., "subprocess.Popen[str]"]
@@ -222,7 +222,7 @@ def test_a_watcher_builds_a_seal_whose_files_arrive_after_its_manifest(
         (tmp_path / path.name).rename(path)
     eventually((tmp_path / "root" / CATALOG / "Test_a.json").is_file, "the run whose files came late")
     watch.send_signal(signal.SIGTERM)
-    output, _ = watch.communicate(timeout=120)
+    output, _ = watch.communicate(timeout=PATIENCE)
     assert watch.returncode == 0
     assert json.loads(output.splitlines()[-2])["outcome"] == "built"
     assert list((tmp_path / "root/refused").iterdir()) == []
@@ -239,7 +239,7 @@ def test_a_watcher_refuses_a_seal_with_a_warning_once(tmp_path: Path, seal: Seal
     seal("Test_b")
     later = json.loads(watch.stdout.readline())
     watch.send_signal(signal.SIGTERM)
-    watch.communicate(timeout=120)
+    watch.communicate(timeout=PATIENCE)
     assert Path(later["seal"]).name == "Test_b", "the refused seal was checked again"
     assert not (tmp_path / "root/refused").exists(), "a build without --strict would publish it"
 
@@ -253,5 +253,5 @@ def test_a_watcher_serves_the_earlier_seal_at_the_same_scan(
     assert watch.stdout is not None
     result = [json.loads(watch.stdout.readline())["outcome"] for _ in range(2)]
     watch.send_signal(signal.SIGTERM)
-    watch.communicate(timeout=120)
+    watch.communicate(timeout=PATIENCE)
     assert result == ["refused", "built"]

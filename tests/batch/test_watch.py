@@ -27,7 +27,7 @@ from pipeline.batch.run import Step
 from pipeline.seal.signature import signed_envelope
 from tests.support.seals import rewrite
 from tests.support.small_disk import small_disk
-from tests.support.waiting import eventually
+from tests.support.waiting import PATIENCE, eventually
 
 Seal = Callable[..., Path]
 Program = Callable[..., "subprocess.Popen[str]"]
@@ -51,7 +51,7 @@ def test_new_seals_are_served(tmp_path: Path, seal: Seal, program: Program) -> N
     (tmp_path / "seal.json").rename(unfinished / "seal.json")
     eventually(lambda: "Test_b" in _served(root), "the run whose manifest came last")
     watch.send_signal(signal.SIGTERM)
-    output, _ = watch.communicate(timeout=60)
+    output, _ = watch.communicate(timeout=PATIENCE)
     assert watch.returncode == 0
     *result, last = (json.loads(line) for line in output.splitlines())
     assert (last["summary"]["built"], last["summary"]["refused"], last["exit_code"]) == (3, 1, 0)
@@ -73,7 +73,7 @@ def test_a_refused_seal_is_retried_when_resealed(tmp_path: Path, seal: Seal, pro
         (made / name).write_bytes(content[name])
     assert json.loads(watch.stdout.readline())["outcome"] == "built"
     watch.send_signal(signal.SIGINT)
-    watch.communicate(timeout=60)
+    watch.communicate(timeout=PATIENCE)
     assert watch.returncode == 0
 
 
@@ -85,7 +85,7 @@ def test_a_forced_seal_is_published_once(tmp_path: Path, seal: Seal, program: Pr
     seal("Test_b")
     later = json.loads(watch.stdout.readline())
     watch.send_signal(signal.SIGTERM)
-    watch.communicate(timeout=60)
+    watch.communicate(timeout=PATIENCE)
     assert (Path(later["seal"]).name, later["outcome"]) == ("Test_b", "built"), "it was built again"
 
 
@@ -104,7 +104,7 @@ def test_no_earlier_seal_is_built_in_place_of_one_whose_pointer_is_damaged(
     seal("Test_b", "v3")
     later = json.loads(watch.stdout.readline())
     watch.send_signal(signal.SIGTERM)
-    watch.communicate(timeout=60)
+    watch.communicate(timeout=PATIENCE)
     assert (Path(later["seal"]).name, later["outcome"]) == ("Test_b", "built")
 
 
@@ -141,7 +141,7 @@ def test_a_seal_waits_for_the_correction_of_the_keys_or_prices_that_could_not_be
     place(good.read_bytes())
     later = json.loads(watch.stdout.readline())
     watch.send_signal(signal.SIGTERM)
-    watch.communicate(timeout=60)
+    watch.communicate(timeout=PATIENCE)
     assert (Path(later["seal"]).name, later["outcome"]) == ("Test_b", "built")
     assert _served(tmp_path / "root") == {"Test_a", "Test_b"}
 
@@ -169,7 +169,7 @@ def _is_reported_and_searched_again(
     later = json.loads(watch.stdout.readline())
     assert (Path(later["seal"]).name, later["outcome"]) == ("Test_b", "built")
     watch.send_signal(signal.SIGTERM)
-    _, errors = watch.communicate(timeout=60)
+    _, errors = watch.communicate(timeout=PATIENCE)
     assert errors.splitlines()[0] == "the store answers again", "it was reported twice"
 
 

@@ -24,6 +24,7 @@ from datasets.storage.file_digests import FileDigests
 from schemas.errors import SettingsError, SnapshotCorrupt, StorageUnavailable
 from tests.support.processes import REPOSITORY, WITHOUT_RIGHTS
 from tests.support.remote_root import ALPHA, Remote, cached_bytes, copies
+from tests.support.waiting import PATIENCE
 
 TABLES = [("decisions", None), ("rebalances", None), ("positions", "long_only"), ("positions", "long_short")]
 READER = """
@@ -304,7 +305,7 @@ def test_a_copy_that_fails_beside_others_leaves_the_cache_within_its_bound(
         def download(self, relative: str, target: Path, size: int) -> None:
             if relative == "lost":
                 began.set()
-                goes_on.wait(60)
+                goes_on.wait(PATIENCE)
                 raise FileNotFoundError(relative)
             target.write_bytes(bytes(size))
 
@@ -317,7 +318,7 @@ def test_a_copy_that_fails_beside_others_leaves_the_cache_within_its_bound(
 
     failing = threading.Thread(target=fail)
     failing.start()
-    assert began.wait(60)
+    assert began.wait(PATIENCE)
     copied("a", 70)  # measures the folder before the other copy is in it
     goes_on.set()
     failing.join()

@@ -15,7 +15,7 @@ from tests.support.bucket import Bucket
 from tests.support.dask import Dask
 from tests.support.pipeline_command import report
 from tests.support.processes import REPOSITORY, children
-from tests.support.waiting import eventually
+from tests.support.waiting import PATIENCE, eventually
 
 Seals = Callable[..., Path]
 
@@ -42,7 +42,7 @@ def test_a_worker_killed_while_building_into_a_bucket_is_replaced(
         first.send_signal(signal.SIGKILL)
         eventually(lambda: not Path(f"/proc/{at_work}").exists(), "the end of the build with its worker")
         dask.worker("second")
-        output, complaints = batch.communicate(timeout=180)
+        output, complaints = batch.communicate(timeout=PATIENCE)
     finally:
         batch.kill()
         batch.wait()

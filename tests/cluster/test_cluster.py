@@ -22,7 +22,7 @@ from tests.support.dask import Dask
 from tests.support.other_release import other_release
 from tests.support.pipeline_command import build, report
 from tests.support.processes import REPOSITORY, children, environment
-from tests.support.waiting import caught, eventually
+from tests.support.waiting import PATIENCE, caught, eventually
 
 Seal = Callable[..., Path]
 Program = Callable[..., "subprocess.Popen[str]"]
@@ -42,7 +42,7 @@ def test_a_worker_killed_mid_build_is_retried_and_the_run_published_once(
     first.send_signal(signal.SIGKILL)
     eventually(lambda: not Path(f"/proc/{at_work}").exists(), "the end of the build with its worker")
     dask.worker("second")
-    output, complaints = batch.communicate(timeout=180)
+    output, complaints = batch.communicate(timeout=PATIENCE)
     assert batch.returncode == 0, complaints
     (entry,) = report(output)["seals"]
     assert (entry["outcome"], entry["changed"]) == ("built", True)
@@ -145,7 +145,7 @@ def test_the_three_commands_of_the_documents_build_on_a_cluster(tmp_path: Path, 
             started.append(begun)
             if number == 0:
                 eventually(lambda: "Scheduler at" in (tmp_path / "0.log").read_text(), "the scheduler")
-        assert started[2].wait(timeout=180) == 0, (tmp_path / "2.log").read_text()
+        assert started[2].wait(timeout=PATIENCE) == 0, (tmp_path / "2.log").read_text()
     finally:
         for process in reversed(started):
             if process.poll() is None:
@@ -187,7 +187,7 @@ def test_a_worker_of_another_release_that_joins_later_ends_the_batch(
     # The event handler runs after the existing workers were listed; without another worker the batch would end.
     eventually(lambda: catches(batch.pid, signal.SIGTERM), "the handlers")
     dask.worker("stranger", other_release(tmp_path / "other"))
-    output, complaints = batch.communicate(timeout=180)
+    output, complaints = batch.communicate(timeout=PATIENCE)
     assert "of another release" in complaints
     assert batch.returncode == 2
     assert [entry["outcome"] for entry in report(output)["seals"]] == ["failed"]
@@ -208,7 +208,7 @@ def test_a_lost_scheduler_ends_the_batch_with_its_report(
     # On any machine, the build is not done before its scheduler ends.
     worker.send_signal(signal.SIGSTOP)
     dask.scheduler.send_signal(number)
-    output, complaints = batch.communicate(timeout=180)
+    output, complaints = batch.communicate(timeout=PATIENCE)
     assert batch.returncode == 5, complaints
     entry, not_begun = report(output)["seals"]
     assert not_begun["outcome"] == "not started"
@@ -239,7 +239,7 @@ def test_a_signal_ends_a_batch_without_workers(
     eventually(lambda: catches(batch.pid, signal.SIGTERM), "the handlers")
     for number in signals:
         batch.send_signal(number)
-    output, complaints = batch.communicate(timeout=180)
+    output, complaints = batch.communicate(timeout=PATIENCE)
     assert batch.returncode == 130, complaints
     assert all(entry["outcome"] == "not started" for entry in report(output)["seals"])
 
@@ -256,7 +256,7 @@ def test_a_second_signal_ends_a_batch_whose_worker_hangs(
     batch.send_signal(signal.SIGTERM)
     assert "a second one stops them at once" in batch.stderr.readline()
     batch.send_signal(signal.SIGTERM)
-    output, complaints = batch.communicate(timeout=180)
+    output, complaints = batch.communicate(timeout=PATIENCE)
     assert batch.returncode == 130, complaints
     assert [entry["outcome"] for entry in report(output)["seals"]] == ["not started"]
 

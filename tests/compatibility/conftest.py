@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.environments import kept_environment
 from tests.support.processes import REPOSITORY
+from tests.support.waiting import PATIENCE
 
 HERE: Final = Path(__file__).parent
 CACHE: Final = REPOSITORY / ".compatibility"
@@ -59,7 +60,7 @@ class Worker:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()
-        self._process.wait(30)
+        self._process.wait(PATIENCE)
         self._process.stdout.close()
 
     def _send(self, command: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -71,7 +72,7 @@ class Worker:
     def _answer(self) -> Mapping[str, Any]:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
-        assert line, f"the worker ended with code {self._process.wait(30)}"
+        assert line, f"the worker ended with code {self._process.wait(PATIENCE)}"
         answer: Mapping[str, Any] = json.loads(line)
         return answer
 

@@ -34,6 +34,7 @@ from tests.support.harmful_calls import die
 from tests.support.pipeline_command import report
 from tests.support.processes import REPOSITORY
 from tests.support.seals import make_seal, resign, rewrite
+from tests.support.waiting import PATIENCE
 
 
 def fifo_as_manifest(seal: Path) -> None:
@@ -239,7 +240,7 @@ def run(*arguments: str) -> Any:
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=PATIENCE,
     )
     answer = report(result.stdout) if arguments[0] == "build" else json.loads(result.stdout)
     return result.returncode, answer["seals"]

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.ports import free_port
+from tests.support.waiting import PATIENCE
 
 LINE = re.compile(r"^\. (\S+/env)$", re.MULTILINE)
 STARTS_WITHIN = 240.0
@@ -50,7 +51,7 @@ def readers_environment(elsewhere: Path) -> Iterator[dict[str, str]]:
             yield dict(entry.split("=", 1) for entry in shown.split("\0") if entry)
         finally:
             demo.send_signal(signal.SIGINT)
-            demo.wait(60)
+            demo.wait(PATIENCE)
 
 
 def shell(script: str, folder: Path, environment: dict[str, str]) -> str:

@@ -6,7 +6,6 @@ import io
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -108,11 +107,7 @@ def test_disconnecting_callers_free_their_connections(
         with socket.create_connection((parts.hostname or "", parts.port or 0)) as gone:
             gone.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             gone.sendall(f"GET {parts.path}?{parts.query} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-    for _ in range(50):
-        answer = plain_http.get(parts.geturl())
-        if answer.status_code == 200:
-            break
-        time.sleep(0.2)
-    assert answer.status_code == 200
+    eventually(lambda: plain_http.get(parts.geturl()).status_code == 200)
+    answer = plain_http.get(parts.geturl())
     assert len(answer.content) == full
     assert pl.read_parquet(io.BytesIO(answer.content)).height > 0

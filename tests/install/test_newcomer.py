@@ -15,6 +15,7 @@ import pytest
 
 from tests.documents.pages import blocks, matches
 from tests.support.processes import REPOSITORY
+from tests.support.waiting import PATIENCE
 
 LINE = re.compile(r"^\. \S+/env$", re.MULTILINE)
 STARTS_WITHIN = 600.0
@@ -83,6 +84,6 @@ def test_the_readme_leads_from_an_empty_home_to_the_first_answer(
             ).stdout.split("\x1e")  # fmt: skip
         finally:
             os.killpg(demo.pid, signal.SIGINT)
-            demo.wait(60)
+            demo.wait(PATIENCE)
     assert matches(answer, shown[0]), shown[0]
     assert "equity units" in shown[1]

@@ -19,6 +19,7 @@ from tests.support.environments import build_wheel, new_environment
 from tests.support.pipeline_command import report
 from tests.support.ports import free_port
 from tests.support.processes import REPOSITORY, environment
+from tests.support.waiting import PATIENCE
 
 PACKAGES = ("schemas", "datasets", "pipeline", "serve", "examples")
 PACKAGED = (*PACKAGES[:-1], "examples/__init__.py", "examples/demo.py", "examples/reference_engine")
@@ -125,7 +126,7 @@ def test_the_installation_page_leads_to_an_answer(programs: Path, tmp_path: Path
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=PATIENCE,
     )
     answer = next(line for line in done.stdout.splitlines() if line.startswith('{"data"'))
     assert [row["alpha_id"] for row in json.loads(answer)["data"]] == ["sim_lowvol"], done.stderr
@@ -175,7 +176,7 @@ def test_a_missing_extra_is_named(
     (tmp_path / "seal").mkdir()
     done = subprocess.run(
         [str(programs / "alpha-results"), *arguments], cwd=tmp_path, env=environment(ALPHA_RESULTS_PORT="0", **variables),
-        capture_output=True, text=True, check=False, timeout=60,
+        capture_output=True, text=True, check=False, timeout=PATIENCE,
     )  # fmt: skip
     assert done.returncode == 2, done.stderr
     assert f"needs the extra `{extra}`" in done.stderr

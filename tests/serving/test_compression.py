@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from serve.http.responses import compress
 from tests.support import plain_http
 from tests.support.compressed_page import CompressedPage, compressed_page
+from tests.support.waiting import PATIENCE
 
 
 @given(st.binary(max_size=5000), st.integers(1, 200))
@@ -122,4 +123,4 @@ def _node_major(node: str) -> int:
 
 
 def _output(command: list[str]) -> bytes:
-    return subprocess.run(command, check=True, capture_output=True, timeout=60).stdout
+    return subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE).stdout

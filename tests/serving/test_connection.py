@@ -15,7 +15,7 @@ import pytest
 
 from tests.support import plain_http, published
 from tests.support.server import served
-from tests.support.waiting import eventually
+from tests.support.waiting import PATIENCE, eventually
 
 WEEK = f"/v1/alphas/{published.ALPHA}/rebalances/2020-01-03"
 SCORES = f"/v1/alphas/{published.ALPHA}/scores"
@@ -37,7 +37,7 @@ def base(server_root: Path, token: str) -> Iterator[str]:
 @pytest.fixture
 def wire(base: str) -> Iterator[socket.socket]:
     address = urlsplit(base)
-    with socket.create_connection((address.hostname or "", address.port or 0), timeout=60) as connected:
+    with socket.create_connection((address.hostname or "", address.port or 0), timeout=PATIENCE) as connected:
         yield connected
 
 

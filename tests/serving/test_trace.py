@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from tests.support.processes import REPOSITORY
+from tests.support.waiting import PATIENCE
 
 Journeys = dict[str, tuple[list[str], int]]
 BOUNDS = {
@@ -38,7 +39,7 @@ BOUNDS = {
 def follow() -> Journeys:
     """Trace the requests in a separate process, free of other tests' state."""
     words = [sys.executable, "-m", "tests.support.trace", "--json"]
-    done = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=True, timeout=300)
+    done = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=True, timeout=PATIENCE)
     result: Journeys = json.loads(done.stdout.splitlines()[-1])
     return result
 

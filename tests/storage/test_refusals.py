@@ -13,6 +13,7 @@ from datasets.storage import backends
 from pipeline.group import cli
 from tests.support.processes import REPOSITORY
 from tests.support.seals import make_seal
+from tests.support.waiting import PATIENCE
 
 ADDRESS = "az://someone:hunter2@container/root?sig=hunter2"
 
@@ -57,7 +58,7 @@ def test_the_service_does_not_start_with_an_unsupported_address(flag: str, tmp_p
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     _require_refused(done.returncode, done.stdout + done.stderr)

@@ -35,6 +35,7 @@ from serve.settings import Settings
 from tests.support import published, seals
 from tests.support.application import started
 from tests.support.keys import issue_key
+from tests.support.waiting import PATIENCE
 
 T = TypeVar("T")
 _PROJECT = Path(__file__).resolve().parents[2]
@@ -169,7 +170,7 @@ class Traced:
         sys.setprofile(journey.record)
         try:
             self._protocol.data_received(head.encode())
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + PATIENCE
             while not self._transport.is_answered:
                 assert time.monotonic() < deadline, f"{path} was not answered"
                 await asyncio.sleep(0.001)

