@@ -34,6 +34,7 @@ from pipeline.maths.deciles import weekly_deciles
 from pipeline.maths.delivered_signal import delivered_signal
 from pipeline.maths.weekly_signal import weekly_signal
 from schemas.metrics.families.signal import DELAYS, SAMPLES, SEED
+from tests.maths import oracles
 from tests.maths.panels import Run, check, runs
 
 WEEKS = 40
@@ -66,10 +67,8 @@ def measured(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> DeliveredSign
 
 
 def spearman(pairs: list[tuple[float, float]]) -> float:
-    x, y = ([pair[side] for pair in pairs] for side in (0, 1))
-    if len(pairs) < 2 or len(set(x)) < 2 or len(set(y)) < 2:
-        return math.nan
-    return float(stats.spearmanr(x, y).statistic)
+    value, _ = oracles.spearman(pairs)
+    return math.nan if value is None else value
 
 
 def slow(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> dict[Any, list[float]]:
@@ -105,9 +104,8 @@ def agree(actual: DeliveredSignal, expected: dict[Any, list[float]]) -> None:
         np.testing.assert_allclose(series, expected[name], atol=1e-9, rtol=0)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_weekly_figures_match_scipy(seed: int) -> None:
-    rebalances, decisions = panel(seed)
+def test_weekly_figures_of_many_names_match_scipy() -> None:
+    rebalances, decisions = panel(0)
     agree(measured(rebalances, decisions), slow(rebalances, decisions))
 
 
@@ -186,7 +184,7 @@ def returns(seed: int, rise: float, n: int = 200) -> Any:
     return draw.normal(0, 0.02, (n, 10)) + draw.normal(0, 0.02, (n, 1)) + rise * np.arange(10)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_monotonicity_test_matches_the_paper_sample_by_sample(seed: int) -> None:
     portfolios = returns(seed, 0.0004)
     result = monotonicity(portfolios)

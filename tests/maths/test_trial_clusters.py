@@ -92,7 +92,7 @@ def test_a_copy_of_a_trial_changes_nothing(seed: int, trials: int, copies: int, 
 
 
 @pytest.mark.parametrize("correlation", [0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.9999])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_near_copies_of_a_trial_do_not_lower_the_expected_maximum(seed: int, correlation: float) -> None:
     honest = blocks(seed, [1] * 13, 0.5)
     noise = 0.01 * np.random.default_rng(seed + 100).normal(size=(DAYS, 60))
@@ -124,7 +124,7 @@ def test_the_order_of_the_trials_changes_nothing(seed: int, clusters: int, size:
     assert other.deviation == pytest.approx(one.deviation, rel=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_clusters_match_scikit_learns_best_silhouettes(seed: int) -> None:
     """Oracle: every number of clusters cut from SciPy's tree, silhouettes by scikit-learn."""
     draw = np.random.default_rng(seed)
@@ -150,7 +150,7 @@ def test_clusters_match_scikit_learns_best_silhouettes(seed: int) -> None:
     assert groups(trial_groups.clusters) == sorted(members)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_copies_correlate_as_copies(seed: int) -> None:
     draw = np.random.default_rng(seed)
     returns = np.cumsum(0.15 * draw.normal(size=(300, 20)), axis=1) + draw.normal(size=(300, 1))

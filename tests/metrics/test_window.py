@@ -236,9 +236,3 @@ def test_figures_spanning_weeks_outside_the_window_are_omitted() -> None:
     assert weeks[-1] < weeks[0]
     lags = [x["weeks"] for x in panel["rank_autocorrelation"]]
     assert all(later < earlier for earlier, later in itertools.pairwise(lags))
-
-
-def test_rows_are_cut_without_touching_the_run() -> None:
-    before = answer_metrics(RUN).data
-    answer_metrics(RUN, first="2020-02-01", last="2020-03-01")
-    assert answer_metrics(RUN).data == before
