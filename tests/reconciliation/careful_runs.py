@@ -161,7 +161,7 @@ def long_where_names_rise(weights: Weights, future: Floats) -> None:
     weights["long_short"] = weights["long_short"] * (1 + shift * np.sign(weights["long_short"]))
 
 
-def more_of_what_pays(weights: Weights, future: Floats, strength: float = 5.0) -> None:
+def more_of_what_pays(weights: Weights, future: Floats, strength: float = 1.5) -> None:
     """Shift weight within each side towards future winners; the sides keep their sums."""
     for book, weight in weights.items():
         weights[book] = with_sums_of(weight, weight * np.exp(strength * np.sign(weight) * future))
@@ -247,11 +247,6 @@ def under_two_symbols(number: int) -> RunRecord:
 
 
 # Costs and flows
-
-
-def half_of_the_names_free() -> RunRecord:
-    with patch("examples.reference_engine.ledger.FEE_PER_SHARE", 0.0):
-        return on(half_spread=lambda m: np.where(np.arange(m.half_spread.size) % 2, 0.0, m.half_spread))
 
 
 def one_book_free() -> RunRecord:
@@ -368,23 +363,16 @@ CAREFUL: Mapping[str, tuple[Callable[[], RunRecord], frozenset[str]]] = {
     "smaller where it loses": (partial(weighted, small_where_it_loses), said_by("book.timing")),
     "long where names rise": (partial(weighted, long_where_names_rise), said_by("book.net_timing")),
     "large in every fifth week": (partial(weighted, large_every_fifth_week), said_by("book.leverage")),
-    "more of what pays": (partial(weighted, more_of_what_pays), said_by("signal.weight_ic")),
-    "a little more of what pays": (partial(weighted, partial(more_of_what_pays, strength=1.5)), said_by("signal.weight_ic")),
+    "a little more of what pays": (partial(weighted, more_of_what_pays), said_by("signal.weight_ic")),
     # Prices
     "closes smoothed": (partial(on, closes=smoothed_closes), said_by("book.autocorrelation")),
     "fills at the open of the day before": (partial(on, opens=opens_of("opens", 1)), said_by("fills.stale")),
     "every sixth fill at the close before": (partial(on, opens=opens_of("closes", 6)), said_by("fills.decision_close")),
     "names never delisted": (never_delisted, said_by("universe.frozen_marks")),
     "holidays called sessions": (partial(days_without_prices, 0.02), said_by("book.flat_sessions")),
-    "days taken out": (partial(days_without_prices, 0.05), said_by("book.flat_sessions")),
     "weeks come again, nearly": (weeks_come_again_nearly, said_by("signal.copied_forward_returns")),
     # Costs and flows
-    "trading half of the names is free": (half_of_the_names_free, said_by("fills.without_cost")),
     "trading is free for one book": (one_book_free, said_by("book.execution_cost", "fills.without_cost")),
-    "borrowing half of the names is free": (
-        partial(on, borrow_rate=lambda m: np.where(np.arange(m.borrow_rate.size) % 2, 0.0, m.borrow_rate)),
-        said_by("book.unborrowed"),
-    ),
     "borrowing is free every second session": (partial(borrow_every, 2), said_by("book.unborrowed")),
     "shares given away": (partial(shares_given_away, 0.01), said_by("book.share_adjustment")),
     # Weeks and trials
