@@ -206,7 +206,6 @@ def outwardly(response: httpx.Response) -> tuple[int, bytes, dict[str, str]]:
 
 
 ASKED: Final[Mapping[str, Mapping[str, Any]]] = {
-    "as it should be": {},
     "without what is required": {"query": {}},
     "beyond a bound": {"query": {"book": "long_short", "limit": "0", "from": "x"}},
     "of an unknown book": {"query": {"book": "nothing"}},
