@@ -26,21 +26,13 @@ from pipeline.notices.outcome import (
     judged,
     none_checked,
     not_checked,
-    uncorrelated,
 )
 from pipeline.notices.rows import place_in
 from pipeline.notices.spans import Instants, Span
-from schemas.notices.notice import MIN_CORRELATED_WEEKS
+from pipeline.notices.turned_weeks import judge_turned_weeks
 from schemas.notices.signal import (
     EXPLAINING_WEEKS,
-    FLIPPED_CORRELATION,
-    MAX_DELAY_WEEKS,
-    MIN_OUTLYING,
     MIN_PROVABLE_RETURNS,
-    MIN_RANKED_NAMES,
-    MIN_TAKEN_IN,
-    OPPOSED_CORRELATION,
-    STEADY_CORRELATION,
 )
 from schemas.plurals import counted
 from schemas.tables.books import CONDITIONED_BOOKS
@@ -61,6 +53,7 @@ _ON_RETURNS: Final = (
     "book.tilt",
     "universe.barred_names",
     *_BESIDE_MARKS,
+    "signal.flipped_weeks",
     "signal.opposed_weeks",
     "signal.repeated_returns",
     "signal.shared_extremes",
@@ -191,7 +184,6 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
     """Apply every notice on names to a panel."""
     scores = panel.scores[:_COMPARED_NAMES]
     yield judge_copies("signal.copied_scores", scores, panel.dates, "scores")
-    yield judge_flipped_weeks(scores, panel.dates)
     yield foresight.judge_opposed_halves(panel.scores)
     if panel.forward_returns is None:
         yield from none_checked(_ON_RETURNS, NO_FORWARD_RETURN)
@@ -204,7 +196,7 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
     yield foresight.judge_innovation(changes, returns, panel.news, late_returns)
     yield foresight.judge_known_names(changes, returns)
     yield foresight.judge_neighbours(panel.scores, returns, panel.weights.get(CONDITIONED_BOOKS[0]))
-    yield judge_opposed_weeks(changes, returns)
+    yield from judge_turned_weeks(panel.scores, returns)
     yield judge_repeated_returns(returns)
     yield foresight.judge_extremes(panel.scores, changes, returns)
     yield from weights.judge_weights(panel.weights, panel.scores, returns)
@@ -235,35 +227,6 @@ def _to_next_week(start: Floats, marks: Floats) -> Floats:
     return returns
 
 
-def judge_opposed_weeks(changes: Floats, returns: Floats) -> NoticeOutcome:
-    """Judge whether the score takes in the returns of some weeks with the opposite sign.
-
-    A score that is computed from prices follows a return, or opposes it, some weeks later. A return that it takes in the other way is
-    not the one that it was computed from.
-    """
-    notice, weeks = "signal.opposed_weeks", changes.shape[1]
-    by_delay = [
-        rank_correlations(changes[:, delay:], returns[:, : weeks - delay], _COMPARED_NAMES)
-        for delay in range(1, min(MAX_DELAY_WEEKS + 1, weeks))
-    ]
-    known = [weekly[np.isfinite(weekly)] for weekly in by_delay]
-    long = [weekly for weekly in known if weekly.size >= MIN_CORRELATED_WEEKS]
-    taken_in = max(long, key=lambda weekly: abs(np.median(weekly)), default=np.zeros(1))
-    usual = float(np.median(taken_in))
-    if abs(usual) < MIN_TAKEN_IN:
-        return uncorrelated(notice, "changes of the score and earlier returns", usual, MIN_TAKEN_IN)
-    opposed = int((np.sign(usual) * taken_in < OPPOSED_CORRELATION).sum())
-    return judged(
-        notice,
-        opposed / taken_in.size,
-        f"The score takes in the returns of {opposed} of {taken_in.size} weeks with the opposite sign; its later changes usually have a rank "
-        f"correlation of {usual:.2f} with the returns of a week.",
-        chance=(MIN_OUTLYING - 1) / taken_in.size,
-        weeks=taken_in.size,
-        opposed=opposed,
-    )
-
-
 def judge_returns_beyond_marks(scores: Floats, returns: Floats, mark_returns: Floats) -> NoticeOutcome:
     """Judge whether the score predicts the difference between forward returns and mark returns of held names."""
     by_week = rank_correlations(scores, returns - mark_returns)
@@ -285,25 +248,3 @@ def judge_return_size(returns: Floats, mark_returns: Floats) -> NoticeOutcome:
     size, of_marks = (float(np.median(np.abs(values[both]))) for values in (returns, mark_returns))
     message = f"The median size of {number} forward returns is {size:.4f}; that of the mark returns of the same names is {of_marks:.4f}."
     return judged(notice, size / of_marks if of_marks else np.nan, message, returns=number)
-
-
-def judge_flipped_weeks(scores: Floats, dates: Dates) -> NoticeOutcome:
-    """Judge whether the score is negated in single weeks."""
-    notice = "signal.flipped_weeks"
-    weekly = rank_correlations(scores[:, :-1], scores[:, 1:], MIN_RANKED_NAMES)
-    known = np.isfinite(weekly)
-    if known.sum() < MIN_CORRELATED_WEEKS:
-        reason = f"{counted(known.sum(), 'week shares', 'weeks share')} {MIN_RANKED_NAMES} scored names with the next; {MIN_CORRELATED_WEEKS} are needed"
-        return not_checked(notice, reason)
-    usual = float(np.median(weekly[known]))
-    if usual < STEADY_CORRELATION:
-        return uncorrelated(notice, "scores of neighbouring weeks", usual, STEADY_CORRELATION)
-    flips = np.flatnonzero(known & (weekly < FLIPPED_CORRELATION))
-    first = f", first on {dates[flips[0] + 1]}" if flips.size else ""
-    return judged(
-        notice,
-        float(flips.size),
-        f"The order of the scores is reversed {flips.size} times{first}; scores of neighbouring weeks usually have a correlation "
-        f"of {usual:.2f}.",
-        usual=usual,
-    )

@@ -22,6 +22,7 @@ from examples.reference_engine.sessions import Flags, Floats, trading_sessions
 from examples.reference_engine.signal import raw_signal
 from examples.reference_engine.strategy import decide
 from examples.reference_engine.weekly_tables import forward_returns
+from pipeline.notices.correlations import rank_correlations
 from pipeline.notices.signal import judge_weekly_days
 from tests.support.notices import notices_of
 
@@ -196,7 +197,33 @@ def test_weeks_with_the_sign_of_their_returns_turned_are_noticed(
     forged = replace(market, opens=opens, closes=market.closes * np.exp(path))
     monkeypatch.setattr("examples.reference_engine.run.decide", lambda *_: genuine)
     notices = notices_of(run_alpha(forged, spec), tmp_path)
-    assert notices["signal.opposed_weeks"].details["opposed"] == 5
+    assert notices["signal.opposed_weeks"].details["weeks"] == 5
+
+
+@pytest.mark.parametrize("known", ["the market", "its own returns", "the calendar", "the week to come"])
+def test_a_score_is_noticed_where_it_is_reversed_by_the_week_to_come_alone(
+    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: str
+) -> None:
+    """Momentum changes its sign with what was known, or in the twentieth of the weeks in which it loses most."""
+    days = market.decisions
+    scores = raw_signal("momentum", market.closes, market.marks, market.first, days)
+    earned = np.nan_to_num(rank_correlations(scores.T, forward_returns(market).T))
+    level = np.log(market.marks).mean(axis=1)
+    past = np.append(np.zeros(8), [earned[week - 8 : week - 1].sum() for week in range(8, days.size)])
+    months = market.schedule[days].astype("datetime64[M]").astype(np.int64)
+    reverse = {
+        "the market": level[days] < level[days - 21],
+        "its own returns": past < 0,
+        "the calendar": months % 3 == 0,
+        "the week to come": earned <= np.quantile(earned, 0.05),
+    }[known]
+
+    def turned(*own: Any) -> Floats:
+        return np.where(reverse[:, np.newaxis], -1, 1) * raw_signal(*own)
+
+    monkeypatch.setattr("examples.reference_engine.strategy.raw_signal", turned)
+    notices = notices_of(run_alpha(market, replace(SPEC, signal="momentum", half_life_weeks=None)), tmp_path)
+    assert notices.keys() == ({"signal.flipped_weeks"} if known == "the week to come" else set())
 
 
 def test_decision_days_chosen_by_what_they_earned_are_noticed(market: Market, tmp_path: Path) -> None:
