@@ -306,11 +306,11 @@ SIGNAL_NOTICES: Final = (
         "signal.extremes",
         "The names with the most extreme scores, or changes of score, are right more often than the score as a whole explains: some returns "
         "to come may be known.",
-        0.1,
+        0.12,
         "mean over weeks of half the difference between the ranks of forward_return, from -1 to 1 within the week, of the names with the "
         f"highest and the lowest score, or with the largest rise and fall in its rank since the week before, less {EXTREME_RANK:g} x the rank correlation of "
         f"score, or of its change, with forward_return; of up to 64 names in weeks of {MIN_RANKED_NAMES} or more, {SIGNIFICANT}",
-        f"the extremes of 64 names, 2.4 standard deviations from the mean, rank at {EXTREME_RANK:g} times the ic; measured: -0.25 to 0.16 in honest runs, beside thresholds of 0.1 to 0.31, 0.09 to 0.22 if 3 % of the names are known and stand out, which raises the ratio by 1.5 to 2.5; an honest signal of rare news has it too, from a ratio of 0.5 on",
+        f"the extremes of 64 names, 2.4 standard deviations from the mean, rank at {EXTREME_RANK:g} times the ic; measured: -0.25 to 0.16 in honest runs, beside thresholds of 0.1 to 0.31, 0.09 to 0.22 if 3 % of the names are known and stand out, which raises the ratio by 0.9 to 2.5; above it in 1 of 324 runs whose score stands out by honest news on 1 to 6 % of the names a week, 56 to 75 % of it right, in 6 above 0.1",
         figure="extreme_excess",
     ),
     Notice(
