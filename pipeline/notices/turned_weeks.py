@@ -27,7 +27,7 @@ from schemas.notices.signal import (
     STEADY_CORRELATION,
 )
 
-_COMPARED_NAMES: Final = 32
+_MIN_NAMES: Final = 32
 """Minimum names for relating the changes of a score to earlier returns."""
 
 
@@ -77,7 +77,7 @@ def _taken_in(ranks: Floats, returns: Floats) -> Floats:
     """Return the rank correlation of the returns of each week with the change of the score some weeks later, at the delay with the largest median."""
     changes, weeks = np.diff(ranks, axis=1), ranks.shape[1]
     by_delay = [
-        rank_correlations(changes[:, delay - 1 :], returns[:, : weeks - delay], _COMPARED_NAMES)
+        rank_correlations(changes[:, delay - 1 :], returns[:, : weeks - delay], _MIN_NAMES)
         for delay in range(1, min(MAX_DELAY_WEEKS + 1, weeks))
     ]
     long = [weekly for weekly in by_delay if np.isfinite(weekly).sum() >= MIN_CORRELATED_WEEKS]

@@ -222,9 +222,9 @@ SIGNAL_NOTICES: Final = (
     ),
     Notice(
         "signal.opposed_weeks",
-        "The score takes in the returns of some weeks with the opposite sign, and would have lost in these: they may be others than it was computed from.",
+        "The score takes in the returns of some weeks with the opposite sign, and would have lost in these weeks: it may have been computed from other returns.",
         0.5,
-        "as in signal.flipped_weeks, of weeks whose forward_return has a rank correlation with a later change of the score's rank that, by the sign of its median, is "
+        "mean, as in signal.flipped_weeks, over the weeks whose forward_return has a rank correlation with a later change of the score's rank that, by the sign of its median, is "
         f"below {OPPOSED_CORRELATION:g}; at the delay of up to {MAX_DELAY_WEEKS} weeks whose median is largest, and {MIN_TAKEN_IN:g} or more; over "
         f"{MIN_CORRELATED_WEEKS} weeks or more with 32 to 64 names, reversed rankings turned back",
         "as for signal.flipped_weeks; measured: -0.38 to 0.46 in the same runs, and 0.52 beside a threshold of 0.71; 0.62 to 0.98 if the prices of the worst 3 to 8 % of the weeks move the other way",
