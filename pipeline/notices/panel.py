@@ -54,6 +54,7 @@ _ON_RETURNS: Final = (
     "universe.barred_names",
     *_BESIDE_MARKS,
     "signal.flipped_weeks",
+    "signal.flipped_spells",
     "signal.opposed_weeks",
     "signal.repeated_returns",
     "signal.shared_extremes",

@@ -22,6 +22,7 @@ from schemas.notices.signal import (
     MAX_DELAY_WEEKS,
     MIN_OUTLYING,
     MIN_RANKED_NAMES,
+    MIN_SPELLS,
     MIN_TAKEN_IN,
     OPPOSED_CORRELATION,
     STEADY_CORRELATION,
@@ -35,13 +36,24 @@ def judge_turned_weeks(scores: Floats, returns: Floats) -> Iterator[NoticeOutcom
     """Judge what the score earned in weeks in which it is reversed, or whose returns it takes in with the opposite sign.
 
     A score may turn round by what was known, such as a trend of the market or of its own returns. It then earns no more in these weeks
-    than in others. One that was turned where it lost, or whose prices were, earns in all of them what it would have lost.
+    than in others, and loses until it turns again as often as any. One that was turned where it lost, or whose prices were, earns in all
+    of them what it would have lost.
     """
     by_rank = column_mean(relative_ranks(np.where(np.isfinite(returns), scores, np.nan)) * returns)
     sizes = relative_ranks(np.abs(by_rank)[:, np.newaxis])[:, 0]
     earned = np.sign(by_rank) * (1 + sizes) / 2
     sides = _sides(scores)
     yield _judge("signal.flipped_weeks", earned, sides < 0, "scores in reversed order")
+    spells = np.cumsum(np.append(False, np.diff(sides) != 0))
+    by_spell = np.sign(np.bincount(spells, np.nan_to_num(by_rank)))
+    yield judge_mean(
+        "signal.flipped_spells",
+        np.where(by_spell == 0, np.nan, by_spell),
+        "Between one reversal of its ranking and the next, the score earns in almost every one of {number} spells: the mean of their signs is {mean:.2f}.",
+        "scores in one order, and returns",
+        period="spell",
+        fewest=MIN_SPELLS,
+    )
     notice = "signal.opposed_weeks"
     taken_in = _taken_in(sides * centred_ranks(scores), returns)
     usual = float(np.nanmedian(taken_in))
