@@ -27,7 +27,9 @@ from alpha_results_client.settings import LOG, Settings
 from alpha_results_client.values import Query
 
 DOWNLOAD = "catalog.alphas.tables.download"
-FILTERS = {"from", "to", "symbol", "direction", "min_abs_weight"}
+_SELECTION = {"from", "to", "symbol"}
+"""Parameters that :class:`Selection` applies to the rows of a file."""
+FILTERS = {*_SELECTION, "direction", "min_abs_weight"}
 """Parameters that leave out rows of a run's table."""
 _OF_ONE_CALL = NO_SUCH_ALPHA | {"table_not_found"}
 """Error codes of a link that concern the alpha and the table of the call, but no other calls."""
@@ -64,7 +66,7 @@ class CollectionRequest(NamedTuple):
 def may_link(settings: Settings, request: CollectionRequest) -> bool:
     """Return whether a link may be requested; if not, the reason is logged for rows that have a file."""
     parameters = {name for name, value in request.query.items() if value is not None}
-    if not ENDPOINTS[request.endpoint].table or not parameters <= {*FILTERS, "book", "fields", "snapshot"}:
+    if not ENDPOINTS[request.endpoint].table or not parameters <= {*_SELECTION, "book", "fields", "snapshot"}:
         return False
     if request.query.get("fields") not in (None, "core", "all"):
         return False  # the service reports the invalid value
