@@ -246,8 +246,8 @@ SIGNAL_NOTICES: Final = (
         "signal.flipped_spells",
         "A steady signal is reversed, for weeks or months, whenever it would have lost.",
         0.75,
-        "mean of the signs of the sum over names of forward_return x the rank of the score, each added up over the weeks between one "
-        f"reversal of the ranking, as in signal.flipped_weeks, and the next; of {MIN_SPELLS} such spells or more, {SIGNIFICANT}",
+        "mean sign of what the score earned between one reversal of the ranking, as in signal.flipped_weeks, and the next: the sum over names and "
+        f"weeks of forward_return x the rank of the score; of {MIN_SPELLS} such spells or more, {SIGNIFICANT}",
         "measured: -0.88 to 0.7 in the honest runs of signal.flipped_weeks; above the threshold in 41 of 48 runs whose sign is chosen for each month, and in 13 of 22 with enough spells if it is chosen for each quarter",
         figure="spells_earned",
     ),
