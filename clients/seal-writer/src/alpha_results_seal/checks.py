@@ -6,7 +6,6 @@ import difflib
 import hashlib
 import json
 import sys
-from collections.abc import Collection, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -39,20 +38,15 @@ def typed(kind: str, frame: pl.DataFrame) -> pl.DataFrame:
         If a column is not declared, or has values of another type.
     """
     declared = COLUMNS[kind]
-    require_declared(kind, frame.columns, declared)
+    for name in frame.columns:
+        if name not in declared:
+            absent = [column for column in declared if column not in frame.columns]
+            near = difflib.get_close_matches(name.lower(), absent, n=1, cutoff=0.6)
+            hint = f": did you mean {near[0]}?" if near else f"; it has {', '.join(declared)}."
+            raise SealError(f"{kind} has no column {name!r}{hint}")
     return frame.select(
         _typed(kind, frame[name], declared[name]) for name in declared if name in frame.columns
     )
-
-
-def require_declared(label: str, names: Sequence[str], declared: Collection[str]) -> None:
-    """Raise SealError for an undeclared column, such as a misspelled one; `label` is the table."""
-    for name in names:
-        if name not in declared:
-            absent = [column for column in declared if column not in names]
-            near = difflib.get_close_matches(name.lower(), absent, n=1, cutoff=0.6)
-            hint = f": did you mean {near[0]}?" if near else f"; it has {', '.join(declared)}."
-            raise SealError(f"{label} has no column {name!r}{hint}")
 
 
 def _typed(kind: str, series: pl.Series, declared: str) -> pl.Series:

@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from alpha_results_seal.checks import require_declared
 from alpha_results_seal.errors import SealError
-from alpha_results_seal.frames import UNNAMED_INDEX, require_columns, to_days, to_doubles, to_names
+from alpha_results_seal.frames import require_columns, to_days, to_doubles, to_names
 from alpha_results_seal.market import Market
 
-REQUIRED = ("date", "symbol", "quantity", "fill_price")
-OPTIONAL = ("fee", "mid_price", "decision_at")
 ASSUMED = {
+    "fee": "fees of fills are unknown: none are charged",
     "mid_price": "mid prices are unknown: fill prices are used, so that impact is part of market_pnl",
     "decision_at": "decision days of fills are unknown: decisions are dated by the session before the fill",
 }
@@ -24,9 +22,7 @@ ASSUMED = {
 
 def read_fills(rows: pl.DataFrame, market: Market) -> pl.DataFrame:
     """Return fills completed with session, fee, mid and decision; raises SealError for an invalid one."""
-    rows = rows.drop(UNNAMED_INDEX, strict=False)
-    require_declared("a table of fills", rows.columns, (*REQUIRED, *OPTIONAL))
-    require_columns(rows.columns, REQUIRED, "fills have")
+    require_columns(rows.columns, ("date", "symbol", "quantity", "fill_price"), "fills have")
     rows = rows.with_columns(
         pl.Series(name, to_doubles(rows[name], "fills"))
         for name in ("quantity", "fill_price", "fee", "mid_price")

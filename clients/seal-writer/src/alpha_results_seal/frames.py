@@ -16,10 +16,10 @@ import polars as pl
 from alpha_results_seal.errors import SealError
 
 _YEAR_LAST = r"^\d{1,2}[/-]\d{1,2}[/-]"
-UNNAMED_INDEX = ("", "__index_level_0__")
+_UNNAMED_INDEX = ("", "__index_level_0__")
 """Names of an unnamed pandas index in a CSV and a Parquet file; days, unless another column has them."""
 ALIASES = {
-    "date": ("datetime", "timestamp", "day", *UNNAMED_INDEX),
+    "date": ("datetime", "timestamp", "day", *_UNNAMED_INDEX),
     "symbol": ("asset", "ticker", "instrument"),
     "score": ("factor", "signal"),
 }
@@ -182,12 +182,11 @@ def _file(path: Path, label: str) -> pl.DataFrame:
                 f"{label}: {path} has one column, {head.columns[0][:40]!r}: separate columns by commas, and write decimals with a "
                 "point; or read the file yourself and give the frame."
             )
-        doubled = {f"{name}_duplicated_0" for name in head.columns}.intersection(
-            head.columns
-        )  # renamed by Polars
-        if doubled:
-            name = min(doubled).removesuffix("_duplicated_0")
-            raise SealError(f"{label}: {path} has two columns of the name {name!r}: rename or remove one.")
+        for name in head.columns:
+            if f"{name}_duplicated_0" in head.columns:  # as Polars renames the second
+                raise SealError(
+                    f"{label}: {path} has two columns of the name {name!r}: rename or remove one."
+                )
         # Read as text: codes such as 000001 would lose their zeros, and :func:`to_days` checks days that end with the year.
         names = [
             column.name
@@ -232,7 +231,7 @@ def _rename_aliases(frame: pl.DataFrame, *values: str) -> pl.DataFrame:
     frame = frame.rename(
         {old: new for new, old in renamed.items() if old in frame.columns and new not in frame.columns}
     )
-    return frame.drop([name for name in UNNAMED_INDEX if name in frame.columns])
+    return frame.drop([name for name in _UNNAMED_INDEX if name in frame.columns])
 
 
 def _repeats(frame: pl.DataFrame, column: str) -> bool:

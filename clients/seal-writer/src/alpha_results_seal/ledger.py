@@ -253,8 +253,8 @@ class Ledger:
         Raises
         ------
         SealError
-            If fills have another column, or one has no session, no close to mark it, no session before it, or no weights on its
-            decision day, or forward returns contradict the mids.
+            If a fill has no session, no close to mark it, no session before it, or no weights on its decision day, or forward
+            returns contradict the mids.
         """
         costs = Costs() if costs is None else costs
         _require_costs_and_calendar(costs, calendar)
