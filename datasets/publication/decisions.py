@@ -81,7 +81,7 @@ def author(reason: str | None) -> Author:
     return Author(f"{user}@{socket.gethostname()}", text)
 
 
-def roll_back(storage: Storage, pointer: Pointer, manifest: Manifest, by: Author, before: str) -> Published:
+def roll_back(storage: Storage, pointer: Pointer, manifest: bytes, by: Author, before: str) -> Published:
     """Serve an earlier snapshot, and record the rollback from the current one.
 
     Parameters
@@ -165,14 +165,14 @@ def withdraw(storage: Storage, alpha_id: str, by: Author) -> Published:
 
 
 def restore(
-    storage: Storage, alpha_id: str, by: Author, last_served: tuple[Pointer, Manifest] | None
+    storage: Storage, alpha_id: str, by: Author, last_served: tuple[Pointer, bytes] | None
 ) -> Published:
     """Restore a withdrawn alpha: serve its last snapshot, or let the next build serve a new one.
 
     Parameters
     ----------
     last_served
-        Pointer and manifest of the snapshot that was served when the alpha was withdrawn; None if its files are gone.
+        Pointer to the snapshot that was served when the alpha was withdrawn, and the bytes of its manifest; None if its files are gone.
 
     Raises
     ------

@@ -82,15 +82,13 @@ def not_published(storage: Storage, alpha_id: str, names: Sequence[str] | None =
     return AlphaNotPublished(f"{message}; it publishes {len(names)}, {shown} among them")
 
 
-def publish_pointer(
-    storage: Storage, pointer: Pointer, manifest: Manifest, *, force: bool = False
-) -> Published:
+def publish_pointer(storage: Storage, pointer: Pointer, manifest: bytes, *, force: bool = False) -> Published:
     """Serve a snapshot whose files are all in place.
 
     Parameters
     ----------
     pointer, manifest
-        Pointer to the snapshot, without the time of publication, and its manifest.
+        Pointer to the snapshot, without the time of publication, and the bytes of its manifest.
     force
         Whether to serve the snapshot even if a later seal is served, the snapshot was rolled back, or the current pointer
         has another format.
@@ -289,7 +287,7 @@ def refuse_removed(current: Pointer, proposed: Pointer) -> None:
         )
 
 
-def require_complete(storage: Storage, manifest: Manifest) -> None:
+def require_complete(storage: Storage, manifest: bytes) -> None:
     """Check that every file exists, because gc may have removed files of an earlier build that this build reuses.
 
     Raises
@@ -297,14 +295,14 @@ def require_complete(storage: Storage, manifest: Manifest) -> None:
     SnapshotCorrupt
         When a file is missing or truncated.
     """
-    folder = snapshot_path(manifest.alpha_id, manifest.snapshot)
-    sizes = {path: entry.size for path, entry in storage.files_below(folder).items()}
-    missing = [] if MANIFEST in sizes else [MANIFEST]
-    missing += [entry.path for entry in manifest.files if sizes.get(entry.path) != entry.bytes]
-    if missing:
-        raise SnapshotCorrupt(
-            f"{folder}/{missing[0]} is missing or cut short, so the snapshot is not served; build the seal again"
-        )
+    decoded = Manifest.decode(manifest, "the manifest")
+    folder = snapshot_path(decoded.alpha_id, decoded.snapshot)
+    stored = storage.files_below(folder)
+    for path, size in ((MANIFEST, len(manifest)), *((entry.path, entry.bytes) for entry in decoded.files)):
+        if path not in stored or stored[path].size != size:
+            raise SnapshotCorrupt(
+                f"{folder}/{path} is missing or cut short, so the snapshot is not served; build the seal again"
+            )
 
 
 def _decoded(version: Version, path: str, *, replace_other_format: bool) -> Pointer | None:

@@ -162,7 +162,7 @@ class Publication:
         if MANIFEST not in present or self._storage.read_version(f"{destination}/{MANIFEST}").data != encoded:
             self._storage.put(f"{destination}/{MANIFEST}", encoded)
             placed = True
-        published = publish_pointer(self._storage, pointer, manifest, force=force)
+        published = publish_pointer(self._storage, pointer, encoded, force=force)
         return Published(published.alpha_id, published.snapshot, changed=published.changed or placed)
 
     def _in_place(self, target: str, size: int, entry: FileEntry) -> bool:

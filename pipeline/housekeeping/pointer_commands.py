@@ -139,8 +139,8 @@ def _before(storage: Storage, current: Pointer) -> str:
     )
 
 
-def _intact(storage: Storage, alpha: str, snapshot: str) -> tuple[Pointer, Manifest]:
-    """Compare every file of a snapshot with its digest; return a pointer to it and its manifest.
+def _intact(storage: Storage, alpha: str, snapshot: str) -> tuple[Pointer, bytes]:
+    """Compare every file of a snapshot with its digest; return a pointer to it and the bytes of its manifest.
 
     Raises AlphaNotPublished when the root has no such snapshot, SnapshotCorrupt when a file differs.
     """
@@ -160,7 +160,7 @@ def _intact(storage: Storage, alpha: str, snapshot: str) -> tuple[Pointer, Manif
     if faults:
         raise SnapshotCorrupt(f"snapshot {snapshot} is not intact: {faults[0].file} {faults[0].message}")
     pointer = make_pointer(manifest, digest(encoded), _description(storage, manifest))
-    return replace(pointer, headline=stored_headline(storage, manifest)), manifest
+    return replace(pointer, headline=stored_headline(storage, manifest)), encoded
 
 
 def _description(storage: Storage, manifest: Manifest) -> dict[str, object] | None:

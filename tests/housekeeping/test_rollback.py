@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import datasets
+from datasets.layout import MANIFEST
 from datasets.provenance.integrity import Fault, check_files
 from pipeline.housekeeping import pointer_commands
 from pipeline.snapshot_builder import build_seal
@@ -88,6 +89,24 @@ def test_a_snapshot_published_during_a_rollback_is_not_rolled_back(
     assert f"replaced {history.snapshots[2]} meanwhile" in result.output
     assert history.pointer.snapshot not in history.snapshots
     assert (history.pointer.rolled_back, history.pointer.decisions) == ({}, ())
+
+
+@pytest.mark.parametrize("relative", [MANIFEST, "books/part-0.parquet"])
+def test_a_snapshot_whose_file_is_cut_short_during_a_rollback_is_not_served(
+    history: History, monkeypatch: pytest.MonkeyPatch, relative: str
+) -> None:
+    path = history.place(relative, history.snapshots[1])
+
+    def then_cut(*arguments: Any) -> list[Fault]:
+        faults = list(check_files(*arguments))
+        path.write_bytes(path.read_bytes()[:-1])
+        return faults
+
+    monkeypatch.setattr(pointer_commands, "check_files", then_cut)
+    result = history.run("rollback", ALPHA)
+    assert result.exit_code == 4
+    assert f"{relative} is missing or cut short" in result.output
+    assert history.pointer.snapshot == history.snapshots[2]
 
 
 def test_a_damaged_snapshot_is_not_served(history: History) -> None:
