@@ -22,28 +22,6 @@ QUERIES: Final = {
     "Q8": "the first of the alphas found by a search, 100 rows at most",
 }
 PAGE: Final = 5_000
-CORE: Final = (
-    "date",
-    "symbol",
-    "score",
-    "score_z",
-    "average_rank",
-    "direction",
-    "long_short_target_weight",
-    "long_only_target_weight",
-    "forward_return",
-)
-"""Columns of Q2, Q3 and Q7."""
-CURVE: Final = (
-    "date",
-    "timestamp",
-    "starting_equity",
-    "ending_equity",
-    "gross_exposure",
-    "net_exposure",
-    "turnover",
-)
-"""Columns of the ledger in Q5."""
 
 
 @dataclass(frozen=True, slots=True)

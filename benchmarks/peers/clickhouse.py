@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from chdb.session import Session
 
+from benchmarks.columns import CORE, CURVE
 from benchmarks.peers.routes import application, serve
-from benchmarks.workload import CORE, CURVE
 
 _ORDERS: Final = {
     "decisions": "alpha_id, date, symbol",

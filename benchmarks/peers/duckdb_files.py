@@ -11,8 +11,8 @@ import duckdb
 import orjson
 import polars as pl
 
+from benchmarks.columns import CORE, CURVE
 from benchmarks.peers.routes import application, serve
-from benchmarks.workload import CORE, CURVE
 
 _CURVE = f"""
 with w as (

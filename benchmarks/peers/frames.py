@@ -8,8 +8,8 @@ from pathlib import Path
 import orjson
 import polars as pl
 
+from benchmarks.columns import CORE, CURVE
 from benchmarks.peers.routes import application, serve
-from benchmarks.workload import CORE, CURVE
 
 
 class Frames:

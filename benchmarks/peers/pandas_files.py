@@ -10,8 +10,8 @@ import numpy as np
 import orjson
 import pandas as pd
 
+from benchmarks.columns import CORE, CURVE
 from benchmarks.peers.routes import application, serve
-from benchmarks.workload import CORE, CURVE
 
 
 class Files:

@@ -24,8 +24,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from benchmarks.columns import CORE, CURVE
 from benchmarks.peers.routes import FAR_OFF, LONG_AGO, run
-from benchmarks.workload import CORE, CURVE
 
 _TYPES: Final = {
     pl.Date: "date",

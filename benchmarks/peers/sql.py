@@ -11,8 +11,9 @@ from urllib.parse import quote, urlencode
 import polars as pl
 
 from benchmarks.alphas import alpha_id
+from benchmarks.columns import CORE, CURVE
 from benchmarks.load import Request
-from benchmarks.workload import CORE, CURVE, Call
+from benchmarks.workload import Call
 
 _CURVE: Final = """
 with w as (
