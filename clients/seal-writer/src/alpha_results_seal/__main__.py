@@ -217,7 +217,7 @@ def _print(text: str) -> None:
     try:
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")
-        print(text, flush=True)  # noqa: T201 - unlike a method of the output, which is None once closed
+        print(text, flush=True)  # noqa: T201 - sys.stdout is None if it was closed before the start; print accepts that
     except OSError as error:
         # What is still buffered goes nowhere; at exit, Python would report that it cannot be written.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
