@@ -219,15 +219,24 @@ class Snapshot:
         Raises
         ------
         KindNotPublished
-            When the snapshot lacks the file.
+            When the snapshot lacks the file, or the file lacks a column; `book` is none of its columns.
+        SettingsError
+            When `columns` is a single name.
         SnapshotCorrupt, StorageUnavailable
             As in :meth:`file`, and when the file cannot be decoded.
         """
+        if isinstance(columns, str):
+            raise SettingsError(f"columns={columns!r}: give a list of columns, such as [{columns!r}]")
         import pyarrow as pa  # noqa: PLC0415 - takes a tenth of a second to import
         import pyarrow.parquet as pq  # noqa: PLC0415 - as above
 
         path = self.file(dataset, book)
         with self.decoding(path), pa.OSFile(path) as source, pq.ParquetFile(source) as file:
+            held = file.schema_arrow.names  # Arrow would leave out a column that the file lacks
+            if lacking := [name for name in columns if name not in held]:
+                raise KindNotPublished(
+                    f"{self.alpha_id} has no column {lacking[0]!r} in its {dataset}; there are {', '.join(held)}"
+                )
             rows = pl.from_arrow(file.read(list(columns), use_threads=False))
         assert isinstance(rows, pl.DataFrame)
         return rows

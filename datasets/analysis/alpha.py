@@ -18,7 +18,7 @@ from datasets.market_data.benchmark_prices import read_benchmark
 from datasets.market_data.operator_files import read_all, setting_named_in_errors
 from datasets.market_data.prices import is_configured, read_symbols
 from datasets.snapshot import Snapshot
-from schemas.errors import KindNotPublished, SettingsError
+from schemas.errors import SettingsError
 from schemas.metrics.statistic import SOURCES
 from schemas.parameters import MIN_ROLLING
 from schemas.settings import SETTINGS, setting_value
@@ -402,14 +402,10 @@ class Alpha(Snapshot):
             import pandas as pd  # noqa: PLC0415 - only needed here
         except ImportError as error:
             raise SettingsError("a factor is a pandas series: install pandas") from error
-        decisions = self.scan("decisions")
-        if column not in (present := self.columns("decisions")):
-            raise KindNotPublished(
-                f"{self.alpha_id} has no column {column!r} in its decisions; they have {', '.join(present)}"
-            )
-        if not decisions.collect_schema()[column].is_numeric():
+        rows = self.read("decisions", ("date", "symbol", column))
+        if not rows[column].dtype.is_numeric():
             raise SettingsError(f"{column!r} is not a column of numbers, so it is no factor")
-        rows = decisions.select("date", "symbol", column).drop_nulls().sort("date", "symbol").collect()
+        rows = rows.drop_nulls().sort("date", "symbol")
         days = pd.DatetimeIndex(rows["date"].cast(pl.Datetime("ns")).to_numpy())
         index = pd.MultiIndex.from_arrays([days, rows["symbol"].to_list()], names=["date", "asset"])
         return pd.Series(rows[column].to_numpy(), index=index, name=column)

@@ -130,8 +130,19 @@ def test_a_position_in_place_of_an_id_is_an_error(root: Path) -> None:
 
 
 def test_an_unknown_column_of_a_factor_names_those_that_there_are(root: Path) -> None:
-    with pytest.raises(KindNotPublished, match="no column 'scor' in its decisions; they have date, symbol,"):
+    with pytest.raises(KindNotPublished, match="no column 'scor' in its decisions; there are date, symbol,"):
         datasets.open(root)[ONE].factor("scor")
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "book", "held"),
+    [("decisions", "scor", None, "date, symbol, direction"), ("positions", "book", "long_only", "date, symbol, quantity")],
+)  # fmt: skip
+def test_a_column_that_a_file_lacks_is_an_error_and_no_frame_without_it(
+    root: Path, table: str, column: str, book: str | None, held: str
+) -> None:
+    with pytest.raises(KindNotPublished, match=f"no column '{column}' in its {table}; there are {held}"):
+        datasets.open(root)[ONE].read(table, ["date", column], book)
 
 
 def test_a_factor_of_a_run_without_decisions_names_the_missing_table(tmp_path: Path) -> None:
@@ -218,6 +229,7 @@ def test_arguments_of_another_type_are_named_with_what_to_give(root: Path, tmp_p
         (lambda: run.risk(books), "book=.*give one name"),
         (lambda: run.scan("positions", books), "book=.*give one name"),
         (lambda: run.arrow(books), "dataset=.*give one name"),
+        (lambda: run.read("decisions", "score"), "columns='score': give a list of columns"),
         (lambda: run.benchmark(file, symbol=number), "holds no row of 3; it has 1 symbol"),
         (lambda: run.exposures(file, benchmarks=number), "holds no row of 3; it has 1 symbol"),
         (lambda: run.metrics(first=pd.NaT), "first=NaT: give a datetime.date"),  # type: ignore[arg-type]
