@@ -23,14 +23,14 @@ _FULL: Final = [os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT, e
 
 
 def statements(root: Root) -> list[str]:
-    """Return the statements that create or replace the views of a root.
+    """Return the statements that create or replace the views of a root, in one transaction.
 
     The view of a table starts with `alpha_id` and `snapshot`, then `book` if the table has it, then every column that any run
     recorded, null for other runs. The view of a table that no run has any more is dropped. Column comments state meaning and
     unit. The statements list the files, so they must be generated again after a publication.
     """
     snapshots = [root[alpha] for alpha in root]
-    statements = [f"CREATE OR REPLACE VIEW {ALPHAS} AS {_listing(root)}"]
+    statements = ["BEGIN TRANSACTION", f"CREATE OR REPLACE VIEW {ALPHAS} AS {_listing(root)}"]
     for table in PUBLISHED_TABLES.values():
         files = [
             root.storage.url(f"{snapshot_path(run.alpha_id, run.id)}/{entry.path}")
@@ -51,12 +51,12 @@ def statements(root: Root) -> list[str]:
         for column in columns:
             comment = f"{column.meaning} Unit: {column.unit.value}."
             statements.append(f"COMMENT ON COLUMN {table.name}.{_name(column.name)} IS {_text(comment)}")
-    return statements
+    return [*statements, "COMMIT"]
 
 
 def script(root: Root) -> str:
-    """Return the statements as one transactional script."""
-    return "".join(f"{statement};\n" for statement in ["BEGIN TRANSACTION", *statements(root), "COMMIT"])
+    """Return the statements as one script."""
+    return "".join(f"{statement};\n" for statement in statements(root))
 
 
 def write(root: Root, file: str) -> list[str]:
@@ -77,9 +77,10 @@ def write(root: Root, file: str) -> list[str]:
     import duckdb  # noqa: PLC0415 - readers that only want Polars need not load the engine
 
     is_new = not Path(file).exists()
+    prepared = statements(root)  # before the file is made: a manifest may be damaged
     try:
         with duckdb.connect(file) as connection:
-            for statement in ["BEGIN TRANSACTION", *statements(root), "COMMIT"]:
+            for statement in prepared:
                 connection.execute(statement)
             views = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY ALL")
             return [name for (name,) in views.fetchall()]

@@ -514,6 +514,14 @@ def test_views_on_a_full_disk_leave_no_file(root: Path, tmp_path: Path, free: in
         assert command(*arguments).exit_code == 0
 
 
+def test_views_of_a_damaged_root_leave_no_file(tmp_path: Path) -> None:
+    build_seal(str(make_seal(tmp_path)), tmp_path / "published")
+    next((tmp_path / "published").glob("alphas/*/*/manifest.json")).write_text("{}")
+    done = command("sql", str(tmp_path / "published"), "--into", str(tmp_path / "alphas.duckdb"))
+    assert done.exit_code == 4
+    assert not (tmp_path / "alphas.duckdb").exists()
+
+
 def test_views_on_a_read_only_disk_are_refused_in_one_line(root: Path, tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk") as disk, disk.read_only():
         done = command("sql", str(root), "--into", str(disk.folder / "alphas.duckdb"))
