@@ -22,7 +22,7 @@ from datasets.figures.similarity import ORDERS
 from datasets.figures.unavailable import MISSING_KIND, Unavailable, too_few
 from datasets.snapshot import Snapshot
 from schemas.errors import SettingsError
-from schemas.parameters import BY
+from schemas.parameters import BY, NEAREST
 
 LEDGER: Final = "portfolio"
 EQUITY: Final = ("date", "starting_equity", "ending_equity")
@@ -241,7 +241,7 @@ def neighbours(run: Snapshot, others: Sequence[Snapshot], query: ComparisonQuery
     query : ComparisonQuery
         What to compare.
     order : str
-        One of :data:`datasets.figures.similarity.ORDERS`.
+        One of the choices of :data:`schemas.parameters.NEAREST`.
 
     Returns
     -------
@@ -255,8 +255,8 @@ def neighbours(run: Snapshot, others: Sequence[Snapshot], query: ComparisonQuery
     SnapshotCorrupt, StorageUnavailable
         When a file cannot be read.
     """
-    if order not in ORDERS:
-        raise SettingsError(f"order={order!r}: there are {', '.join(ORDERS)}")
+    if order not in NEAREST.choices:
+        raise SettingsError(f"order={order!r}: there are {', '.join(NEAREST.choices)}")
     matrix = correlate((run, *others), query, first_only=True)
     ranked: list[Neighbour] = []
     excluded = Counter[str]()

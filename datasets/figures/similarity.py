@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from datasets.figures.rank_correlation import centred_ranks, order_codes
-from datasets.figures.series import Flags, Floats
+from datasets.figures.series import ROUNDING, Flags, Floats
 
 ORDERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "nearest": np.positive,
@@ -119,5 +119,5 @@ def overlaps(weights: Floats, *, first_only: bool = False) -> Floats:
         overlap[:, row, row:] = np.where(both, 1.0 - distance / 2.0, np.nan)
         if not first_only:
             overlap[:, row:, row] = overlap[:, row, row:]
-    clipped: Floats = np.clip(overlap, 0.0, 1.0)
-    return clipped
+    overlap[overlap <= ROUNDING] = 0.0  # books without a common name on one side
+    return np.minimum(overlap, 1.0)

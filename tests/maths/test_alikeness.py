@@ -100,6 +100,16 @@ def test_books_of_equal_proportions_overlap_fully_at_any_gross() -> None:
 
 
 @check
+@given(seeds, st.integers(1, 40))
+def test_books_without_a_common_name_on_one_side_do_not_overlap_at_all(seed: int, names: int) -> None:
+    book = np.random.default_rng(seed).normal(size=names)
+    apart = np.zeros((2, 2 * names))
+    apart[0, :names], apart[1, names:] = book, book[::-1]
+    for table in (apart, np.stack([book, -book])):
+        assert overlaps(table[np.newaxis])[0, 0, 1] == 0.0
+
+
+@check
 @given(seeds, st.integers(1, 4), st.integers(1, 12))
 def test_days_are_compared_independently(seed: int, alphas: int, names: int) -> None:
     days = np.stack([scores(seed + day, alphas, names, share) for day, share in enumerate((0.0, 0.3, 1.0))])
