@@ -51,7 +51,9 @@ def object_lock(storage: Storage, name: str, holder: str) -> Iterator[Renew]:
     acquired = float("-inf")
 
     def write(until: datetime, version: Version) -> None:
-        if not storage.put_if(path, msgspec.json.encode(_Lock(holder, until)), version.tag):
+        lock = msgspec.json.encode(_Lock(holder, until))
+        # The client retries a write whose answer was lost, and the retry is refused; the bytes show whose write it was.
+        if not storage.put_if(path, lock, version.tag) and storage.read_version(path).data != lock:
             raise StorageUnavailable(f"another {name} began on {storage.address} at the same moment")
 
     def renew() -> None:

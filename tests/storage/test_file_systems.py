@@ -11,6 +11,7 @@ import pytest
 
 from datasets.publication.publish import Publication, sweep_staging
 from datasets.storage import Storage, open_storage
+from datasets.storage.lock import object_lock
 from datasets.storage.object_store import ObjectStorage
 from schemas.errors import SettingsError, StorageUnavailable
 from tests.support.bucket import Bucket
@@ -51,6 +52,22 @@ def test_an_address_may_be_a_file_itself(storage: Storage) -> None:
     file = open_storage(f"{storage.address}/prices.parquet")
     assert file.signature() is not None
     assert file.read("") == b"bytes"
+
+
+def test_a_lock_is_held_by_the_writer_whose_retry_was_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = open_storage(tmp_path / "root")
+    write = storage.put_if
+    monkeypatch.setattr(storage, "put_if", lambda *arguments: write(*arguments) and False)
+    with (
+        object_lock(storage, "gc", "one"),
+        pytest.raises(StorageUnavailable, match=r"\(one\) is at work"),
+        object_lock(storage, "gc", "two"),
+    ):
+        pytest.fail("two had the lock at once")
+    with object_lock(storage, "gc", "two"):
+        pass
 
 
 def test_a_finished_file_is_moved_to_its_place(storage: Storage, tmp_path: Path) -> None:
