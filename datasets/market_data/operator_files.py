@@ -131,7 +131,8 @@ def refused(kind: str, file: str, rule: str, observed: str) -> SettingsError:
 
 def _checked(kind: str, file: str, column: Column, values: pl.Series) -> pl.Series:
     """Return a column in its declared type; raises SettingsError for a broken rule."""
-    cast = _CASTS[column.type](values)
+    # A column of nulls has no type.
+    cast = values.cast(_STORED[column.type]) if values.dtype == pl.Null else _CASTS[column.type](values)
     if cast is None:
         raise refused(kind, file, f"{column.name} is {_TYPE_NAMES[column.type]}", f"it is {values.dtype}")
     if column.type is Type.F64 and column.nullable:

@@ -46,6 +46,9 @@ def test_a_symbol_may_span_several_files(market_file: File) -> None:
 
 def test_a_file_without_adjusted_closes_has_none(market_file: File) -> None:
     assert np.isnan(read_benchmarks({"m": market_file(adj_close=None)})["ABC"].adjusted).all()
+    nulls = read_benchmarks({"m": market_file(adj_close=[None] * 5, name=[None] * 5)})["ABC"]
+    assert np.isnan(nulls.adjusted).all()
+    assert nulls.name == "ABC"
     unknown = read_benchmarks({"m": market_file(adj_close=[1.0, 2.0, float("nan"), None, 3.0])})[
         "ABC"
     ].adjusted
@@ -96,6 +99,7 @@ def test_the_reference_engines_market_is_read_as_simulated(tmp_path: Path) -> No
         ({"symbol": [1, 2, 3, 4, 5]}, "symbol is text"),
         ({"close": [1.0, None, 1.0, 1.0, 1.0]}, "close has no nulls, but there is one in row 1"),
         ({"date": [dt.date(2024, 1, 2), None, None, None, None]}, "date has no nulls"),
+        ({"close": [None] * 5}, "close has no nulls, but there is one in row 0"),
         ({"close": [1.0, 0.0, 1.0, 1.0, 1.0]}, "close is a finite number above 0, but it is 0.0"),
         ({"close": [1.0, -2.0, 1.0, 1.0, 1.0]}, "close is a finite number above 0"),
         ({"close": [1.0, float("nan"), 1.0, 1.0, 1.0]}, "close is a finite number above 0"),
