@@ -13,6 +13,7 @@ from datasets.figures.newey_west import MAX_CONDITION, Regression, regress, regr
 from datasets.figures.price import Benchmark
 from datasets.figures.run_figures import Ledger
 from datasets.figures.series import (
+    MIN_HAC_OBSERVATIONS,
     ROUNDING,
     SESSIONS_PER_YEAR,
     Dates,
@@ -167,9 +168,11 @@ def _rolling(
     days: Dates, names: Sequence[str], outcome: Floats, factors: Matrix, window: int
 ) -> list[dict[str, Any]] | Unavailable:
     """Regress over rolling windows; null where the returns or a factor are constant or the factors are collinear."""
-    n = len(factors)
+    n, k = factors.shape
     if n < window:
         return too_few(n, window, "measured sessions")
+    if window < MIN_HAC_OBSERVATIONS + k:
+        return too_few(window, MIN_HAC_OBSERVATIONS + k, "sessions of a rolling regression")
     ends = np.arange(n - 1, window - 2, -ROLLING_STEP)[::-1]
     rows = ends[:, None] + np.arange(1 - window, 1)
     y, x = outcome[rows], factors[rows]

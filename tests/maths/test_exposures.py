@@ -130,6 +130,14 @@ def test_uninformative_factors_are_withheld(spoil: str) -> None:
         assert all(beta is None for entry in result["rolling"] for beta in entry["betas"].values())
 
 
+def test_rolling_regressions_need_as_many_sessions_as_a_regression() -> None:
+    book, factors = drawn(3, 100, 15)
+    short = measured(book, factors, 20)["rolling"]
+    assert isinstance(short, Unavailable)
+    assert short.text == "sessions of a rolling regression in the window: 20; the figure needs at least 25"
+    assert len(measured(book, factors, 25)["rolling"]) == 16
+
+
 def test_a_book_with_negative_equity_is_withheld() -> None:
     book, factors = drawn(4, 100, 1)
     book.starting[50] = -1.0
