@@ -23,8 +23,10 @@ MAX_COMPARED: Final = 50
 """Maximum number of alphas in one request."""
 ADDRESS: Final = r"[^,\s\x00-\x1f\x7f-\x9f\uFEFF]+"
 """An address in a list; its existence and the key's access are checked later."""
+NAMED_WEIGHTS: Final = ("equal", "volatility")
+"""Weightings of the alphas of a book that need no numbers."""
 _WEIGHT: Final = r"([0-9]{1,9}(\.[0-9]{0,15})?|\.[0-9]{1,15})"
-WEIGHTS_TEXT: Final = rf"(equal|volatility|{_WEIGHT}(,{_WEIGHT}){{0,{MAX_COMPARED}}})"
+WEIGHTS_TEXT: Final = rf"({'|'.join(NAMED_WEIGHTS)}|{_WEIGHT}(,{_WEIGHT}){{0,{MAX_COMPARED}}})"
 """Weighting of the alphas of a book."""
 CURSOR: Final = r"[A-Za-z0-9_-]{48}"
 """A position in the feed of changes."""

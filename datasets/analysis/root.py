@@ -22,13 +22,13 @@ from datasets.analysis.comparison import (
 from datasets.analysis.window import require_window
 from datasets.catalogue.live import Catalogue
 from datasets.disk import reading
-from datasets.figures.ratios import NAMED_WEIGHTS
 from datasets.figures.series import FULL_HISTORY, Window
 from datasets.layout import ALPHAS, CATALOG, REFUSED
 from datasets.publication.pointers import not_published
 from datasets.storage import Storage, open_storage
 from datasets.storage.cache import DEFAULT_BYTES, Cache
 from schemas.errors import SettingsError, SnapshotCorrupt
+from schemas.parameters import NAMED_WEIGHTS
 from schemas.plurals import counted
 
 

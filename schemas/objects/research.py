@@ -23,7 +23,7 @@ from schemas.metrics.families.family import ANNUALISED_RETURN, SHARPE, VOLATILIT
 from schemas.objects.bootstrap import SAMPLES, SEED, band, mean_block
 from schemas.objects.exposures import regression
 from schemas.objects.summaries import MAX_DRAWDOWN_PCT
-from schemas.parameters import BY
+from schemas.parameters import BY, NAMED_WEIGHTS
 from schemas.units import Unit
 
 MEASURES: Final = BY.choices
@@ -137,7 +137,7 @@ CONTRIBUTION: Final = record(
     texts("alphas", "Alphas of the book as requested, without repeats or the alpha of the path."),
     _SNAPSHOTS,
     text("book", "Book whose returns are combined."),
-    text("weighting", "Weighting of the alphas.", vocabulary=("equal", "volatility", "given")),
+    text("weighting", "Weighting of the alphas.", vocabulary=(*NAMED_WEIGHTS, "given")),
     SEED,
     count("observations", "Sessions in the window that all alphas have."),
     _FIRST,
