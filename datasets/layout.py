@@ -60,7 +60,7 @@ def pointer_path(alpha_id: str) -> str:
     AlphaNotPublished
         When the text is not a valid alpha address.
     """
-    return f"{CATALOG}/{_checked(alpha_id)}{POINTER_SUFFIX}"
+    return f"{CATALOG}/{valid_address(alpha_id)}{POINTER_SUFFIX}"
 
 
 def by_alpha(entries: Mapping[str, _Entry]) -> dict[str, _Entry]:
@@ -74,7 +74,7 @@ def by_alpha(entries: Mapping[str, _Entry]) -> dict[str, _Entry]:
 
 def alpha_path(alpha_id: str) -> str:
     """Return the path of the folder with all snapshots of an alpha."""
-    return f"{ALPHAS}/alpha_id={_checked(alpha_id)}"
+    return f"{ALPHAS}/alpha_id={valid_address(alpha_id)}"
 
 
 def sealed_weeks_path(alpha_id: str) -> str:
@@ -122,7 +122,8 @@ def figures_path(family: str) -> str:
     return f"{FIGURES}/{family}.json"
 
 
-def _checked(alpha_id: str) -> str:
+def valid_address(alpha_id: str) -> str:
+    """Return an alpha's address, which is part of paths; raises AlphaNotPublished if it is not valid."""
     if not ALPHA_ID.match(alpha_id):
         raise AlphaNotPublished(f"{alpha_id!r} is not a valid alpha address")
     return alpha_id

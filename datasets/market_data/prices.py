@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Final
 
 import polars as pl
@@ -21,6 +22,8 @@ _FILE: Final = "_file"
 _SIMULATED: Final = "_simulated"
 _SETTING: Final = SETTINGS["market_data"]
 _SYMBOLS_SHOWN: Final = 5
+_KIND: Final = "market data"
+_refused: Final = partial(refused, _KIND)
 
 
 def read_benchmarks(files: Mapping[str, bytes]) -> dict[str, Benchmark]:
@@ -133,7 +136,7 @@ def _benchmark(symbol: str, rows: pl.DataFrame) -> Benchmark:
 
 def _rows(file: str, data: bytes) -> pl.DataFrame:
     """Decode a file to the declared columns; add its name and whether its prices are simulated."""
-    columns = read_columns(MARKET_DATA, "market data", file, data)
+    columns = read_columns(MARKET_DATA, _KIND, file, data)
     slashed = columns.rows["symbol"].filter(columns.rows["symbol"].str.contains("/", literal=True))
     if slashed.len():
         raise _refused(
@@ -143,7 +146,3 @@ def _rows(file: str, data: bytes) -> pl.DataFrame:
     return columns.rows.with_columns(pl.col("symbol").str.to_uppercase()).with_columns(
         pl.lit(file).alias(_FILE), pl.lit(simulated.strip().lower() in _YES, pl.Boolean).alias(_SIMULATED)
     )
-
-
-def _refused(file: str, rule: str, violation: str) -> SettingsError:
-    return refused("market data", file, rule, violation)

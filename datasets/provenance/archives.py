@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from datasets.layout import pointer_path
+from datasets.layout import valid_address
 from datasets.manifest import encode
 from datasets.storage import Storage
 from schemas.errors import SnapshotCorrupt
@@ -93,10 +93,9 @@ def archive_state_path(alpha_id: str, seal_digest: str) -> str:
     SnapshotCorrupt
         When the digest is not a SHA-256.
     """
-    pointer_path(alpha_id)
     if not _DIGEST.match(seal_digest):
         raise SnapshotCorrupt(f"{seal_digest!r} is not the digest of a seal")
-    return f"{ARCHIVES}/alpha_id={alpha_id}/seal={seal_digest}.json"
+    return f"{ARCHIVES}/alpha_id={valid_address(alpha_id)}/seal={seal_digest}.json"
 
 
 def read_archive_state(storage: Storage, alpha_id: str, seal_digest: str) -> ArchiveState | None:
