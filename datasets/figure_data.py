@@ -280,7 +280,7 @@ def trials_of(rows: pl.DataFrame | None) -> TrialReturns | Unavailable:
     if rows.height % trials:  # trials with different days, which the rule `trials.days` refuses
         return NO_TRIALS
     # Rows are sorted by trial and day, and every trial has the same days.
-    days = rows["date"][: rows.height // trials].to_numpy().astype("datetime64[D]")
+    days = dates_of(rows.head(rows.height // trials))
     return TrialReturns(days, rows["period_return"].to_numpy().reshape(trials, days.size).T)
 
 

@@ -19,6 +19,6 @@ def require_window(window: Window) -> Window:
     # Bands depend on the text of the window, and the first session on the time of an instant.
     days = (end.date() if isinstance(end, dt.datetime) else end for end in (window.first, window.last))
     window = Window(*days)
-    if window.first is not None and window.last is not None and window.first > window.last:
+    if window.is_empty:
         raise SettingsError(f"the first day, {window.first}, is after the last, {window.last}")
     return window

@@ -205,19 +205,16 @@ def _measure_returns(
     ledger: Ledger | Unavailable, trials: TrialReturns | Unavailable, groups: TrialGroups | None
 ) -> tuple[Returns, Returns]:
     """Compute the figures of returns and of excess returns."""
-    counted = (
-        None
-        if groups is None or isinstance(trials, Unavailable)
-        else effective_trials(trials.returns, groups)
-    )
+    counted = excess_counted = None
+    if groups is not None and not isinstance(trials, Unavailable):
+        counted = effective_trials(trials.returns, groups)
+        if not isinstance(ledger, Unavailable):
+            excess_counted = effective_trials(_excess(trials, ledger), groups)
     if isinstance(ledger, Unavailable):
         return Returns(0, ledger, counted), Returns(0, ledger)
     returns = period_returns(ledger.starting, ledger.ending)
     excess = returns - ledger.risk_free
     solvent = solvent_returns(ledger.starting, ledger.ending)
-    excess_trials = None
-    if groups is not None and not isinstance(trials, Unavailable):
-        excess_trials = effective_trials(_excess(trials, ledger), groups)
     moments: SharpeMoments | Unavailable
     excess_moments: SharpeMoments | Unavailable
     if isinstance(solvent, Unavailable):
@@ -228,7 +225,7 @@ def _measure_returns(
             excess_moments = NO_RATE
     return (
         Returns(int(measured(returns).size), moments, counted),
-        Returns(int(measured(excess).size), excess_moments, excess_trials),
+        Returns(int(measured(excess).size), excess_moments, excess_counted),
     )
 
 

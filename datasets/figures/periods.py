@@ -47,11 +47,12 @@ def periods(
         return run.sealed
     entries: list[dict[str, Any]] = []
     sealed = {period for scope, period in run.sealed or () if scope == granularity and period is not None}
-    inside = {period for period in sealed if window.touches(parse_period(period))}
-    for period in sorted(inside.union(_with_rows(sources.within(window), granularity))):
+    for period in sorted(sealed.union(_with_rows(sources.within(window), granularity))):
         days = parse_period(period)
-        complete = sources.within(days)
-        cut = window.within(days) != days
+        inside = window.within(days)
+        if inside.is_empty:
+            continue
+        complete, cut = sources.within(days), inside != days
         rows = complete.within(window) if cut else complete
         span = Span(run.records(granularity, period), complete, rows, run.equity_basis, period=period)
         core = core_statistics(span, warnings, "periods")

@@ -23,8 +23,6 @@ from datasets.figures.series import (
 )
 from datasets.figures.unavailable import Figure, Unavailable, no_variation, too_few
 
-NAMED_WEIGHTS: Final = ("equal", "volatility")
-"""Weightings of a book that need no numbers."""
 FIGURES: Final = ("sharpe", "annualised_return", "volatility", "max_drawdown_pct")
 """Figures of a series of daily returns."""
 NO_RATE: Final = Unavailable("insufficient_data", "the ledger states no risk-free rate")

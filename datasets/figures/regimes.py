@@ -112,17 +112,15 @@ def market_at(benchmark: Benchmark, sessions: Dates) -> Market:
     ends = sessions[[0, -1]] if sessions.size else sessions
     first, last = np.searchsorted(benchmark.dates, ends).tolist() or (0, 0)
     days, returns, _ = benchmark.returns(slice(max(0, first - VOLATILITY_SESSIONS - 1), last + 1))
+    if not days.size:
+        return Market(*np.full((2, sessions.size), np.nan))
     volatility = np.full(returns.size, np.nan)
     if returns.size > VOLATILITY_SESSIONS + 1:
         windows = np.lib.stride_tricks.sliding_window_view(returns[1:-1], VOLATILITY_SESSIONS)
         volatility[VOLATILITY_SESSIONS + 1 :] = windows.std(axis=1, ddof=1)
-    aligned = [np.full(sessions.size, np.nan) for _ in range(2)]
-    if returns.size:
-        place = np.minimum(np.searchsorted(days, sessions), days.size - 1)
-        quoted = days[place] == sessions
-        for values, series in zip(aligned, (returns, volatility), strict=True):
-            values[quoted] = series[place[quoted]]
-    return Market(*aligned)
+    place = np.minimum(np.searchsorted(days, sessions), days.size - 1)
+    quoted = days[place] == sessions
+    return Market(*(np.where(quoted, series[place], np.nan) for series in (returns, volatility)))
 
 
 def split_sessions(sessions: int, market: Market | None) -> dict[str, dict[str, Flags]]:
@@ -223,19 +221,21 @@ def _group(
     entries: list[dict[str, Any]] = []
     for regime, flags in parts.items():
         in_regime = returns[flags]
-        entry: dict[str, Any] = {"name": regime, "sessions": int(in_regime.size)}
-        if (name, regime) not in sampled:
-            entries.append(entry | dict.fromkeys(("mean_return", "volatility", "sharpe", "band")))
-            continue
-        mean = float(in_regime.mean()) * SESSIONS_PER_YEAR
-        volatility = float(in_regime.std(ddof=1)) * math.sqrt(SESSIONS_PER_YEAR)
-        entry |= {
-            "mean_return": mean,
-            "volatility": volatility,
-            "sharpe": mean / volatility,
-            "band": interval(sampled[name, regime]),
-        }
-        entries.append(entry)
+        mean = volatility = sharpe = band = None
+        if (name, regime) in sampled:
+            mean = float(in_regime.mean()) * SESSIONS_PER_YEAR
+            volatility = float(in_regime.std(ddof=1)) * math.sqrt(SESSIONS_PER_YEAR)
+            sharpe, band = mean / volatility, interval(sampled[name, regime])
+        entries.append(
+            {
+                "name": regime,
+                "sessions": int(in_regime.size),
+                "mean_return": mean,
+                "volatility": volatility,
+                "sharpe": sharpe,
+                "band": band,
+            }
+        )
     first, last = entries[0], entries[-1]
     difference = None
     if first["sharpe"] is not None and last["sharpe"] is not None:

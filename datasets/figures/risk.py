@@ -49,17 +49,16 @@ def _return_figures(returns: Floats | Unavailable) -> dict[str, Figure | int]:
         return dict.fromkeys(names, returns)
     returns = measured(returns)
     book = book_figures(returns)
+    deepest = book.pop("max_drawdown_pct")
     moments = sharpe_moments(returns)
     lags = bandwidth(returns.size)
     lo = lo_sharpe(returns, lags)
     return {
-        "annualised_return": book["annualised_return"],
-        "volatility": book["volatility"],
-        "sharpe": book["sharpe"],
+        **book,
         "lo_sharpe": lo,
         "lo_lags": lo if isinstance(lo, Unavailable) else lags,
         "sortino": sortino(returns),
-        "calmar": calmar(book["annualised_return"], book["max_drawdown_pct"]),
+        "calmar": calmar(book["annualised_return"], deepest),
         "var_95": value_at_risk(returns, 0.05),
         "var_99": value_at_risk(returns, 0.01),
         "cvar_95": conditional_value_at_risk(returns, 0.05),

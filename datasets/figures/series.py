@@ -214,11 +214,16 @@ class Window:
     Attributes
     ----------
     first, last : datetime.date or None
-        First and last day; None for an open end. A window whose `first` is after its `last` is empty.
+        First and last day; None for an open end.
     """
 
     first: dt.date | None = None
     last: dt.date | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the first day is after the last."""
+        return self.first is not None and self.last is not None and self.first > self.last
 
     def rows(self, dates: Dates) -> slice:
         """Return the rows inside the window.
@@ -240,24 +245,6 @@ class Window:
             else int(np.searchsorted(dates, np.datetime64(self.last), "right"))
         )
         return slice(first, last)
-
-    def touches(self, other: Window) -> bool:
-        """Whether this window overlaps a bounded one.
-
-        Parameters
-        ----------
-        other : Window
-            Window with both ends.
-
-        Returns
-        -------
-        bool
-            True if they have a day in common.
-        """
-        assert other.first is not None
-        assert other.last is not None
-        starts = self.last is None or other.first <= self.last
-        return starts and (self.first is None or other.last >= self.first)
 
     def within(self, other: Window) -> Window:
         """Intersect two windows.

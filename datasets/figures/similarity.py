@@ -120,4 +120,5 @@ def overlaps(weights: Floats, *, first_only: bool = False) -> Floats:
         if not first_only:
             overlap[:, row:, row] = overlap[:, row, row:]
     overlap[overlap <= ROUNDING] = 0.0  # books without a common name on one side
-    return np.minimum(overlap, 1.0)
+    clipped: Floats = np.minimum(overlap, 1.0)
+    return clipped
