@@ -250,10 +250,9 @@ def nwt_ic_score_panel(rows: Sources) -> Block | Unavailable:
     """
     if isinstance(rows.raw, Unavailable):
         return rows.raw
-    reason = without_returns(rows.raw)
-    if reason is not None:
-        return reason
-    return mean_payload(rows.raw.ic, source=COMPUTED, source_kind=DERIVED, signal=Signal.RAW.value)
+    return without_returns(rows.raw) or mean_payload(
+        rows.raw.ic, source=COMPUTED, source_kind=DERIVED, signal=Signal.RAW.value
+    )
 
 
 def nwt_ir(rows: Sources) -> Block | Unavailable:

@@ -22,7 +22,7 @@ from datasets.figures.ratios import annualised_return, annualised_volatility
 from datasets.figures.run_figures import Ledger, RunFigures, Sources
 from datasets.figures.series import measured
 from datasets.figures.sharpe import probabilistic_sharpe, sharpe_moments
-from datasets.figures.statistics import Entry, Span, core_statistics
+from datasets.figures.statistics import Span, core_statistics
 from datasets.figures.unavailable import Figure, Unavailable, Warnings
 from datasets.figures.withheld import UNBOUNDED
 from schemas.metrics.headline import HEADLINE_VERSION, RECORDED, HeadlineFigure
@@ -78,8 +78,7 @@ def headline_of(run: RunFigures, description: Any, cost_bp: Figure) -> dict[str,
     figures: dict[str, _Figure | Unavailable] = {}
     for figure in RECORDED:
         if figure.path:
-            entry = _entry(blocks, figure)
-            figures[figure.name] = entry if isinstance(entry, Unavailable) else _comparable(figure, entry)
+            figures[figure.name] = _of_metrics(blocks, figure)
         else:
             value, kind = screened[figure.name]
             figures[figure.name] = (
@@ -140,19 +139,13 @@ def _of_ledger(ledger: Ledger | Unavailable) -> dict[str, Figure]:
     }
 
 
-def _entry(blocks: Mapping[str, Any], figure: HeadlineFigure) -> Entry | Unavailable:
-    """Return the entry of a figure in the metrics, or the reason why its block is missing."""
-    node: Any = blocks
+def _of_metrics(blocks: Mapping[str, Any], figure: HeadlineFigure) -> _Figure | Unavailable:
+    """Return the value of a figure of the metrics; it is withheld with its block, and in another unit than the list's."""
+    entry: Any = blocks
     for step in figure.path:
-        if isinstance(node, Unavailable):
-            return node
-        node = node[step]
-    entry: Entry = node
-    return entry
-
-
-def _comparable(figure: HeadlineFigure, entry: Entry) -> _Figure | Unavailable:
-    """Return the value in the list's unit, its kind of data and its evidence; withhold one in another unit."""
+        if isinstance(entry, Unavailable):
+            return entry
+        entry = entry[step]
     value = entry["value"]
     if value is None:
         return Unavailable("insufficient_data", entry["withheld_reason"])

@@ -17,6 +17,7 @@ from datasets.figures.series import (
     constant_rows,
     is_constant,
     measured,
+    unmeasurable,
 )
 from datasets.figures.unavailable import Unavailable, no_variation, too_few
 
@@ -129,15 +130,12 @@ def newey_west(series: Floats) -> NeweyWest | Unavailable:
     Covariance Matrix", Econometrica 55. No small-sample correction of the variance.
     """
     values = measured(series)
-    n = int(values.size)
-    if n < MIN_HAC_OBSERVATIONS:
-        return too_few(n, MIN_HAC_OBSERVATIONS, "observations")
-    mean = float(values.mean())
+    reason = unmeasurable(values, MIN_HAC_OBSERVATIONS, "observations")
+    if reason is not None:
+        return reason
+    n, mean = int(values.size), float(values.mean())
     lag = bandwidth(n)
-    variance = long_run_variance(values - mean, lag)
-    if is_constant(values) or variance <= 0:
-        return no_variation("observations")
-    standard_error = float(np.sqrt(variance / n))
+    standard_error = math.sqrt(long_run_variance(values - mean, lag) / n)
     return NeweyWest(mean / standard_error, lag, n, mean, standard_error)
 
 
