@@ -7,7 +7,7 @@ from typing import Final
 from schemas.field import Field, count, figure, integer, number, record, series, text
 from schemas.metrics.deciles import bucket_name
 from schemas.metrics.families.family import make_family
-from schemas.tables.weekly_signal import BUCKETS
+from schemas.tables.weekly_signal import BUCKETS, MIN_DECILE_NAMES
 from schemas.units import Unit
 
 DELAYS: Final = tuple(range(9))
@@ -55,7 +55,7 @@ def _deciles(name: str, meaning: str, score: str, **rules: bool) -> Field:
             "Mean forward return of each tenth of the names.",
             text("bucket", f"{bucket_name(1)} lowest to {bucket_name(BUCKETS)} highest."),
             number("mean_forward_return", Unit.RATIO, "Mean of the weekly means."),
-            formula=f"mean over weeks of mean forward_return by tenth of {score}, over weeks with at least 20 scores that are not all equal, and a forward return in every "
+            formula=f"mean over weeks of mean forward_return by tenth of {score}, over weeks with at least {MIN_DECILE_NAMES} scores that are not all equal, and a forward return in every "
             "tenth; rank r of n from below, ties by symbol, is in tenth floor(10 (r - 1) / n) + 1",
             nullable=True,
         ),
