@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from datasets.figures.series import Floats, Matrix, Window, unmeasurable
 from datasets.figures.unavailable import Figure, Unavailable
+from schemas.metrics.families.family import SAMPLES
 
 Places: TypeAlias = npt.NDArray[np.intp]
 """Indices of observations, shape (n_samples, n_observations)."""
@@ -24,8 +25,6 @@ Band: TypeAlias = dict[str, float]
 """A figure and the equal-tailed percentile interval of its bootstrap distribution: ``estimate``, the figure of the window, which
 may lie outside the interval; ``lower`` and ``upper``, quantiles of the samples; and ``level``."""
 
-SAMPLES: Final = 1000
-"""Number of samples."""
 LEVEL: Final = 0.95
 """Confidence level of the bands."""
 MIN_OBSERVATIONS: Final = 20

@@ -8,7 +8,6 @@ from typing import Any, Final
 import numpy as np
 
 from datasets.figures.bootstrap import (
-    SAMPLES,
     band,
     block_length,
     ratio,
@@ -28,6 +27,7 @@ from datasets.figures.series import (
 )
 from datasets.figures.unavailable import Unavailable, no_variation, nonpositive_equity
 from datasets.figures.withheld import settle
+from schemas.metrics.families.family import SAMPLES
 from schemas.warning_codes import warning
 
 _BLOCKS: Final = ("with", "without", "marginal")

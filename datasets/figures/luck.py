@@ -10,7 +10,7 @@ from typing import Any, Final, Self, TypeVar
 import numpy as np
 
 from datasets.figures.bands import ledger_bands, weekly_bands
-from datasets.figures.bootstrap import SAMPLES, Bands, make_seed, resample
+from datasets.figures.bootstrap import Bands, make_seed, resample
 from datasets.figures.data_snooping import data_snooping
 from datasets.figures.equity import period_returns, solvent_returns
 from datasets.figures.luck_evidence import Evidence, LuckQuery, TrialReturns
@@ -39,6 +39,7 @@ from datasets.figures.sharpe import (
     sharpe_moments,
 )
 from datasets.figures.unavailable import ACCESS_LIMITED, Figure, Unavailable
+from schemas.metrics.families.family import SAMPLES
 from schemas.metrics.statistic import CROSS_SECTIONS, LEDGER, Source
 from schemas.tables.books import CONDITIONED_BOOKS
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from datasets.figures.bootstrap import SAMPLES, interval, make_seed, mean_block_length, sample_sums
+from datasets.figures.bootstrap import interval, make_seed, mean_block_length, sample_sums
 from datasets.figures.equity import solvent_returns
 from datasets.figures.price import Benchmark
 from datasets.figures.run_figures import Ledger
@@ -28,6 +28,7 @@ from datasets.figures.series import (
 )
 from datasets.figures.unavailable import Unavailable
 from datasets.figures.withheld import settle
+from schemas.metrics.families.family import SAMPLES
 
 MIN_OBSERVATIONS: Final = 20
 """Minimum sessions in a regime, and minimum observations in a break test."""

@@ -18,10 +18,11 @@ from datasets.figures.bands import (
     ledger_bands,
     weekly_bands,
 )
-from datasets.figures.bootstrap import SAMPLES, Band, Bands, Places, mean_block_length, resample
+from datasets.figures.bootstrap import Band, Bands, Places, mean_block_length, resample
 from datasets.figures.run_figures import Ledger
 from datasets.figures.series import Floats
 from datasets.figures.unavailable import Unavailable
+from schemas.metrics.families.family import SAMPLES
 from tests.maths.panels import check
 from tests.maths.test_newey_west import drawn
 

@@ -33,7 +33,8 @@ from datasets.figures.unavailable import Unavailable
 from pipeline.maths.deciles import weekly_deciles
 from pipeline.maths.delivered_signal import delivered_signal
 from pipeline.maths.weekly_signal import weekly_signal
-from schemas.metrics.families.signal import DELAYS, SAMPLES, SEED
+from schemas.metrics.families.family import SAMPLES
+from schemas.metrics.families.signal import DELAYS, SEED
 from tests.maths import oracles
 from tests.maths.panels import Run, check, runs
 

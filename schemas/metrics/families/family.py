@@ -38,6 +38,8 @@ class Family:
         return f"research.{self.name}"
 
 
+SAMPLES: Final = 1000
+"""Bootstrap samples of a series."""
 PER_YEAR: Final = "per year"
 """Unit of a rate."""
 ANNUALISED_RETURN: Final = figure(

@@ -6,14 +6,12 @@ from typing import Final
 
 from schemas.field import Field, count, figure, integer, number, record, series, text
 from schemas.metrics.deciles import bucket_name
-from schemas.metrics.families.family import make_family
+from schemas.metrics.families.family import SAMPLES, make_family
 from schemas.tables.weekly_signal import BUCKETS, MIN_DECILE_NAMES
 from schemas.units import Unit
 
 DELAYS: Final = tuple(range(9))
 """Ages of the score in weeks, from 0 at its own decision."""
-SAMPLES: Final = 1000
-"""Bootstrap samples of the test of monotonicity."""
 SEED: Final = 2010
 """Seed of the bootstrap, the same for every run."""
 _QHS: Final = (
