@@ -92,7 +92,7 @@ def read_returns(run: Snapshot, book: str) -> DailyReturns:
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
+class Similarities:
     """Similarities of pairs of alphas.
 
     Attributes
@@ -111,11 +111,11 @@ class Matrix:
 
     @property
     def values(self) -> list[list[float | None]]:
-        """The similarities; None where one is withheld."""
+        """The matrix; None where one is withheld."""
         return [[None if isinstance(x, Unavailable) else x for x in row] for row in self.figures]
 
 
-def correlate(runs: Sequence[Snapshot], query: ComparisonQuery, *, first_only: bool = False) -> Matrix:
+def correlate(runs: Sequence[Snapshot], query: ComparisonQuery, *, first_only: bool = False) -> Similarities:
     """Compare all pairs of runs, or the first with each.
 
     Parameters
@@ -129,7 +129,7 @@ def correlate(runs: Sequence[Snapshot], query: ComparisonQuery, *, first_only: b
 
     Returns
     -------
-    Matrix
+    Similarities
         One row with `first_only`, else symmetric.
 
     Raises
@@ -142,17 +142,15 @@ def correlate(runs: Sequence[Snapshot], query: ComparisonQuery, *, first_only: b
     if query.by not in BY.choices:
         raise SettingsError(f"by={query.by!r}: alphas are compared by {', '.join(BY.choices)}")
     rows = 1 if first_only else len(runs)
-    matrix = Matrix(
+    matrix = Similarities(
         [[query.no_data] * len(runs) for _ in range(rows)], [[0] * len(runs) for _ in range(rows)]
     )
     places = [place for place, run in enumerate(runs) if run.has_rows(query.table, query.compared_book)]
     if not places or (first_only and places[0] != 0):
         return matrix
     present = [runs[place] for place in places]
-    if query.by == "returns":
-        part = _compare_returns(present, query, first_only=first_only)
-    else:
-        part = _compare_sections(present, query, first_only=first_only)
+    compare = _compare_returns if query.by == "returns" else _compare_sections
+    part = compare(present, query, first_only=first_only)
     for row, figures, observations in zip(places, part.figures, part.observations, strict=False):
         for column, figure, days in zip(places, figures, observations, strict=True):
             if isinstance(figure, float) and runs[row].key == runs[column].key:
@@ -161,7 +159,7 @@ def correlate(runs: Sequence[Snapshot], query: ComparisonQuery, *, first_only: b
     return replace(matrix, span=part.span)
 
 
-def _compare_returns(runs: Sequence[Snapshot], query: ComparisonQuery, *, first_only: bool) -> Matrix:
+def _compare_returns(runs: Sequence[Snapshot], query: ComparisonQuery, *, first_only: bool) -> Similarities:
     series = [read_returns(run, query.book).within(query.window) for run in runs]
     rows = 1 if first_only else len(runs)
     figures: list[list[float | Unavailable]] = [[1.0] * len(runs) for _ in range(rows)]
@@ -173,17 +171,17 @@ def _compare_returns(runs: Sequence[Snapshot], query: ComparisonQuery, *, first_
             figures[row][column], observations[row][column] = figure, days
             if column < rows:
                 figures[column][row], observations[column][row] = figure, days
-    return Matrix(figures, observations, span(series[0].days))
+    return Similarities(figures, observations, span(series[0].days))
 
 
-def _compare_sections(runs: Sequence[Snapshot], query: ComparisonQuery, *, first_only: bool) -> Matrix:
+def _compare_sections(runs: Sequence[Snapshot], query: ComparisonQuery, *, first_only: bool) -> Similarities:
     comparison = SECTION_COMPARISONS[query.by]
     mean, count, days = compare_sections(
         runs, comparison, query.compared_book, query.window, first_only=first_only
     )
     unmeasured = too_few(0, 1, comparison.periods)
     figures = [[unmeasured if np.isnan(x) else float(x) for x in row] for row in mean]
-    return Matrix(figures, count.tolist(), span(days))
+    return Similarities(figures, count.tolist(), span(days))
 
 
 class Neighbour(NamedTuple):
@@ -221,7 +219,7 @@ class Neighbours(NamedTuple):
     excluded : Counter of str
         Reason -> number of alphas that are not compared.
     span : tuple of str or None, length 2
-        As in :class:`Matrix`.
+        As in :class:`Similarities`.
     """
 
     ranked: list[Neighbour]

@@ -25,12 +25,11 @@ from datasets.figures.headline import (
     STATED,
     Headline,
 )
-from datasets.figures.series import Flags, Floats
+from datasets.figures.series import Flags, Floats, Matrix
 from datasets.pointer import Pointer
 from schemas.metrics.headline import HEADLINE, RECORDED
 from schemas.metrics.statistic import Checked
 
-Matrix = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.uint8]
 _COLUMNS: Final = {
     name: next(column for column, x in enumerate(RECORDED) if x.name == figure.recorded)

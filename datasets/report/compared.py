@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from datasets.analysis.alpha import Alpha
-from datasets.analysis.comparison import ComparisonQuery, Matrix, correlate, read_returns
+from datasets.analysis.comparison import ComparisonQuery, Similarities, correlate, read_returns
 from datasets.figures.daily_returns import between_common_closes
 from datasets.figures.ratios import book_figures
 from datasets.figures.series import FULL_HISTORY, Window
@@ -92,7 +92,7 @@ def together(runs: Sequence[Alpha], book: str, window: Window = FULL_HISTORY) ->
     }
 
 
-def _ready(matrix: Matrix) -> Content:
+def _ready(matrix: Similarities) -> Content:
     return {
         "matrix": matrix.values,
         "observations": matrix.observations,
