@@ -46,7 +46,7 @@ _MEMBERS: Final = {code: name for name, codes in CODES.items() for code in codes
 
 
 def warning(code: str, message: str, *, kind: str | None = None) -> dict[str, str]:
-    """Return an entry of ``meta.warnings`` or ``meta.notices`` that is of no block."""
+    """Return an entry of ``meta.warnings`` or ``meta.notices`` without a block."""
     return {"code": code, "message": message, **({} if kind is None else {"kind": kind})}
 
 

@@ -110,9 +110,9 @@ def exposures(
         ``measured``, the number of sessions with a return of the book, a risk-free return and a return of every factor;
         ``regression`` over them (:func:`datasets.figures.newey_west.regression_payload`); ``attribution`` of the P&L in
         equity units, whose parts sum to ``pnl``; and ``rolling``, the same regression over rolling windows. Parts are
-        Unavailable with too few measured sessions, if the returns or a factor are constant, if the factors are collinear
-        (:func:`datasets.figures.newey_west.regress`), if a session opens with equity not above 0, and if the ledger has no
-        risk-free return.
+        Unavailable with too few measured sessions, in the run or in a window, if the returns or a factor are constant, if the
+        factors are collinear (:func:`datasets.figures.newey_west.regress`), if a session opens with equity not above 0, and if
+        the ledger has no risk-free return.
 
     References
     ----------

@@ -20,7 +20,7 @@ from schemas.metrics.statistic import CROSS_SECTIONS, INDEX, LEDGER, SCORE_FIELD
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """Daily ledger of the long_short book; NaN stands for null.
+    """Daily ledger of a book; NaN stands for null.
 
     Attributes
     ----------

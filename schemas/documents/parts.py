@@ -146,7 +146,7 @@ def _research_figures() -> str:
         rows = [
             (f"`{path}`", field.unit_text, field.formula, field.source)
             for path, field in documented(family.payload)
-            if field.formula and not path.rpartition("[].")[0]
+            if field.formula and "[]." not in path
         ]
         parts.append(f"### {family.name}\n\n{family.payload.meaning}\n\n{markdown_table(headings, rows)}")
     return "\n".join(parts)
