@@ -66,8 +66,8 @@ def follow(batch: Batch, output: Output, interval: float) -> int:
                         continue  # reported once; otherwise every scan would report it
                     output.add(step)
                     if result.outcome == "refused":
-                        # Refusals are stored, except those of seals dated in the future.
-                        retry_at[seal] = step.seal.sealed_at or now
+                        # Refusals are stored, except those that lapse.
+                        retry_at[seal] = result.lapses_at or now
                     elif isinstance(result.error, UNPUBLISHABLE) and not result.retryable:
                         retry_at[seal] = datetime.max.replace(tzinfo=UTC)
                     elif result.error is not None and not result.retryable:

@@ -125,10 +125,10 @@ class Refusals:
             self._forget([seal.digest])
         if not isinstance(result.error, SealRefused):
             return
+        if result.lapses_at is not None:
+            return
         violations = list(result.error.violations)
         rules = {violation["rule"] for violation in violations}
-        if "seal.clock" in rules:
-            return  # it lapses with time
         if rules & _FILE_RULES and (not files or files != file_digests_at(seal.address)):
             return  # files changed during the check, or their disk was unmounted; a later change could not be detected
         entry: Refusal = {

@@ -88,6 +88,14 @@ class SealResult:
         """Whether the failure may pass without a change."""
         return self.error is not None and self.error.retryable
 
+    @property
+    def lapses_at(self) -> datetime | None:
+        """When the refusal of a seal dated in the future lapses; None for any other result."""
+        violations = self.error.violations if isinstance(self.error, SealRefused) else ()
+        clock = [x for violation in violations if violation["rule"] == "seal.clock" for x in violation["examples"]]
+        ahead = [x["found"] for x in clock if x["found"] > x["now"]]
+        return datetime.fromisoformat(max(ahead)) if ahead else None
+
     def raise_for_failure(self) -> None:
         """Raise the :attr:`error`, if any."""
         if self.error is not None:

@@ -77,6 +77,25 @@ def test_a_seal_from_the_future_is_refused_and_hides_no_other(tmp_path: Path, se
     assert outcomes(cron(tmp_path)) == {"v2": "refused", "v1": "unchanged"}
 
 
+def test_a_watcher_refuses_a_seal_with_an_impossible_start_once(
+    tmp_path: Path, seal: Seal, program: Program
+) -> None:
+    old = seal("Test_a", "old", started_at="1960-01-01T00:00:00Z")
+    ahead = seal("Test_b", "ahead", started_at="2200-01-01T00:00:00Z")
+    watch = program("--from", str(tmp_path / "seals"), "--watch", "--interval", "0.2", "--json")
+    assert watch.stdout is not None
+    refused = [json.loads(watch.stdout.readline()) for _ in range(2)]
+    assert {entry["seal"] for entry in refused} == {str(old), str(ahead)}
+    assert all(entry["violations"][0]["rule"] == "seal.clock" for entry in refused)
+    seal("Test_c", "later")
+    later = json.loads(watch.stdout.readline())
+    watch.send_signal(signal.SIGTERM)
+    watch.communicate(timeout=PATIENCE)
+    assert (Path(later["seal"]).parent.name, later["outcome"]) == ("later", "built")
+    # The first refusal never lapses.
+    assert outcomes(cron(tmp_path)) == {"old": "still refused", "ahead": "refused", "later": "unchanged"}
+
+
 def test_a_refusal_is_remembered_and_reported_once(
     tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
