@@ -124,6 +124,7 @@ def build_seal(
         writer.document(PROBE, "probe", evidence.probe.encode())
         warning = metrics_reproduced(written.figures)
         if warning is not None:
+            warning = replace(warning, file=seal.kinds["metrics"].path)
             report = replace(report, warnings=(*report.warnings, warning))
         _require_sound(seal, (), report.warnings if strict else ())
         with stages("notices"):

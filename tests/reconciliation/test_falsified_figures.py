@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -218,6 +219,33 @@ def test_figures_scale_with_the_ledger(valid: Path, scale: float) -> None:
     small = reconcile(records, weeks, daily_series(seal.table("portfolio"), 1.0))
     large = reconcile(larger, weeks, daily_series(ledger, scale))
     assert [x.status for x in large] == [x.status for x in small]
+
+
+def test_check_and_build_name_the_file_of_the_figures(seal: Path, tmp_path: Path) -> None:
+    restated(seal, "information_ratio", "overall", lambda _: {"value": 9.9})
+
+    def moved(manifest: dict[str, Any]) -> dict[str, Any]:
+        (seal / manifest["kinds"]["metrics"]["path"]).rename(seal / "figures.json")
+        manifest["kinds"]["metrics"]["path"] = "figures.json"
+        return manifest
+
+    rewrite(seal, "seal", moved)
+    (checked,) = check(Seal.open(str(seal))).warnings
+    (built,) = build_seal(str(seal), tmp_path / "root").warnings
+    assert (checked.file, built["file"]) == ("figures.json", "figures.json")
+
+
+@pytest.mark.parametrize("name", ["pnl", "max_drawdown"])
+def test_a_span_that_opens_without_equity_has_no_ratio_to_it(name: str) -> None:
+    days = pl.Series([date(2020, 12, 31), date(2021, 1, 4)])
+    ledger = {"book": "long_short", "risk_free_return": 0.0, "turnover": 0.0, "ending_equity": 0.0}
+    portfolio = pl.DataFrame({"date": days, "starting_equity": [1.0, 0.0]}).with_columns(
+        **{column: pl.lit(value) for column, value in ledger.items()}
+    )
+    record = {"name": name, "scope": "yearly", "period": "2021", "value": 0.1, "unit": "ratio"}
+    records = pl.DataFrame({**record, "annualised": False})
+    (figure,) = reconcile(records, None, daily_series(portfolio, 1.0))
+    assert (figure.status, figure.recomputed) == ("not_reproduced", 0.0)
 
 
 def test_unsealed_figures_are_not_checked(tmp_path: Path) -> None:
