@@ -18,6 +18,7 @@ from alpha_results_seal import Calendar, Costs, Ledger, SealError, SealRefused, 
 from pipeline.rules.checking import check
 from pipeline.seal import Seal
 from schemas.documents.client_code import seal_columns
+from tests.seal_writer.command import writer as run
 from tests.support.processes import REPOSITORY
 
 BEGAN = datetime(2024, 9, 1, tzinfo=UTC)
@@ -227,7 +228,7 @@ def test_figures_of_several_calls_are_all_sealed(tables: dict[str, pl.DataFrame]
     }
     writer = filled(tmp_path / "seal", tables)
     for name in ("pnl", "max_drawdown"):
-        writer.add_metrics([{"name": name, **figure}])
+        writer.add_metrics({"name": name, **figure} for name in (name,))  # type: ignore[arg-type]
     sealed = json.loads((writer.write(strict=False) / "metrics.json").read_bytes())
     assert [record["name"] for record in sealed["records"]] == ["pnl", "max_drawdown"]
 
@@ -262,6 +263,10 @@ def test_metrics_and_description_of_another_shape_are_refused(tmp_path: Path) ->
     writer = begun(tmp_path / "seal")
     with pytest.raises(SealError, match="metrics are a list of records, but 'pnl' is not one"):
         writer.add_metrics({"pnl": 1.0})  # type: ignore[arg-type]
+    with pytest.raises(SealError, match="metrics are a list of records, but 3 is not one"):
+        writer.add_metrics(3)  # type: ignore[arg-type]
+    with pytest.raises(SealError, match="ledger is 3: give a Ledger"):
+        writer.add_ledger(3)  # type: ignore[arg-type]
     with pytest.raises(SealError, match=r"a description is a mapping such as .*, not 'Momentum'"):
         writer.add_description("Momentum")  # type: ignore[arg-type]
 
@@ -294,6 +299,27 @@ def test_a_head_of_another_type_is_named(head: dict[str, Any], said: str) -> Non
 def test_hours_that_are_not_text_are_named() -> None:
     with pytest.raises(SealError, match=r"9\.5 is not a time of day: write HH:MM"):
         Calendar("America/New_York", 9.5, 16)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("sessions", ["XNYS", 3])
+def test_sessions_that_are_not_days_are_named(sessions: Any) -> None:
+    calendar = Calendar("America/New_York", "09:30", "16:00", sessions)
+    days = {"date": [date(2024, 1, 4), date(2024, 1, 5)], "A": [1.0, 1.0]}
+    with pytest.raises(SealError, match=r"Calendar\.sessions are not days .*: give a list of datetime.date"):
+        Ledger.from_weights(pl.DataFrame(days), pl.DataFrame(days), Costs(), calendar)
+
+
+def test_a_folder_without_a_seal_does_not_hide_the_results_of_others(
+    tables: dict[str, pl.DataFrame], tmp_path: Path
+) -> None:
+    seal = str(filled(tmp_path / "seal", tables).write())
+    done = run("check", str(tmp_path / "absent"), seal)
+    assert done.returncode == 2
+    assert done.stdout.splitlines()[0].startswith(f"error: {tmp_path}/absent: there is no such folder")
+    assert done.stdout.splitlines()[1] == f"{seal}: accepted"
+    answer = json.loads(run("check", "--json", seal, str(tmp_path / "absent")).stdout)
+    assert [entry.get("refused") for entry in answer["seals"]] == [False, None]
+    assert answer["seals"][1]["message"].startswith(f"{tmp_path}/absent: there is no such folder")
 
 
 def test_a_url_is_refused_as_target() -> None:

@@ -151,11 +151,17 @@ def import_scores(options: argparse.Namespace) -> dict[str, Any]:
 
 def check_seals(options: argparse.Namespace) -> dict[str, Any]:
     """Check each seal; the exit code is the worst."""
-    seals, lines, refused = [], [], False
+    seals, lines, exit_code = [], [], 0
     for folder in options.folders:
-        report = check_folder(folder)
+        try:
+            report = check_folder(folder)
+        except SealError as error:
+            exit_code = UNUSABLE
+            seals.append({"seal": str(folder), "error": type(error).__name__, "message": str(error)})
+            lines.append(f"error: {error}")
+            continue
         broken = [*report["violations"], *(report["warnings"] if options.strict else ())]
-        refused |= bool(broken)
+        exit_code = max(exit_code, REFUSED if broken else 0)
         seals.append({"seal": str(folder), "refused": bool(broken), **report})
         lines.append(f"{folder}: {'refused' if broken else 'accepted'}")
         lines += [f"  {x['rule']} ({x['file']}): {x['message']}. {x['remedy']}" for x in broken]
@@ -164,7 +170,7 @@ def check_seals(options: argparse.Namespace) -> dict[str, Any]:
             for x in report["notices"]
             if x.get("outcome") == "notice"
         ]
-    return {"seals": seals, "lines": lines, "exit_code": REFUSED if refused else 0}
+    return {"seals": seals, "lines": lines, "exit_code": exit_code}
 
 
 def conformance(options: argparse.Namespace) -> dict[str, Any]:

@@ -58,7 +58,14 @@ class Market:
             raise SealError("there are no prices.")
         sessions = days
         if calendar.sessions is not None:
-            sessions = np.unique(np.array([to_local_day(day) for day in calendar.sessions], "datetime64[D]"))
+            try:
+                sessions = np.unique(
+                    np.array([to_local_day(day) for day in calendar.sessions], "datetime64[D]")
+                )
+            except (TypeError, ValueError) as error:
+                raise SealError(
+                    f"Calendar.sessions are not days ({error}): give a list of datetime.date."
+                ) from error
         unexpected = days[~np.isin(days, sessions)]
         if len(unexpected):
             raise SealError(f"there are prices on {unexpected[0]}, which is not a session of the calendar.")

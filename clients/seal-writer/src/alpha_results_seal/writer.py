@@ -8,7 +8,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
 from io import BytesIO
 from pathlib import Path
@@ -105,7 +105,9 @@ class SealWriter:
         }
 
     def add_ledger(self, ledger: Ledger) -> SealWriter:
-        """Add the tables, description and opening equity of a ledger."""
+        """Add the tables, description and opening equity of a ledger; raises SealError for anything else."""
+        if not isinstance(ledger, Ledger):
+            raise SealError(f"ledger is {ledger!r}: give a Ledger, such as Ledger.from_weights(…).")
         for kind, frame in ledger.tables.items():
             self.add_table(kind, frame)
         self._head["smoothing"] = self._head["smoothing"] or _smoothing(ledger.smoothing)
@@ -137,6 +139,7 @@ class SealWriter:
 
     def add_metrics(self, records: Sequence[Mapping[str, Any]]) -> SealWriter:
         """Add the run's own figures; each is compared with its tables. Raises SealError for anything but a list of records."""
+        records = list(records) if isinstance(records, Iterable) else [records]
         for record in records:
             if not isinstance(record, Mapping):
                 raise SealError(
