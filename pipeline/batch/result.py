@@ -92,8 +92,13 @@ class SealResult:
     def lapses_at(self) -> datetime | None:
         """When the refusal of a seal dated in the future lapses; None for any other result."""
         violations = self.error.violations if isinstance(self.error, SealRefused) else ()
-        clock = [x for violation in violations if violation["rule"] == "seal.clock" for x in violation["examples"]]
-        ahead = [x["found"] for x in clock if x["found"] > x["now"]]
+        ahead = [
+            time["found"]
+            for violation in violations
+            if violation["rule"] == "seal.clock"
+            for time in violation["examples"]
+            if time["found"] > time["now"]
+        ]
         return datetime.fromisoformat(max(ahead)) if ahead else None
 
     def raise_for_failure(self) -> None:
