@@ -235,26 +235,22 @@ class SealWriter:
         """Write all files except the manifest, and return the manifest's bytes."""
         kinds: dict[str, Any] = {}
         for kind, frame in tables.items():
-            path = folder / f"{kind}.parquet"
             file = BytesIO()  # Polars reports a full disk as a damaged file
             frame.write_parquet(file, compression="zstd", statistics=True)
-            _put(path, file.getvalue())
-            kinds[kind] = {**_entry(path), "rows": frame.height}
+            kinds[kind] = {**_put(folder / f"{kind}.parquet", file.getvalue()), "rows": frame.height}
         documents = {
             "metrics": {"records": self._metrics},
             "description": self._description,
         }
         for kind, document in documents.items():
             if document is not None:
-                _put(folder / f"{kind}.json", _json(document, kind))
-                kinds[kind] = _entry(folder / f"{kind}.json")
+                kinds[kind] = _put(folder / f"{kind}.json", _json(document, kind))
         if self._source:
-            for name, content in self._source.items():
-                (folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
-                _put(folder / "source" / name, content)
-            files = {
-                name: hashlib.sha256(content).hexdigest() for name, content in sorted(self._source.items())
-            }
+            files = {}
+            for name, content in sorted(self._source.items()):
+                path = folder / "source" / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                files[name] = _put(path, content)["sha256"]
             kinds["source"] = {"path": "source/", "files": files}
         return _json({**self._head, "kinds": kinds}, "seal.json")
 
@@ -271,11 +267,6 @@ def _sorted(kind: str, frame: pl.DataFrame) -> pl.DataFrame:
     return frame.sort(key, maintain_order=True) if set(key) <= set(frame.columns) else frame
 
 
-def _entry(path: Path) -> dict[str, Any]:
-    content = path.read_bytes()
-    return {"path": path.name, "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
-
-
 def _json(document: Any, label: str) -> bytes:
     try:
         return (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
@@ -283,7 +274,8 @@ def _json(document: Any, label: str) -> bytes:
         raise SealError(f"{label} cannot be written as JSON: {error}") from error
 
 
-def _put(path: Path, content: bytes) -> None:
+def _put(path: Path, content: bytes) -> dict[str, Any]:
+    """Write a file; return its entry in the manifest."""
     try:
         with path.open("wb") as file:
             file.write(content)
@@ -291,6 +283,7 @@ def _put(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error  # a failed write names no file
+    return {"path": path.name, "sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
 
 
 def _instant(name: str, moment: dt.datetime) -> str:
