@@ -53,7 +53,10 @@ def test_a_client_without_arguments_reads_environment_variables(
     [
         ({"timeout": -1}, "timeout must be more than 0 seconds"),
         ({"timeout": 0}, "timeout must be more than 0 seconds"),
+        ({"timeout": None}, "timeout must be more than 0 seconds"),
         ({"retries": -1}, "retries must be 0 or more"),
+        ({"retries": "4"}, "retries must be 0 or more"),
+        ({"longest_wait": "65"}, "longest_wait must be 0 or more seconds"),
         ({"longest_wait": float("nan")}, "longest_wait must be 0 or more seconds"),
         ({"frames": "arrow"}, "frames must be one of polars, pandas, rows"),
     ],

@@ -17,7 +17,7 @@ from alpha_results_client.errors import AlphaResultsClientError
 from alpha_results_client.exchange import Broken, Link, Plan, Reply, Send, Step, Work, outcome
 from alpha_results_client.methods import ClientMethods, RunMethods
 from alpha_results_client.metrics import metrics_rows
-from alpha_results_client.settings import VERSION, Settings
+from alpha_results_client.settings import VERSION, Settings, is_number
 from alpha_results_client.suggestions import did_you_mean, suggesting
 from alpha_results_client.table import Table, make_frame
 from alpha_results_client.values import Query, Value, format_value
@@ -114,7 +114,7 @@ class BaseClient(Generic[H]):
     ) -> None:
         stored = None if cache is None else DiskCache(cache, cache_bytes)
         self._settings = Settings(base_url, key, frames, retries, longest_wait, stored, links)
-        if not timeout > 0:
+        if not (is_number(timeout) and timeout > 0):
             raise AlphaResultsClientError("timeout must be more than 0 seconds")
         self._http: H = self._http_class(
             base_url=self._settings.base_url, timeout=timeout, transport=transport, headers=_USER_AGENT

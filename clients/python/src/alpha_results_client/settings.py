@@ -10,6 +10,7 @@ import os
 import time
 from copy import copy
 from importlib.metadata import version
+from numbers import Real
 from urllib.parse import urlsplit
 
 import httpx
@@ -77,9 +78,9 @@ class Settings:
             raise AlphaResultsClientError("key must be one word of plain characters, as it was issued")
         if frames not in FRAMES:
             raise AlphaResultsClientError(f"frames must be one of {', '.join(FRAMES)}")
-        if retries < 0:
+        if not (is_number(retries) and retries >= 0):
             raise AlphaResultsClientError("retries must be 0 or more")
-        if not longest_wait >= 0:
+        if not (is_number(longest_wait) and longest_wait >= 0):
             raise AlphaResultsClientError("longest_wait must be 0 or more seconds")
         self.base_url = base_url.rstrip("/").removesuffix("/v1")
         self.frames = frames
@@ -124,6 +125,11 @@ def _required(name: str, value: str | None, variable: str) -> str:
     if text is None:
         raise AlphaResultsClientError(f"no {name} was given: pass it, or set {variable}")
     return text
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a number."""
+    return isinstance(value, Real)
 
 
 def _is_url(text: str) -> bool:

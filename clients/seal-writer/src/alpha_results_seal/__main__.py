@@ -151,7 +151,8 @@ def import_scores(options: argparse.Namespace) -> dict[str, Any]:
 
 def check_seals(options: argparse.Namespace) -> dict[str, Any]:
     """Check each seal; the exit code is the worst."""
-    seals, lines, exit_code = [], [], 0
+    seals: list[dict[str, Any]] = []
+    lines, exit_code = [], 0
     for folder in options.folders:
         try:
             report = check_folder(folder)
