@@ -111,7 +111,7 @@ def _deliver(seal: Seal, archives: Storage, exclude: Sequence[str]) -> ArchiveSt
             "ALPHA_RESULTS_ARCHIVE_EXCLUDE: the exclusion patterns leave out every source file; narrow them, "
             "and the next build delivers the archive"
         )
-    content = zip_files({path: seal.read_source(path) for path in included})
+    content = zip_files({path: seal.read("source", path) for path in included})
     seal.drop("source")
     sha256 = digest(content)
     # Named by its content: an upload replaces no other object, and a signed link always returns the same bytes.

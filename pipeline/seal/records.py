@@ -1,4 +1,4 @@
-"""The JSON kinds of a seal (the run's figures and the description), and the rule on the figures."""
+"""The run's own figures in a seal, and the rule on their records."""
 
 from __future__ import annotations
 
@@ -90,20 +90,6 @@ def decode_metrics(raw: bytes) -> SealedRecords:
         for column in METRICS.sealed_columns
     ]
     return SealedRecords(pl.DataFrame(columns), tuple(problems), tuple(extra))
-
-
-def decode_description(raw: bytes) -> dict[str, Any]:
-    """Decode a ``description.json``.
-
-    Raises
-    ------
-    NotJson
-        When it is not a JSON object.
-    """
-    document = parse_json(raw, "description")
-    if not isinstance(document, dict):
-        raise NotJson("it is JSON but not an object")
-    return document
 
 
 def _unreadable(reason: str) -> SealedRecords:

@@ -27,10 +27,10 @@ from pipeline.seal.file_rules import (
     table_columns,
 )
 from pipeline.seal.manifest import MANIFEST_FILE, KindEntry, SealManifest, parse_manifest
-from pipeline.seal.records import SealedRecords, decode_description, decode_metrics, metrics_record
+from pipeline.seal.records import SealedRecords, decode_metrics, metrics_record
 from pipeline.seal.signature import MAX_ENVELOPE_BYTES, SIGNATURE_FILE, TeamKeys, Unsigned, verify
 from pipeline.seal.store import SealStore, lexical_fault
-from pipeline.seal.strict_json import NotJson
+from pipeline.seal.strict_json import NotJson, parse_json
 from pipeline.seal.tables import DecodedTable, decode_table
 from schemas.console.terminal import visible
 from schemas.errors import SealRefused, SealUnreadable
@@ -173,9 +173,18 @@ class Seal:
             )
         return self._facts[kind]
 
-    def read(self, kind: str) -> bytes:
-        """Return the verified bytes of a kind that consists of one file; not of a table that is decoded."""
-        return self._verified(kind, "")
+    def read(self, kind: str, name: str = "") -> bytes:
+        """Return the verified bytes of a file; not of a table that is decoded.
+
+        Parameters
+        ----------
+        kind
+            Its kind.
+        name
+            For ``source``, its path as in :meth:`source_files`; other kinds have one file without a name.
+        """
+        self._verify(kind)
+        return self._bytes[kind, name]
 
     def decode(self, kind: str) -> DecodedTable:
         """Return a table with the problems of its columns, decoded once from verified bytes."""
@@ -235,7 +244,10 @@ class Seal:
 
     def parsed_description(self) -> dict[str, Any]:
         """Return the description as sealed, of any shape; raises NotJson when it is not a JSON object."""
-        return decode_description(self.read("description"))
+        document = parse_json(self.read("description"), "description")
+        if not isinstance(document, dict):
+            raise NotJson("it is JSON but not an object")
+        return document
 
     def description(self) -> dict[str, Any] | None:
         """Return the description; None if the run sealed none.
@@ -257,10 +269,6 @@ class Seal:
     def source_files(self) -> Mapping[str, str]:
         """Return relative path -> SHA-256 of the run's source files; empty when it sealed none."""
         return self.kinds[FOLDER_KIND].files if self.has(FOLDER_KIND) else {}
-
-    def read_source(self, path: str) -> bytes:
-        """Return the verified bytes of one source file, named as in :meth:`source_files`."""
-        return self._verified(FOLDER_KIND, path)
 
     def drop(self, kind: str) -> None:
         """Drop the cached data of a kind; the next use reads it again."""
@@ -304,10 +312,6 @@ class Seal:
     def _verify(self, kind: str) -> None:
         self._require(seal_size(kind, self.files(kind)))
         self._require(seal_digest(kind, self.files(kind)))
-
-    def _verified(self, kind: str, name: str) -> bytes:
-        self._verify(kind)
-        return self._bytes[kind, name]
 
     def _require(self, finding: Finding | None) -> None:
         if finding is not None:

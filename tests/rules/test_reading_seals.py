@@ -72,7 +72,7 @@ def test_documents_and_sources_are_read(folder: Path) -> None:
     assert metrics is not None
     assert metrics.columns == ["name", "scope", "period", "value", "unit", "source_kind", "annualised"]
     for path, digest in seal.source_files().items():
-        assert hashlib.sha256(seal.read_source(path)).hexdigest() == digest
+        assert hashlib.sha256(seal.read("source", path)).hexdigest() == digest
     assert seal.source_files()
 
 
@@ -104,7 +104,7 @@ def test_a_source_file_that_was_changed_is_refused(folder: Path) -> None:
     seal = Seal.open(str(folder))
     path = next(iter(seal.source_files()))
     (folder / "source" / path).write_text("changed")
-    assert broken_rule(lambda: seal.read_source(path)) == "seal.digest"
+    assert broken_rule(lambda: seal.read("source", path)) == "seal.digest"
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_a_file_url_is_read_as_a_path(folder: Path) -> None:
     there, here = Seal.open(f"file://{folder}"), Seal.open(str(folder))
     assert there.digest == here.digest
     assert there.table("positions").equals(here.table("positions"))
-    assert there.read_source(next(iter(there.source_files())))
+    assert there.read("source", next(iter(there.source_files())))
 
 
 def test_messages_show_no_password() -> None:
