@@ -68,7 +68,7 @@ class Finding:
     message
         The fault, in one sentence.
     columns
-        Columns at fault.
+        Columns at fault, of a rule that voids them.
     rule, remedy
         Stable id of the rule, and the fix; added by the :class:`Rule`.
     file

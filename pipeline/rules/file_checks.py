@@ -149,20 +149,19 @@ def _read_files(state: CheckState) -> None:
         for kind in sorted(safe, key=lambda kind: seal.kinds[kind].bytes or 0):
             state.on_step(seal.kinds[kind].path)
             facts = reading[kind].result()
-            if all(fact.intact for fact in facts):
+            broken = seal_size(kind, facts) or seal_digest(kind, facts)
+            if broken is None:
                 _decode(state, kind)
             else:
-                too_large = state.record(seal_size(kind, facts))
-                if not too_large:
-                    state.record(seal_digest(kind, facts))
-                state.leave_out(kind, "seal.size" if too_large else "seal.digest")
+                state.record(broken)
+                state.leave_out(kind, broken.rule)
             if kind not in KINDS:
                 seal.drop(kind)
 
 
 def _read(state: CheckState, kind: str) -> tuple[FileFact, ...]:
     facts = state.seal.files(kind)
-    if kind in TABLE_KINDS and all(fact.intact for fact in facts) and not state.by_parts(kind):
+    if kind in TABLE_KINDS and seal_digest(kind, facts) is None and not state.by_parts(kind):
         state.seal.decode(kind)  # cached by the seal
     return facts
 

@@ -55,7 +55,7 @@ def table_key(kind: str, tables: Tables) -> Finding | None:
         return None  # metrics.record checks the records; fills are only numbered when published
     broken = frame.filter(frame.select(key).is_duplicated()).sort(key)
     message = f"{counted(broken.height, 'row')} with the same ({', '.join(key)}) as another"
-    return broken_rows(kind, broken, key, message, at_fault=key)
+    return broken_rows(kind, broken, key, message)
 
 
 @table_rule(

@@ -29,7 +29,7 @@ def trials_days(tables: Tables) -> Finding | None:
     incomplete = rows.group_by("date").len().filter(pl.col("len") != trials)
     broken = rows.join(incomplete, on="date", how="semi").sort("trial", "date")
     message = f"{counted(incomplete.height, 'day')} without the return of some of the {trials} trials"
-    return broken_rows("trials", broken, ("trial", "date"), message, at_fault=("date",))
+    return broken_rows("trials", broken, ("trial", "date"), message)
 
 
 @rule(
@@ -71,5 +71,4 @@ def trials_own(tables: Tables) -> Finding | Coverage | None:
         f"{counted(days, 'session')}, first on {broken['date'][0]}"
     )
     shown = broken.with_columns(expected="own", actual="period_return")
-    columns = ("trial", "date", "expected", "actual")
-    return broken_rows("trials", shown, columns, message, at_fault=("period_return",))
+    return broken_rows("trials", shown, ("trial", "date", "expected", "actual"), message)

@@ -61,11 +61,6 @@ class FileFact:
         """Whether its actual or declared size exceeds the maximum of its kind."""
         return max(self.bytes or 0, self.actual_bytes or 0) > self.limit
 
-    @property
-    def intact(self) -> bool:
-        """Whether the bytes match the declaration."""
-        return self.actual_sha256 == self.sha256 and self.bytes in (None, self.actual_bytes)
-
 
 @file_rule(
     "seal.manifest",
@@ -232,7 +227,7 @@ def table_extra(kind: str, names: Sequence[str]) -> Finding | None:
         return None
     declared = [column.name for column in TABLES[kind].sealed_columns]
     examples, shown = _undeclared("column", names, {name: nearest(name, declared) for name in limited(names)})
-    return Finding(kind, len(names), examples, f"not declared and dropped: {shown}", tuple(names))
+    return Finding(kind, len(names), examples, f"not declared and dropped: {shown}")
 
 
 def _undeclared(
