@@ -92,13 +92,8 @@ class SealResult:
     def lapses_at(self) -> datetime | None:
         """When the refusal of a seal dated in the future lapses; None for any other result."""
         violations = self.error.violations if isinstance(self.error, SealRefused) else ()
-        ahead = [
-            time["found"]
-            for violation in violations
-            if violation["rule"] == "seal.clock"
-            for time in violation["examples"]
-            if time["found"] > time["now"]
-        ]
+        times = next((x["examples"] for x in violations if x["rule"] == "seal.clock"), ())
+        ahead = [time["found"] for time in times if time["found"] > time["now"]]
         return datetime.fromisoformat(max(ahead)) if ahead else None
 
     def raise_for_failure(self) -> None:
