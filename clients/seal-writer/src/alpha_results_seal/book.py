@@ -41,7 +41,8 @@ class Book:
         self._decision = dt.date.min
         self._traded = 0.0
         self._fills: list[tuple[Any, ...]] = []
-        self._filled_on: dict[dt.date, dict[str, dt.datetime]] = {}
+        self.filled_on: dict[dt.date, dict[str, dt.datetime]] = {}
+        """Day of a decision -> the names that it filled, with the instants of their fills."""
         self._sessions: list[dict[str, Any]] = []
         self._positions: list[pl.DataFrame] = []
         self._earned: list[pl.DataFrame] = []
@@ -111,7 +112,7 @@ class Book:
             self._cost[at] += cost
             self._traded += abs(quantity * mid)
         if not settlement:
-            self._filled_on.setdefault(decision, {})[self.symbols[at]] = instant
+            self.filled_on.setdefault(decision, {})[self.symbols[at]] = instant
         self._decision = decision
         self._filled[at] = True
         self.shares[at] = after
@@ -188,10 +189,6 @@ class Book:
         )
         self.equity, self.cash, self.notional = equity, cash, after
         self._paid[:], self._cost[:], self._filled[:], self._traded = 0.0, 0.0, False, 0.0
-
-    def filled_on(self, decision: dt.date) -> dict[str, dt.datetime]:
-        """Return the names filled by a decision, with the instants of their fills."""
-        return self._filled_on.get(decision, {})
 
     def tables(self) -> dict[str, pl.DataFrame]:
         """Return the four tables of the book, sorted by their keys, without columns that follow from others."""

@@ -195,7 +195,7 @@ def decisions_table(weeks: Sequence[Week], books: Mapping[str, Book], market: Ma
         after = entries[number + 1] if number + 1 < len(weeks) else len(instants)
         filled: dict[bool, dict[str, dt.datetime]] = {True: {}, False: {}}
         for name, book in books.items():
-            filled[name in raw].update(book.filled_on(week.date))
+            filled[name in raw].update(book.filled_on.get(week.date, {}))
         for at in week.members:
             symbol, free = market.symbols[at], bool(week.tradeable[at])
             row: dict[str, Any] = {"date": week.date, "symbol": symbol}
