@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import polars as pl
@@ -39,18 +39,12 @@ def metrics_reproduced(figures: Sequence[Figure]) -> Finding | None:
     broken = not_reproduced(figures)
     if not broken:
         return None
-    examples = tuple(_example(figure) for figure in broken)
+    examples = [
+        {"name": x.name, "period": x.period or x.scope, "sealed": x.sealed, "recomputed": x.recomputed}
+        for x in broken
+    ]
     names = ", ".join(dict.fromkeys(figure.name for figure in broken))
     return Finding("metrics", len(broken), limited(examples), f"no convention reproduces {names}")
-
-
-def _example(figure: Figure) -> Mapping[str, Any]:
-    return {
-        "name": figure.name,
-        "period": figure.period or figure.scope,
-        "sealed": figure.sealed,
-        "recomputed": figure.recomputed,
-    }
 
 
 def measure_weeks(seal: Seal) -> pl.DataFrame | None:
