@@ -59,13 +59,10 @@ class Market:
         sessions = days
         if calendar.sessions is not None:
             try:
-                sessions = np.unique(
-                    np.array([to_local_day(day) for day in calendar.sessions], "datetime64[D]")
-                )
+                named_days = [to_local_day(day) for day in calendar.sessions]
+                sessions = np.unique(np.array(named_days, "datetime64[D]"))
             except (TypeError, ValueError) as error:
-                raise SealError(
-                    f"Calendar.sessions are not days ({error}): give a list of datetime.date."
-                ) from error
+                raise SealError(f"Calendar.sessions are not days ({error}): give datetime.date.") from error
         unexpected = days[~np.isin(days, sessions)]
         if len(unexpected):
             raise SealError(f"there are prices on {unexpected[0]}, which is not a session of the calendar.")
