@@ -243,6 +243,16 @@ def test_a_seal_is_written_once(tables: dict[str, pl.DataFrame], tmp_path: Path)
     assert {path.name: path.read_bytes() for path in again.iterdir()} == before
 
 
+def test_a_run_is_sealed_when_it_is_written(tables: dict[str, pl.DataFrame], tmp_path: Path) -> None:
+    writer = SealWriter(tmp_path / "seal", alpha_id="Test_own")
+    for kind, frame in tables.items():
+        writer.add_table(kind, frame)
+    written = datetime.now(UTC)
+    manifest = json.loads((writer.write() / "seal.json").read_bytes())
+    started, sealed = (datetime.fromisoformat(manifest[name]) for name in ("started_at", "sealed_at"))
+    assert started < written <= sealed
+
+
 def test_a_missing_file_of_the_code_is_refused(tables: dict[str, pl.DataFrame], tmp_path: Path) -> None:
     with pytest.raises(SealError, match=r"there is no file or folder \S*/absent\.py: correct the path"):
         filled(tmp_path / "seal", tables).add_source(tmp_path / "absent.py")
@@ -305,7 +315,7 @@ def test_hours_that_are_not_text_are_named() -> None:
 def test_sessions_that_are_not_days_are_named(sessions: Any) -> None:
     calendar = Calendar("America/New_York", "09:30", "16:00", sessions)
     days = {"date": [date(2024, 1, 4), date(2024, 1, 5)], "A": [1.0, 1.0]}
-    with pytest.raises(SealError, match=r"Calendar\.sessions are not days .*: give a list of datetime.date"):
+    with pytest.raises(SealError, match=r"Calendar\.sessions are not days .*: give datetime\.date"):
         Ledger.from_weights(pl.DataFrame(days), pl.DataFrame(days), Costs(), calendar)
 
 

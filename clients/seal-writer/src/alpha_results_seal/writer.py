@@ -43,7 +43,8 @@ class SealWriter:
     started_at
         Start of the run, timezone-aware; by default when this writer was created.
     sealed_at
-        End of the run, timezone-aware; by default now. With an explicit time, sealing a run twice gives the same bytes.
+        End of the run, timezone-aware; by default when the seal is written. With an explicit time, sealing a run twice gives
+        the same bytes.
     equity_basis
         Opening equity of each book; a ledger's own equity basis replaces it.
     smoothing
@@ -82,12 +83,10 @@ class SealWriter:
             raise SealError(
                 f"{os.fspath(folder)} is a URL, and a seal is written to a local disk: copy it from there, seal.json last."
             )
-        now = dt.datetime.now(dt.timezone.utc)
         engine = engine or (_NAME, _version())
         if not isinstance(engine, (tuple, list)) or len(engine) != 2:
             raise SealError(f"engine is {engine!r}: give its name and version, such as ('my-engine', '3.2').")
         self._folder, self._key = Path(folder), key
-        self._equity_basis = equity_basis
         self._tables: dict[str, pl.DataFrame] = {}
         self._metrics: list[Mapping[str, Any]] = []
         self._description: Mapping[str, Any] | None = None
@@ -96,8 +95,8 @@ class SealWriter:
             "seal_version": 1,
             "alpha_id": alpha_id,
             "source_alpha_id": source_alpha_id,
-            "started_at": _instant("started_at", started_at or now),
-            "sealed_at": _instant("sealed_at", sealed_at or dt.datetime.now(dt.timezone.utc)),
+            "started_at": _instant("started_at", started_at or dt.datetime.now(dt.timezone.utc)),
+            "sealed_at": None if sealed_at is None else _instant("sealed_at", sealed_at),
             "engine": {"name": engine[0], "version": engine[1]},
             "equity_basis": equity_basis,
             "smoothing": _smoothing(smoothing),
@@ -112,7 +111,7 @@ class SealWriter:
             self.add_table(kind, frame)
         self._head["smoothing"] = self._head["smoothing"] or _smoothing(ledger.smoothing)
         self._description = self._description or ledger.description
-        self._equity_basis = self._head["equity_basis"] = ledger.equity_basis
+        self._head["equity_basis"] = ledger.equity_basis
         return self
 
     def add_table(self, kind: str, frame: Any) -> SealWriter:
@@ -209,7 +208,7 @@ class SealWriter:
         folder = self._folder
         if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
             raise SealError(f"{folder} is not empty, and a seal is written once: name another folder.")
-        tables = completed(self._tables, self._equity_basis)
+        tables = completed(self._tables, self._head["equity_basis"])
         tables = {kind: _sorted(kind, typed(kind, frame)) for kind, frame in tables.items()}
         if not tables:
             raise SealError("the seal has no tables: add a ledger or tables.")
@@ -252,7 +251,8 @@ class SealWriter:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 files[name] = _put(path, content)["sha256"]
             kinds["source"] = {"path": "source/", "files": files}
-        return _json({**self._head, "kinds": kinds}, "seal.json")
+        sealed_at = self._head["sealed_at"] or _instant("sealed_at", dt.datetime.now(dt.timezone.utc))
+        return _json({**self._head, "sealed_at": sealed_at, "kinds": kinds}, "seal.json")
 
 
 def _version() -> str:
