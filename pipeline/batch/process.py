@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from multiprocessing.connection import Pipe
@@ -53,7 +52,8 @@ class WorkerProcess:
             "PYTHONPATH": os.pathsep.join(filter(None, paths)),
         }
         self._connection, child_end = Pipe()
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        # In memory, so that a full disk does not prevent a check.
+        self._stderr = open(os.memfd_create("stderr"), "w+b")  # noqa: SIM115, PTH123 - closed with the process
         with child_end:
             self._process = subprocess.Popen(
                 # In the caller's folder, because addresses may be relative; -P prevents its modules from shadowing ours.

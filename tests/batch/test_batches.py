@@ -6,17 +6,20 @@ import os
 import re
 import signal
 import subprocess
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import datasets
 from pipeline.batch.batch import Batch
 from pipeline.batch.cancellation import Cancellation
 from pipeline.batch.result import SealResult
 from pipeline.batch.run import BatchRun
+from pipeline.group import cli
 from schemas.errors import AlphaResultsError
 from tests.support.pipeline_command import build, report
 from tests.support.processes import builds, tasks
@@ -42,6 +45,15 @@ def test_a_refused_seal_does_not_stop_the_others(tmp_path: Path, seal: Seal) -> 
     refused = next(entry for entry in result.json["seals"] if entry["outcome"] == "refused")
     assert "pnl.total" in [violation["rule"] for violation in refused["violations"]]
     assert sorted(datasets.open(tmp_path / "root")) == ["Test_a", "Test_c"]
+
+
+def test_a_seal_is_checked_and_built_without_space_for_temporary_files(
+    tmp_path: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = str(seal("Test_a"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "absent"))
+    assert CliRunner().invoke(cli, ["check", made]).exit_code == 0
+    assert build(tmp_path / "root", made, "--json").outcomes() == {"Test_a": "built"}
 
 
 def test_a_full_disk_ends_a_batch_and_the_next_one_builds_the_rest(tmp_path: Path, seal: Seal) -> None:
