@@ -163,11 +163,6 @@ def prices(frames: Any) -> tuple[Matrix, Matrix | None]:
     return close, opened
 
 
-def _columns(frame: Any, label: str, *values: str) -> pl.DataFrame:
-    """Return a frame whose days are a column, with its columns under the names of this package."""
-    return _rename_aliases(table(_from_pandas(frame, label) if _is_pandas(frame) else frame, label), *values)
-
-
 def _file(path: Path, label: str) -> pl.DataFrame:
     if path.suffix.lower() not in {".csv", ".parquet"}:
         raise SealError(f"{label}: {path} is neither a .csv nor a .parquet file.")
@@ -213,8 +208,9 @@ def _file(path: Path, label: str) -> pl.DataFrame:
         raise SealError(f"{label}: {path} cannot be read: {reason}") from error
 
 
-def _rename_aliases(frame: pl.DataFrame, *values: str) -> pl.DataFrame:
-    """Rename the columns of a long frame, which differs from a wide one by its column of symbols."""
+def _columns(source: Any, label: str, *values: str) -> pl.DataFrame:
+    """Return a frame whose days are a column; a long one, which has a column of symbols, with the names of this package."""
+    frame = table(_from_pandas(source, label) if _is_pandas(source) else source, label)
     lower = {name.lower(): name for name in reversed(frame.columns)}
     present = {
         name: next((lower[other] for other in (name, *ALIASES.get(name, ())) if other in lower), name)
