@@ -43,10 +43,9 @@ class SealStore:
     def __init__(self, address: str) -> None:
         self.name = without_secrets(address)
         try:
-            storage = open_storage(address)
+            self._storage = open_storage(address)
         except SettingsError as error:
             raise SealUnreadable(visible(str(error))) from error
-        self._storage = storage
 
     @property
     def missing(self) -> bool:
