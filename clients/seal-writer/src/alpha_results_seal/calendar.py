@@ -66,12 +66,8 @@ class Calendar:
             raise SealError(
                 f"the calendar's {clock} in {self.zone!r} is not a valid time: {str(error).splitlines()[0]}"
             ) from error
-        naive = instants.dt.replace_time_zone(None)
-        late = (
-            naive > begins + dt.timedelta(days=1)
-            if clock == self.close
-            else naive >= begins + dt.timedelta(days=1)
-        )
+        naive, ends = instants.dt.replace_time_zone(None), begins + dt.timedelta(days=1)
+        late = naive > ends if clock == self.close else naive >= ends
         if ((naive < begins) | late).any():
             raise SealError(
                 f"{clock} in {self.zone} is on another day in UTC, and a session's hours are on its date in UTC: "
