@@ -6,6 +6,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import tempfile
 from collections.abc import Iterator
 from itertools import takewhile
 from pathlib import Path
@@ -74,6 +75,14 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
         raise (DiskFull if number in _FULL else DiskUnavailable)(
             f"{os.fspath(path)} cannot be written: {reason}, then try again. Published snapshots stay as they are"
         ) from error
+
+
+def temporary_folder() -> str:
+    """Return the folder for temporary files; raises DiskUnavailable if none can be written."""
+    try:
+        return tempfile.gettempdir()
+    except FileNotFoundError as error:
+        raise DiskUnavailable(f"{error.strerror}; free space in one, or name another in TMPDIR") from error
 
 
 @contextlib.contextmanager

@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import tempfile
 import uuid
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +20,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, Self
 
-from datasets.disk import locked, make_folder, writing
+from datasets.disk import locked, make_folder, temporary_folder, writing
 from datasets.headline import make_headline
 from datasets.layout import MANIFEST, STAGING, snapshot_path
 from datasets.manifest import FileEntry, Manifest, digest
@@ -234,7 +233,7 @@ def _drafts(storage: Storage) -> tuple[Path, str, int]:
     """
     if storage.folder is not None:
         return storage.folder / STAGING, "build", 0o777
-    return Path(tempfile.gettempdir()), f"alpha-results-build-{os.getuid()}", 0o700
+    return Path(temporary_folder()), f"alpha-results-build-{os.getuid()}", 0o700
 
 
 def _sweep(parent: Path, prefix: str) -> None:

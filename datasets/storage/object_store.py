@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from datasets.disk import TooLarge, writing
+from datasets.disk import TooLarge, temporary_folder, writing
 from datasets.layout import STAGING
 from datasets.storage import failures
 from datasets.storage.cache import DEFAULT_BYTES, Cache
@@ -340,7 +340,7 @@ class ObjectStorage(Storage):
 @functools.cache
 def _temporary_cache() -> Cache:
     """Return this process's temporary cache, for roots without a configured one."""
-    folder = tempfile.mkdtemp(prefix="alpha-results-cache-")
+    folder = tempfile.mkdtemp(prefix="alpha-results-cache-", dir=temporary_folder())
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Cache(folder, DEFAULT_BYTES)
 

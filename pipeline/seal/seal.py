@@ -13,7 +13,7 @@ from typing import IO, Any, Final
 
 import polars as pl
 
-from datasets.disk import NotRegular, TooLarge
+from datasets.disk import NotRegular, TooLarge, temporary_folder
 from pipeline.rule import Finding
 from pipeline.seal.declared_differences import DeclaredDifferences
 from pipeline.seal.document_rules import compare_description, description_object, description_shape
@@ -289,7 +289,7 @@ class Seal:
         try:
             if self._is_copied(kind):
                 # An unnamed copy: other processes cannot change it between check and build, and a crash leaves no file behind.
-                self._copies[kind] = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the seal
+                self._copies[kind] = tempfile.TemporaryFile(dir=temporary_folder())  # noqa: SIM115 - closed with the seal
                 weakref.finalize(self, self._copies[kind].close)
                 copied = self._store.copy(path, limit, self._copies[kind])
                 return (

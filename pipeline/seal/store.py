@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import tempfile
 from collections.abc import Iterator
 from typing import IO
 
-from datasets.disk import TooLarge, read_parts, writing
+from datasets.disk import TooLarge, read_parts, temporary_folder, writing
 from datasets.storage import open_storage
 from datasets.storage import without_secrets as _without_secrets
 from schemas.console.terminal import visible
@@ -125,7 +124,7 @@ class SealStore:
             for part in self._read(path, limit):
                 digest.update(part)
                 size += len(part)
-                with writing(tempfile.gettempdir()):
+                with writing(temporary_folder()):
                     target.write(part)
                     target.flush()
         except _NOT_FOUND:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import tempfile
 from collections.abc import Callable
 from datetime import date
 from functools import partial
@@ -21,7 +22,7 @@ from pipeline.rules import check
 from pipeline.seal import Seal
 from pipeline.seal.seal import LARGE_KINDS
 from pipeline.snapshot_builder import build_seal
-from schemas.errors import StorageUnavailable
+from schemas.errors import DiskUnavailable, StorageUnavailable
 from tests.support.seals import make_seal, rewrite
 from tests.support.small_disk import small_disk
 
@@ -299,6 +300,16 @@ def test_a_file_that_cannot_be_written_ends_the_build(
     with pytest.raises(StorageUnavailable, match="cannot be written"):
         build_seal(str(seal), tmp_path / "root")
     assert not list((tmp_path / "root").rglob("manifest.json"))
+
+
+def test_a_large_seal_without_a_folder_for_its_copies_may_be_checked_later(
+    seal: Path, cut: Cut, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut(100)
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", list)
+    with pytest.raises(DiskUnavailable, match=r"No usable temporary directory .*; free space in one"):
+        check(Seal.open(str(seal)))
 
 
 def test_a_disk_that_is_full_while_a_part_is_written_is_named(seal: Path, tmp_path: Path, cut: Cut) -> None:
