@@ -22,7 +22,7 @@ import numpy as np
 import structlog
 from polars.exceptions import PanicException
 
-from datasets.analysis.comparison import NO_DATA
+from datasets.analysis.comparison import NO_DATA, read_returns
 from datasets.catalogue.alpha_columns import Allowed
 from datasets.disk import locked, make_private
 from datasets.figures.daily_returns import DailyReturns
@@ -32,7 +32,6 @@ from schemas.errors import StorageUnavailable
 from serve.cache import SnapshotKey
 from serve.catalog import Catalog
 from serve.research.catalogue import EffectiveNumbers
-from serve.research.ledgers import read_ledgers
 from serve.research.returns_matrix import (
     NO_ROW,
     NOT_READ,
@@ -55,9 +54,7 @@ _RETRY_SECONDS: Final = 10.0
 """Seconds before an unreadable run is tried again."""
 _READERS: Final = 1
 _REMOTE_READERS: Final = 8
-"""Threads that read ledgers, on a local disk and from an object store. Polars decodes them in threads of its own."""
-_LEDGERS_AT_ONCE: Final = 64
-"""Ledgers that a thread reads in one query."""
+"""Threads that read ledgers, on a local disk and from an object store."""
 NoteDamage = Callable[[Pointer, BaseException], None]
 
 
@@ -252,40 +249,36 @@ class ReturnsStore:
 
     def _read_some(self, pool: ThreadPoolExecutor, pointers: Sequence[Pointer]) -> bool:
         """Read some runs; return whether the store answered."""
-        parts = [pointers[at : at + _LEDGERS_AT_ONCE] for at in range(0, len(pointers), _LEDGERS_AT_ONCE)]
         try:
-            for part in pool.map(self._read_returns, parts):
-                for key, returns in part.items():
-                    self._failed.pop(key, None)
-                    if returns.days.size:
-                        self._pending[key] = returns
-                    else:
-                        self._without_data.add(key)
+            for pointer, returns in zip(pointers, pool.map(self._read_returns, pointers), strict=True):
+                if returns is None:
+                    continue
+                self._failed.pop(pointer.key, None)
+                if returns.days.size:
+                    self._pending[pointer.key] = returns
+                else:
+                    self._without_data.add(pointer.key)
         except StorageUnavailable:
             pool.shutdown(cancel_futures=True)
             return False
         return True
 
-    def _read_returns(self, pointers: Sequence[Pointer]) -> dict[SnapshotKey, DailyReturns]:
-        """Read the returns of runs, without those that are no longer served or cannot be read."""
-        runs = {}
-        for pointer in pointers:
-            snapshot = self._catalog.resolve(pointer.alpha_id)
-            if not self._stopped and snapshot is not None and snapshot.id == pointer.snapshot:
-                # The manifests of thousands of snapshots would take too much memory: only requests keep them.
-                runs[pointer.key] = snapshot if snapshot.opened else snapshot.with_pointer(pointer)
+    def _read_returns(self, pointer: Pointer) -> DailyReturns | None:
+        """Read the returns of a run; None if it is no longer served or cannot be read."""
+        snapshot = self._catalog.resolve(pointer.alpha_id)
+        if self._stopped or snapshot is None or snapshot.id != pointer.snapshot:
+            return None
+        # The manifests of thousands of snapshots would take too much memory: only requests keep them.
+        run = snapshot if snapshot.opened else snapshot.with_pointer(pointer)
         try:
-            return dict(zip(runs, read_ledgers(list(runs.values()), self._book), strict=True))
+            return read_returns(run, self._book)
         except (Exception, PanicException) as error:  # an error must not affect the other alphas
             if isinstance(error, StorageUnavailable) and not self._catalog.local:
                 raise  # it does not answer for the others either
-            if len(pointers) > 1:
-                parts = [self._read_returns([pointer]) for pointer in pointers]
-                return {key: returns for part in parts for key, returns in part.items()}
-            _log.warning("daily_returns_not_read", alpha=pointers[0].alpha_id, reason=str(error))
-            self._note(pointers[0], error)
-            self._failed[pointers[0].key] = time.monotonic() + _RETRY_SECONDS
-            return {}
+            _log.warning("daily_returns_not_read", alpha=pointer.alpha_id, reason=str(error))
+            self._note(pointer, error)
+            self._failed[pointer.key] = time.monotonic() + _RETRY_SECONDS
+            return None
 
     def _save(self, series: dict[SnapshotKey, DailyReturns]) -> Path:
         path = ReturnsMatrix.of(series).save(self._folder)

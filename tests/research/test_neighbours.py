@@ -6,20 +6,19 @@ import errno
 import pwd
 import shutil
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from datasets.analysis.comparison import read_returns
 from datasets.figures.daily_returns import DailyReturns
 from datasets.snapshot import Snapshot
 from datasets.storage.file_digests import FileDigests
 from schemas.errors import DiskUnavailable
 from serve.research import returns_matrix, store
 from serve.research.catalogue import EffectiveNumbers
-from serve.research.ledgers import read_ledgers
 from serve.research.returns_matrix import ReturnsMatrix, Searchable, load
 from tests.research import catalogue
 from tests.research.catalogue import Curve
@@ -199,10 +198,10 @@ def test_a_search_while_an_alpha_is_read_does_not_hide_it(
     searching, replaced = threading.Event(), threading.Event()
     update = EffectiveNumbers.update
 
-    def read_later(runs: Sequence[Snapshot], book: str) -> list[DailyReturns]:
-        if any(run.alpha_id == "Test_new" for run in runs):
+    def read_later(run: Snapshot, book: str) -> DailyReturns:
+        if run.alpha_id == "Test_new":
             assert searching.wait(PATIENCE)
-        return read_ledgers(runs, book)
+        return read_returns(run, book)
 
     def slow_searchable(*parts: Any) -> Searchable:
         result = Searchable(*parts)
@@ -217,7 +216,7 @@ def test_a_search_while_an_alpha_is_read_does_not_hide_it(
             replaced.set()
         update(numbers, searchable, *rest, **named)
 
-    monkeypatch.setattr(store, "read_ledgers", read_later)
+    monkeypatch.setattr(store, "read_returns", read_later)
     monkeypatch.setattr(store, "Searchable", slow_searchable)
     monkeypatch.setattr(EffectiveNumbers, "update", updated)
     with running(root, neighbours=tmp_path / "returns") as api:
@@ -303,12 +302,12 @@ def test_a_file_that_this_user_may_not_read_leaves_the_other_alphas_searchable(
     root, returns = small
     del returns["Test_like_2"]
 
-    def refuse(runs: Sequence[Snapshot], book: str) -> list[DailyReturns]:
-        if any(run.alpha_id == "Test_like_2" for run in runs):
+    def refuse(run: Snapshot, book: str) -> DailyReturns:
+        if run.alpha_id == "Test_like_2":
             raise DiskUnavailable("portfolio cannot be read: this user may not read it; permit it")
-        return read_ledgers(runs, book)
+        return read_returns(run, book)
 
-    monkeypatch.setattr(store, "read_ledgers", refuse)
+    monkeypatch.setattr(store, "read_returns", refuse)
     with running(root, neighbours=tmp_path / "returns") as api:
         actual = body(api, api.key(), "Test_like_0")
     assert shown(actual["data"]) == expected(returns, "Test_like_0")
