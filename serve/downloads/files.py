@@ -23,7 +23,7 @@ from datasets.manifest import FileEntry
 from datasets.snapshot import Snapshot
 from schemas.arrow import arrow_field
 from schemas.downloads import BOOK_ROWS_TABLES, visible_columns
-from schemas.errors import DiskUnavailable, SnapshotCorrupt
+from schemas.errors import SnapshotCorrupt, StorageUnavailable
 from schemas.table import Column
 from schemas.tables import PUBLISHED_TABLES
 from schemas.tables.books import RAW_PREFIX, is_raw_book
@@ -116,11 +116,11 @@ def _open_parquet(path: str) -> pq.ParquetFile:
 
 
 def _temporary_folder() -> str:
-    """Return the folder of temporary files; raises DiskUnavailable if none can be written."""
+    """Return the folder of temporary files; raises StorageUnavailable if none can be written."""
     try:
         return tempfile.gettempdir()
     except FileNotFoundError as error:
-        raise DiskUnavailable(
+        raise StorageUnavailable(
             "no folder for temporary files can be written: make room in /tmp, or set TMPDIR to another"
         ) from error
 

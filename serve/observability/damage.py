@@ -17,6 +17,7 @@ from datasets.snapshot import Snapshot
 from datasets.storage import Storage
 from schemas.errors import (
     AlphaResultsError,
+    DiskFull,
     DiskUnavailable,
     SnapshotCorrupt,
     SnapshotError,
@@ -73,7 +74,9 @@ class Damage:
     def note(self, pointer: Pointer | None, error: BaseException) -> None:
         """Record a failure to read the snapshot that the error names, else that of the pointer; other errors are ignored."""
         undecodable = isinstance(error, SnapshotUnreadable | PanicException)
-        unreadable = self._storage.folder is not None and isinstance(error, DiskUnavailable)
+        # A full disk can still be read: an answer wrote a temporary file there.
+        lost = isinstance(error, DiskUnavailable) and not isinstance(error, DiskFull)
+        unreadable = self._storage.folder is not None and lost
         if not (undecodable or unreadable or isinstance(error, SnapshotCorrupt)):
             return
         key = None if pointer is None else pointer.key

@@ -426,19 +426,27 @@ def test_a_damaged_file_is_never_sent(tmp_path: Path) -> None:
         assert api.get("/v1/health").json()["affected_alphas"] == 1
 
 
-def test_a_view_without_a_folder_for_temporary_files_is_refused_temporarily(
-    root: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("gettempdir", FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")),
+        ("TemporaryFile", OSError(errno.ENOSPC, "No space left on device")),
+    ],
+)
+def test_a_view_without_room_for_temporary_files_is_refused_temporarily_and_damages_no_snapshot(
+    root: Path, monkeypatch: pytest.MonkeyPatch, name: str, error: OSError
 ) -> None:
-    def none_usable() -> str:
-        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
+    def refuse(**_: object) -> str:
+        raise error
 
-    with running(root, counts=root.with_name("counts-temporary")) as api:
+    with running(root, counts=root.with_name(f"counts-{name}")) as api:
         token = api.key()
         with monkeypatch.context() as patched:
-            patched.setattr(tempfile, "gettempdir", none_usable)
+            patched.setattr(tempfile, name, refuse)
             refused = api.get(f"{LIST}/decisions/download", token)
             assert code(refused) == (503, "upstream_unavailable")
             assert int(refused.headers["retry-after"]) >= 1
+        assert "affected_alphas" not in api.get("/v1/health").json()
         assert signed(api, token, "decisions")["rows"]
 
 
