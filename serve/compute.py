@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
 from schemas.errors import ApiError
 
 T = TypeVar("T")
+Failed: TypeAlias = Callable[[BaseException], None]
 FULL: Final = "full"
 """Refusal reason: the queue was full, or this key had half of it."""
 WAITED: Final = "waited"
@@ -54,12 +55,15 @@ class ComputeQueue:
         Maximum number of waiting calls.
     max_seconds
         Seconds that a call waits before it is refused.
+    failed
+        Called with every failure of work.
     """
 
-    def __init__(self, threads: int, max_waiting: int, max_seconds: float) -> None:
+    def __init__(self, threads: int, max_waiting: int, max_seconds: float, failed: Failed) -> None:
         self._threads = threads
         self._max_waiting = max_waiting
         self._max_seconds = max_seconds
+        self._failed = failed
         self._executor = ThreadPoolExecutor(threads + 1, thread_name_prefix="compute")
         self._turns = asyncio.Semaphore(threads + 1)
         self._keys: WeakValueDictionary[str, _Key] = WeakValueDictionary()
@@ -91,7 +95,11 @@ class ComputeQueue:
             if caller is not None and caller.left:
                 self.refused[LEFT] += 1
                 raise CallerLeft
-            return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+            try:
+                return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+            except BaseException as error:
+                self._failed(error)
+                raise
 
     @contextlib.asynccontextmanager
     async def _turn(self, key: _Key) -> AsyncIterator[None]:

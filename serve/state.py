@@ -18,7 +18,7 @@ from serve.auth.authenticator import Authenticator
 from serve.auth.settings import AccessSettings
 from serve.cache import LISTING, ROWS, SnapshotKey, cache_bytes, make_caches
 from serve.catalog import Catalog
-from serve.compute import REASONS, ComputeQueue
+from serve.compute import CURRENT_REQUEST, REASONS, ComputeQueue
 from serve.downloads.archives import SourceArchives
 from serve.downloads.files import TableViews
 from serve.downloads.links import checked_url, open_signer
@@ -93,7 +93,9 @@ class ServerState:
         self.public_url = checked_url(settings.public_url, "ALPHA_RESULTS_PUBLIC_URL")
         self.table_views = TableViews()
         threads = settings.threads or len(os.sched_getaffinity(0))
-        self.computing = ComputeQueue(threads, settings.max_waiting_answers, settings.max_wait_seconds)
+        self.computing = ComputeQueue(
+            threads, settings.max_waiting_answers, settings.max_wait_seconds, self._note_damage
+        )
         self.compute = self.computing.run
         """Runs work on a compute thread, in the turn of the current request's key."""
 
@@ -128,6 +130,11 @@ class ServerState:
             cache.remove_if(lambda owner, _: not self._is_served(owner))
         self.damage.drop_unserved()
         self.neighbours.catalogue_changed()
+
+    def _note_damage(self, error: BaseException) -> None:
+        """Record damage that the current request met, for the health of the service."""
+        snapshot = getattr(CURRENT_REQUEST.get(), "snapshot", None)
+        self.damage.note(None if snapshot is None else snapshot.pointer, error)
 
     def _is_served(self, owner: SnapshotKey) -> bool:
         alpha_id, edition = owner

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from schemas.downloads import readable_tables
 from schemas.endpoint import Caching
 from schemas.endpoints import ENDPOINTS
-from schemas.errors import ApiError, SnapshotCorrupt, StorageUnavailable
+from schemas.errors import ApiError, SnapshotCorrupt
 from serve.auth.caller import Rights
 from serve.compute import CURRENT_REQUEST
 from serve.downloads.files import open_file, select_file
@@ -88,7 +88,7 @@ class Files:
         holder.require_alpha(endpoint, link.alpha)
         self._require_bytes(holder.key_id)
         with self._count(holder.key_id):
-            file = await self._service.compute(partial(self._open, link, holder))
+            file = await self._service.compute(partial(self._open, request, link, holder))
             try:
                 await self._send(scope["method"], request, file, send)
             finally:
@@ -118,7 +118,7 @@ class Files:
         finally:
             self._sending[key_id] -= 1
 
-    def _open(self, link: FileLink, holder: Rights) -> OpenFile:
+    def _open(self, request: Request, link: FileLink, holder: Rights) -> OpenFile:
         snapshots = self._service.snapshots
         snapshot = snapshots.find_pinned(link.alpha, link.snapshot)
         if link.view == SOURCE:
@@ -127,6 +127,7 @@ class Files:
             return OpenFile(descriptor, size, sha256, state.filename, "application/zip")
         if link.table not in readable_tables(holder.callable_ids):
             raise ApiError("link_invalid", "The key that signed this link may not read this file.")
+        request.snapshot = snapshot
         # A key with raw access may also use a link to a view without raw columns.
         views = (holder.expose_raw, False)
         files = (select_file(snapshot, link.table, link.book, raw=raw) for raw in views)
@@ -135,11 +136,8 @@ class Files:
             raise ApiError("link_invalid", "The key that signed this link may not read this file.")
         try:
             entry, descriptor = open_file(self._service.table_views, file)
-        except (SnapshotCorrupt, StorageUnavailable) as error:
-            if isinstance(error, SnapshotCorrupt):
-                # gc may have removed it since the pointer was last read
-                snapshots.open_fresh(link.alpha, link.snapshot)
-            self._service.damage.note(snapshot.pointer, error)
+        except SnapshotCorrupt:  # gc may have removed it since the pointer was last read
+            snapshots.open_fresh(link.alpha, link.snapshot)
             raise
         return OpenFile(descriptor, entry.bytes, entry.sha256, link.filename, PARQUET_TYPE)
 

@@ -133,8 +133,6 @@ class EndpointHandler:
             try:
                 return await self._check(request)
             except (Exception, PanicException) as error:  # noqa: BLE001 - no unforeseen failure may leak
-                snapshot = getattr(request, "snapshot", None)
-                self._service.damage.note(None if snapshot is None else snapshot.pointer, error)
                 return failure_response(error, request)
 
         methods = [HttpMethod.GET, HttpMethod.OPTIONS]

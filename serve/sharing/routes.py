@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import orjson
 from litestar import Request, Response, Router, get, post
@@ -20,7 +20,7 @@ from datasets.publication.history import empty_snapshot_ids, served_at
 from datasets.snapshot import Snapshot
 from schemas.endpoint import Endpoint
 from schemas.endpoints import ENDPOINTS
-from schemas.errors import AlphaNotPublished, ApiError, SnapshotError, SnapshotNotKept, StorageUnavailable
+from schemas.errors import AlphaNotPublished, ApiError, SnapshotNotKept
 from schemas.objects.downloads import TABLE_LIFETIME
 from serve.auth.caller import Caller
 from serve.compute import CURRENT_REQUEST
@@ -35,7 +35,6 @@ from serve.sharing.profile import PATH
 from serve.sharing.protocol import SCHEMA
 from serve.state import ServerState
 
-T = TypeVar("T")
 LIST: Final = ENDPOINTS["catalog.alphas.list"]
 TABLES: Final = ENDPOINTS["catalog.alphas.tables.list"]
 FILES: Final = ENDPOINTS["catalog.alphas.tables.download"]
@@ -120,7 +119,7 @@ class Sharing:
     async def tables(self, request: Request[Any, Any, Any]) -> Response[bytes]:
         """List the tables of a share that the key may read."""
         snapshot = await self._snapshot(request, TABLES)
-        files = await self._read(snapshot, partial(readable_files, snapshot, CURRENT_REQUEST.get()))
+        files = await self._service.compute(partial(readable_files, snapshot, CURRENT_REQUEST.get()))
         names = sorted({file.link.table for file in files})
         return _list(
             request,
@@ -168,7 +167,7 @@ class Sharing:
         for file in files:
             if selected.limit_hint is not None and rows >= selected.limit_hint:
                 break
-            entry = await self._read(snapshot, partial(read_entry, self._service.table_views, file))
+            entry = await self._service.compute(partial(read_entry, self._service.table_views, file))
             url = await table_url(self._service, CURRENT_REQUEST.get(), file, expires)
             lines.append(protocol.file_line(file, entry, url, expires))
             rows += entry.rows
@@ -230,19 +229,11 @@ class Sharing:
         """Return the files of the table in the path that the key may read."""
         record: RequestRecord = CURRENT_REQUEST.get()
         record.snapshot = snapshot
-        files = await self._read(snapshot, partial(readable_files, snapshot, record))
+        files = await self._service.compute(partial(readable_files, snapshot, record))
         selected = [file for file in files if file.link.table == request.path_params["table"]]
         if not selected:
             raise ApiError("table_not_found", _NOT_FOUND)
         return selected
-
-    async def _read(self, snapshot: Snapshot, work: Callable[[], T]) -> T:
-        """Read from a snapshot on a compute thread; damage counts for the health of the service."""
-        try:
-            return await self._service.compute(work)
-        except (SnapshotError, StorageUnavailable) as error:
-            self._service.damage.note(snapshot.pointer, error)
-            raise
 
 
 def _versions(served: Snapshot) -> dict[int, str]:
