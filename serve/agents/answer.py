@@ -17,6 +17,8 @@ _MIN_ENTRIES: Final = 2
 """Number of entries that a list keeps at least."""
 _MAX_TEXT: Final = 200
 """Number of characters that a text keeps when it is cut."""
+_LONG_TEXT: Final = _MAX_TEXT + len("…")
+"""Number of characters of a text that was cut; only a longer one can be cut."""
 
 
 def find_units(endpoint: str, data: Any) -> dict[str, str]:
@@ -62,7 +64,7 @@ def fit(parts: Mapping[str, Mapping[str, Any]]) -> str:
                 "shown": max(_MIN_ENTRIES, len(value) * 3 // 4),
             }
             del value[cut[path]["shown"] :]
-        elif isinstance(value, str) and len(value) > _MAX_TEXT:
+        elif isinstance(value, str) and len(value) > _LONG_TEXT:
             cut[path] = {"of": len(value), "shown": _MAX_TEXT}
             owner[name] = f"{value[:_MAX_TEXT]}…"
         else:
@@ -81,11 +83,11 @@ def _members(value: Any, path: str = "") -> Iterator[tuple[int, str, Any, str]]:
     for name, entry in value.items() if isinstance(value, dict) else ():
         here = f"{path}.{name}" if path else name
         if (isinstance(entry, list) and len(entry) > _MIN_ENTRIES) or (
-            isinstance(entry, str) and len(entry) > _MAX_TEXT
+            isinstance(entry, str) and len(entry) > _LONG_TEXT
         ):
             # Lists and texts are cut before members are omitted.
             yield len(orjson.dumps(entry)) + 2**20, here, value, name
-        elif depth >= 2 or (depth == 1 and name == "units"):
+        elif depth >= 2:
             yield len(orjson.dumps(entry)), here, value, name
         yield from _members(entry, here)
 

@@ -30,3 +30,13 @@ def test_every_omitted_member_is_named() -> None:
     left_out = figures.keys() - answer["metrics"]["data"]["core"].keys()
     assert {"icir", "ic"} <= left_out
     assert {f"metrics.data.core.{name}" for name in left_out} <= answer["cut"].keys()
+
+
+def test_many_long_texts_are_cut_and_then_omitted() -> None:
+    texts = {f"text{number}": "x" * 300 for number in range(60)}
+    answer = json.loads(fit({"description": {"data": {"thesis": texts}}}))
+    shown = answer["description"]["data"]["thesis"]
+    assert set(shown.values()) == {"x" * 200 + "…"}
+    left_out = {f"description.data.thesis.{name}" for name in texts.keys() - shown.keys()}
+    assert left_out
+    assert {name for name, entry in answer["cut"].items() if not entry["shown"]} == left_out
