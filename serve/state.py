@@ -22,8 +22,7 @@ from serve.compute import CURRENT_REQUEST, REASONS, ComputeQueue
 from serve.downloads.archives import SourceArchives
 from serve.downloads.files import TableViews
 from serve.downloads.links import checked_url, open_signer
-from serve.market_data import MarketData
-from serve.market_data.operator_files import factor_files
+from serve.market_data.operator_files import MarketData, factor_files
 from serve.observability.damage import Damage
 from serve.observability.health import Components
 from serve.pages.books import list_books

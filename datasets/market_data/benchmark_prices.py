@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from datasets.figures.price import price_curve
-from datasets.figures.series import FULL_HISTORY, Window, day
+from datasets.figures.series import FULL_HISTORY, Dates, Floats, Window, day
 from datasets.market_data.prices import read_symbols
 from datasets.snapshot import Snapshot, in_window
 
@@ -43,10 +43,31 @@ class BenchmarkPrices:
     @property
     def curve(self) -> pl.DataFrame:
         """Close, return, compounded return and drawdown by day, starting at the close before the first."""
-        curve = price_curve(self.rows["price"].to_numpy(), self.previous)
-        names = ("period_return", "cumulative_return", "drawdown_pct")
-        computed = [pl.Series(name, getattr(curve, name), nan_to_null=True) for name in names]
-        return self.rows.select("date", "close").with_columns(computed)
+        dates, close, price = (self.rows[name].to_numpy() for name in ("date", "close", "price"))
+        return price_rows(dates, close, price, self.previous)
+
+
+def price_rows(dates: Dates, close: Floats, price: Floats, previous: float = math.nan) -> pl.DataFrame:
+    """Return the rows of a benchmark, as they are served.
+
+    Parameters
+    ----------
+    dates : Dates, shape (n_days,)
+        Days of the rows.
+    close, price : Floats, shape (n_days,)
+        The close that is shown, and the price that is compounded; NaN stands for null.
+    previous : float
+        As in :func:`datasets.figures.price.price_curve`.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``date``, ``close``, ``period_return``, ``cumulative_return`` and ``drawdown_pct``.
+    """
+    curve = price_curve(price, previous)
+    names = ("period_return", "cumulative_return", "drawdown_pct")
+    computed = {name: getattr(curve, name) for name in names}
+    return pl.DataFrame({"date": dates, "close": close, **computed}, nan_to_null=True)
 
 
 def read_benchmark(

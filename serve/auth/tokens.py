@@ -113,12 +113,10 @@ class Digests:
     """
 
     def __init__(self, peppers: tuple[bytes, ...]) -> None:
-        peppers_by_id = {pepper_id(pepper): pepper for pepper in peppers}
-        peppers_by_id.setdefault(NO_PEPPER, b"")
-        # Copied for each secret, since a new HMAC object would look up its algorithm.
-        self._keyed = {name: hmac.new(pepper, digestmod="sha256") for name, pepper in peppers_by_id.items()}
-        self.known = frozenset(self._keyed)
-        self.newest = next(iter(self._keyed))
+        self._peppers = {pepper_id(pepper): pepper for pepper in peppers}
+        self._peppers.setdefault(NO_PEPPER, b"")
+        self.known = frozenset(self._peppers)
+        self.newest = next(iter(self._peppers))
         self.decoy = secrets.token_bytes(hashlib.sha256().digest_size), self.newest
         """Digest and pepper id that match no token; the secret of an unknown id is compared with them."""
 
@@ -132,7 +130,7 @@ class Digests:
         Always computes one HMAC and compares in constant time, even if the digest's pepper is not loaded, so that timing
         does not reveal which check failed.
         """
-        usable = pepper_id in self._keyed
+        usable = pepper_id in self._peppers
         computed = self._digest(token, pepper_id if usable else self.newest)
         return hmac.compare_digest(computed, digest if usable else self.decoy[0]) and usable
 
@@ -142,17 +140,14 @@ class Digests:
         The signing key is derived from the pepper and the key's digest, so that no link outlives either, and a
         deployment without a pepper still signs with 256 secret bits.
         """
-        if pepper_id not in self._keyed:
+        if pepper_id not in self._peppers:
             return None
-        signing_key = self._keyed[pepper_id].copy()
-        signing_key.update(b"link\0" + digest)
-        signature = hmac.digest(signing_key.digest(), text.encode(), "sha256")
+        signing_key = hmac.digest(self._peppers[pepper_id], b"link\0" + digest, "sha256")
+        signature = hmac.digest(signing_key, text.encode(), "sha256")
         return base64.urlsafe_b64encode(signature).rstrip(b"=").decode("ascii")
 
     def _digest(self, token: Token, pepper_id: str) -> bytes:
-        keyed = self._keyed[pepper_id].copy()
-        keyed.update(f"{token.key_id}.{token.secret}".encode())
-        return keyed.digest()
+        return hmac.digest(self._peppers[pepper_id], f"{token.key_id}.{token.secret}".encode(), "sha256")
 
 
 def pepper_id(pepper: bytes) -> str:

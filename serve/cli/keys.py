@@ -241,17 +241,11 @@ def list_all(session: Session, account: str | None, revoked: bool) -> None:
     session.print_rows(columns, session.administer(list_keys, writable=False))
 
 
-def _print(
-    session: Session,
-    operation: Callable[[Administration], Awaitable[KeyRecord]],
-    *,
-    writable: bool = True,
-) -> None:
+def _print(session: Session, operation: Callable[[Administration], Awaitable[KeyRecord]]) -> None:
     async def run(a: Administration) -> dict[str, Any]:
-        row = a.keys.to_json(await operation(a))
-        return row if writable else (await _with_last_use(session, [row]))[0]
+        return a.keys.to_json(await operation(a))
 
-    session.print_object(session.administer(run, writable=writable))
+    session.print_object(session.administer(run))
 
 
 @keys.command()
@@ -262,7 +256,12 @@ def show(session: Session, key_id: str) -> None:
 
     It shows the key's own grants and those in force under its account's ceiling.
     """
-    _print(session, lambda a: a.keys.find(key_id), writable=False)
+
+    async def find_key(a: Administration) -> dict[str, Any]:
+        row = a.keys.to_json(await a.keys.find(key_id))
+        return (await _with_last_use(session, [row]))[0]
+
+    session.print_object(session.administer(find_key, writable=False))
 
 
 @keys.command("set")

@@ -10,7 +10,7 @@ from datasets.figures.price import Benchmark
 from serve.http.handler import EndpointFunction
 from serve.http.request import Request
 from serve.http.responses import Page
-from serve.market_data import measure
+from serve.market_data.window import measure
 from serve.pages.duckdb import frame_rows
 from serve.state import ServerState
 

@@ -11,8 +11,9 @@ import polars as pl
 
 from datasets.figures import series
 from datasets.figures.equity import period_returns
-from datasets.figures.price import Benchmark, price_curve, price_summary
+from datasets.figures.price import Benchmark, price_summary
 from datasets.figures.series import Floats, null_if_nan
+from datasets.market_data.benchmark_prices import price_rows
 from schemas.objects.summaries import RETURN_BASES
 
 _ADJUSTED, _CLOSE = RETURN_BASES
@@ -55,24 +56,13 @@ def measure(benchmark: Benchmark, first: dt.date | None, last: dt.date | None) -
     dates, close = benchmark.dates[window], benchmark.close[window]
     prices, adjusted = benchmark.prices(window)
     price = prices[window]
-    curve, summary = price_curve(price), price_summary(dates, close, price)
-    rows = pl.DataFrame(
-        {
-            "date": dates,
-            "close": close,
-            "period_return": curve.period_return,
-            "cumulative_return": curve.cumulative_return,
-            "drawdown_pct": curve.drawdown_pct,
-        },
-        nan_to_null=True,
-    )
     return MeasuredWindow(
-        rows,
+        price_rows(dates, close, price),
         {
             "symbol": benchmark.symbol,
             "name": benchmark.name,
             "return_basis": _ADJUSTED if adjusted and dates.size else _CLOSE,
-            **summary,
+            **price_summary(dates, close, price),
             **_from_previous_close(benchmark, prices, window),
         },
     )

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from schemas.errors import ApiError, SettingsError
-from serve.market_data import MarketData, operator_files
+from serve.market_data import operator_files
+from serve.market_data.operator_files import MarketData
 from tests.support.web_storage import SCHEME, register
 
 File = Callable[..., bytes]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from datasets.figures.price import Benchmark
 from datasets.market_data.prices import read_benchmarks
-from serve.market_data import measure
+from serve.market_data.window import measure
 
 File = Callable[..., bytes]
 
