@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal, TypeAlias
@@ -269,6 +270,7 @@ class Tools:
                 "call": call.address,
                 **({"total": body["pagination"]["total"]} if "pagination" in body else {}),
             }
+        text = await asyncio.to_thread(fit, parts)  # thousands of rows would hold up the event loop
         if refused == len(calls):
-            raise ToolError(fit(parts))
-        return fit(parts)
+            raise ToolError(text)
+        return text

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
+from collections.abc import Mapping
+from typing import Any
 
+import pytest
+
+from serve.agents import tools
 from serve.agents.answer import MAX_BYTES, fit
 
 
@@ -40,3 +47,19 @@ def test_many_long_texts_are_cut_and_then_omitted() -> None:
     left_out = {f"description.data.thesis.{name}" for name in texts.keys() - shown.keys()}
     assert left_out
     assert {name for name, entry in answer["cut"].items() if not entry["shown"]} == left_out
+
+
+def test_an_answer_is_cut_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[threading.Thread] = []
+
+    def recorded(parts: Mapping[str, Any]) -> str:
+        threads.append(threading.current_thread())
+        return fit(parts)
+
+    async def empty(_: tools.Call) -> tuple[int, Any]:
+        return 200, {"data": {}}
+
+    monkeypatch.setattr(tools, "fit", recorded)
+    asyncio.run(tools.Tools(empty).risk("Test_full"))
+    assert threads
+    assert threading.current_thread() not in threads
