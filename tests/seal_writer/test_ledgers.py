@@ -421,6 +421,21 @@ def test_weighted_names_without_prices_are_noted() -> None:
     assert "1 name with weights has no prices and no trades, the first: BBB" in notes
 
 
+def test_scores_that_no_decision_uses_are_refused_or_noted() -> None:
+    weights = pl.concat([WEEK, WEEK.with_columns(date=pl.col("date").dt.offset_by("7d"))])
+    scores = weights.select("date", AAA=pl.lit(1.0))
+    for unused in (
+        scores.with_columns(date=pl.col("date").dt.offset_by("-1d")),
+        scores.rename({"AAA": "aaa"}),
+    ):
+        with pytest.raises(
+            SealError, match="on every decision day no name with weights has a score, the first: 2024-01-05"
+        ):
+            Ledger.from_weights(weights, CLOSE, Costs(), NYSE, scores=unused)
+    notes = Ledger.from_weights(weights, CLOSE, Costs(), NYSE, scores=scores.head(1)).notes
+    assert "on 1 of 2 decision days no name with weights has a score, the first: 2024-01-12" in notes
+
+
 def test_instants_with_a_zone_are_sessions_and_equity_of_their_local_day() -> None:
     days = pd.DatetimeIndex(CLOSE["date"].to_list())
     sessions = list(days.tz_localize("Asia/Tokyo"))  # midnights, in UTC of the day before

@@ -286,6 +286,7 @@ def test_omitted_input_is_noted() -> None:
         (SCORES.with_columns(date=pl.col("date").dt.offset_by("10y")), {}, "scores and prices have no day in common"),
         (SCORES.rename({name: f"X{name}" for name in NAMES}), {}, r"a close on its day \(10 names with scores have no prices, the first: XN0\): compare"),
         (long(SCORES, "score").with_columns(symbol=pl.when(pl.col("symbol") != "N3").then("symbol")), {}, "scores has a row without a symbol on 2024-01-05"),
+        (long(SCORES, "score").rename({"symbol": "symbol_"}), {}, "scores has a day twice: 2024-01-05; a frame with one row per name has a column 'symbol'"),
         (SCORES.to_pandas().set_index("date").T, {}, "scores: the index does not have days only"),
         ("nowhere.csv", {}, "scores: nowhere.csv cannot be read"),
         ("scores.xlsx", {}, "scores: scores.xlsx is neither a .csv nor a .parquet file"),

@@ -121,7 +121,10 @@ def matrix(frame: Any, value: str, label: str) -> Matrix:
     frame = frame.sort("date")
     names = sorted(name for name in frame.columns if name != "date")
     if frame["date"].is_duplicated().any():
-        raise SealError(f"{label} has a day twice: {frame['date'].filter(frame['date'].is_duplicated())[0]}.")
+        day = frame["date"].filter(frame["date"].is_duplicated())[0]
+        raise SealError(
+            f"{label} has a day twice: {day}; a frame with one row per name has a column 'symbol'."
+        )
     columns = [to_doubles(frame[name], label) for name in names]
     values = np.column_stack(columns) if columns else np.empty((frame.height, 0))
     return Matrix(frame["date"].to_numpy().astype("datetime64[D]"), tuple(names), values)

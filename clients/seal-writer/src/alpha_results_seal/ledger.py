@@ -202,8 +202,8 @@ class Ledger:
         tables = {**_joined(state, equity_basis), **_decided(weeks, state, market)}
         days = tables["portfolio"]["date"].unique(maintain_order=True)
         notes = (
-            *market.notes(state, scored=scored is not None, decided=True),
-            *notes_on_weeks(weeks, market),
+            *market.notes(state, decided=True),
+            *notes_on_weeks(weeks, market, scored=scored is not None),
             *costs.notes(days, traded=True),
         )
         return cls(tables, equity_basis, notes)
@@ -299,11 +299,11 @@ class Ledger:
                 )  # fmt: skip
             market.close_books({book: state}, session, costs, last)
         tables = _joined({book: state}, equity_basis)
-        notes = [*market.notes({book: state}, scored=not targets or scored is not None, decided=False)]
+        notes = [*market.notes({book: state}, decided=False)]
         if targets:
             tables |= _decided(weeks, {book: state}, market)
             _require_returns_of_fills(tables["decisions"], tables["trades"])
-            notes += notes_on_weeks(weeks, market)
+            notes += notes_on_weeks(weeks, market, scored=scored is not None)
         else:
             tables["rebalances"] = rows.select(date=pl.col("decision_at").unique().sort()).with_columns(
                 week_status=pl.lit("traded")

@@ -111,10 +111,8 @@ class Market:
                 book.settle(session > last, costs.recovery * marks, instant)
             book.close(day, instant, marks, costs.borrow, costs.rate_on(day))
 
-    def notes(self, books: Mapping[str, Book], *, scored: bool, decided: bool) -> Iterator[str]:
+    def notes(self, books: Mapping[str, Book], *, decided: bool) -> Iterator[str]:
         """Yield notes on what the tables lack."""
-        if not scored:
-            yield "no scores were given: every score is null"
         if self.opens is None and decided:
             yield "prices have no open: fills are at closes, and forward_return is from close to close"
         weekdays = np.bincount((self.sessions.astype(np.int64) + 3) % 7, minlength=7)  # from Monday

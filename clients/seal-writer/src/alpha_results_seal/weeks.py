@@ -138,14 +138,27 @@ def last_sessions(days: Days, sessions: Days) -> Days:
     return last
 
 
-def notes_on_weeks(weeks: Sequence[Week], market: Market) -> Iterator[str]:
-    """Yield notes on decisions on days without a session, on decisions that are rarer than weekly, and on weights without prices.
+def notes_on_weeks(weeks: Sequence[Week], market: Market, *, scored: bool) -> Iterator[str]:
+    """Yield notes on decisions without scores, on days without a session or rarer than weekly, and on weights without prices.
+
+    `scored` is whether scores were given.
 
     Raises
     ------
     SealError
-        If no name with weights has prices.
+        If scores were given, but none on the day of a decision for a name with weights, or no such name has prices.
     """
+    # Shape (weeks, N): names with weights in any book.
+    held = np.any([[np.abs(x) >= MIN_WEIGHT for x in week.weights.values()] for week in weeks], axis=1)
+    has_score = held & np.array([np.isfinite(week.scores) for week in weeks])
+    unscored = np.flatnonzero(held.any(axis=1) & ~has_score.any(axis=1))
+    if not scored:
+        yield "no scores were given: every score is null"
+    elif unscored.size:
+        lacking = f"no name with weights has a score, the first: {weeks[unscored[0]].original_date}"
+        if not has_score.any():
+            raise SealError(f"on every decision day {lacking}: compare the days and names of both frames.")
+        yield f"on {unscored.size} of {len(weeks)} decision days {lacking}"
     moved = [week for week in weeks if week.original_date != week.date]
     if moved:
         yield (
@@ -158,9 +171,7 @@ def notes_on_weeks(weeks: Sequence[Week], market: Market) -> Iterator[str]:
             f"half of the decisions are {np.median(gaps):g} days or more after the one before: weekly figures count decisions, so that "
             "icir is annualised by sqrt(52), and lags, horizons and half-lives are in decisions"
         )
-    weighted = np.any(
-        [np.abs(weights) >= MIN_WEIGHT for week in weeks for weights in week.weights.values()], axis=0
-    )
+    weighted = held.any(axis=0)
     unpriced = np.flatnonzero(weighted & ~np.isfinite(market.closes).any(axis=0))
     if unpriced.size:
         name = market.symbols[unpriced[0]]
