@@ -65,6 +65,10 @@ class Catalog(Catalogue):
     def start(self) -> None:
         """Refresh once, then in the background; if the store is unavailable at the start, the catalogue is empty."""
         self._poll()
+        if self.followed and not self.listing.pointers:
+            _log.warning(
+                "nothing_published", root=self._storage.base, fix="build seals, or name another root"
+            )
         self._thread.start()
 
     def stop(self) -> None:

@@ -179,7 +179,7 @@ def test_an_application_that_cannot_start_is_exit_code_7() -> None:
         listener.close()
 
 
-def test_a_free_port_is_taken_and_printed(root: Path) -> None:
+def test_a_free_port_is_taken_and_printed_and_an_empty_root_is_logged(root: Path) -> None:
     log = root.parent / "server.log"
     with log.open("w") as stream:
         process = subprocess.Popen(
@@ -194,6 +194,8 @@ def test_a_free_port_is_taken_and_printed(root: Path) -> None:
         (line,) = [json.loads(x) for x in log.read_text().splitlines() if '"listening"' in x]
         (address,) = line["addresses"]
         assert plain_http.get(f"{address}/v1/health", timeout=PATIENCE).status_code == 200
+        (line,) = [json.loads(x) for x in log.read_text().splitlines() if '"nothing_published"' in x]
+        assert (line["root"], line["level"]) == (str(root), "warning")
     finally:
         process.terminate()
         process.wait()
