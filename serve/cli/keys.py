@@ -179,12 +179,11 @@ def rotate(session: Session, key_id: str, grace: str | None) -> None:
         return a.keys.to_json(issued.record), issued.token, a.keys.to_json(old)
 
     row, token, old = session.administer(rotate_key)
-    if old["status"] == "revoked":
-        echo(f"The old key {old['key_id']} is revoked.", err=True)
-    elif old["expires_at"] is not None:
-        echo(f"The old key {old['key_id']} works until {old['expires_at']}.", err=True)
-    else:
-        echo(f"The old key {old['key_id']} works until `keys revoke {old['key_id']}`.", err=True)
+    until = old["expires_at"] or f"`keys revoke {old['key_id']}`"
+    state = "is revoked" if old["status"] == "revoked" else f"works until {until}"
+    echo(f"The old key {old['key_id']} {state}.", err=True)
+    if (ends := row["expires_at"]) is not None:  # perhaps because of the grace of an earlier rotation
+        echo(f"The new key expires as the old one did: {ends}. `keys set --expires` changes that.", err=True)
     _print_token(session, row, token, replaces=old)
 
 

@@ -200,12 +200,15 @@ def test_rotate_like_and_list_work_from_the_command_line(typed: Operators) -> No
     first = json.loads(typed("keys", "issue", "--account", "a@example.org", "--name", "k", "--raw", "--json"))
     text = typed("keys", "rotate", first["key_id"], "--grace", "7d")
     assert f"The old key {first['key_id']} works until 20" in text
+    assert "The new key" not in text
+    # Its expiry is now the end of the grace.
+    assert "The new key expires as the old one did: 20" in typed("keys", "rotate", first["key_id"])
     like = json.loads(typed("keys", "issue", "--like", first["key_id"], "--name", "other", "--json"))
     assert like["field_policy"] == {"expose_raw_book": True}
     assert like["token"] != first["token"]
     listed = typed.json("keys", "list")
     assert {(row["last_used_at"], row["calls_this_month"]) for row in listed} == {(None, 0)}
-    assert len(listed) == 3
+    assert len(listed) == 4
     assert "last_used_at\tcalls_this_month" in typed("keys", "list")
     assert "--like" in typed("keys", "issue", "--name", "k", code=2)
     assert "--grace" in typed("keys", "rotate", first["key_id"], "--grace", "soon", code=2)
