@@ -118,6 +118,8 @@ def test_an_unknown_name_is_reported_with_similar_ones(service: Service) -> None
             client[FULL].scores(start="2021-01-01", end="2020-01-01")
         with pytest.raises(TypeError, match=r"scores\(\) has no argument 'symbol'; did you mean 'symbols'"):
             client[FULL].scores(symbol=["AAA"])  # type: ignore[call-arg]
+        with pytest.raises(TypeError, match=r"scores\(\) has no argument 'from'; did you mean 'start'"):
+            client[FULL].scores(**{"from": "2021-01-01"})  # type: ignore[arg-type]
         with pytest.raises(AlphaResultsClientError, match=r"did you mean 'portfolio\.equity_curve'"):
             client[FULL].table("portfolio.equitycurve")
         with pytest.raises(
