@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from alpha_results_seal import SealWriter
+
 from tests.support.processes import REPOSITORY
 
 GUIDE = (REPOSITORY / "docs" / "writing-a-seal.md").read_text("utf-8")
@@ -27,3 +29,9 @@ def test_the_guides_engine_has_at_most_25_lines_and_its_seal_passes_the_strict_c
     assert done.returncode == 0, done.stdout
     assert "Test_five_names  accepted" in done.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["Test_five_names"]
+
+
+def test_the_readme_names_every_method_of_the_writer() -> None:
+    readme = (REPOSITORY / "clients" / "seal-writer" / "README.md").read_text("utf-8")
+    methods = [name for name in vars(SealWriter) if not name.startswith("_")]
+    assert [name for name in methods if f"{name}(" not in readme] == []
