@@ -9,7 +9,7 @@ from schemas.endpoints import ENDPOINTS
 from schemas.parameters import ParameterKind
 from schemas.tables.books import BOOK_KINDS, CONDITIONED_BOOKS, TRADE_ONLY_SUFFIXES
 from tests.contract.cases import CASES, arguments_of, every
-from tests.support.contract_app import EMPTY, FULL, PLAIN, ContractApp
+from tests.support.contract_app import FULL, PLAIN, ContractApp
 
 TAKING_A_BOOK = tuple(e for e in ENDPOINTS.values() if any(p.kind is ParameterKind.BOOK for p in e.query))
 BY_BOOK = tuple(e for e in TAKING_A_BOOK if e.shape is Shape.COLLECTION)
@@ -107,19 +107,6 @@ def test_a_run_without_the_unsmoothed_signal_has_no_raw_books(api: ContractApp) 
     assert not [row for row in rows if row["raw"]]
     error = api.refused("portfolio.ledger", {"book": "raw_long_short"}, alpha=PLAIN)
     assert error["code"] == "unknown_book"
-
-
-def test_a_run_without_books_has_empty_pages(api: ContractApp) -> None:
-    for name in BY_BOOK:
-        answers = [
-            api.ok(name, {"book": book}, alpha=EMPTY, key=key)
-            for book in ("long_short", "long_only", "nothing", "raw_long_short")
-            for key in ("reader", "raw")
-        ]
-        for body in answers:
-            assert body["data"] == []
-            assert [entry["code"] for entry in body["meta"]["warnings"]] == ["kind_missing"]
-            assert body["pagination"] == answers[0]["pagination"], "every book alike"
 
 
 def test_trades_without_a_book_list_the_books_of_the_key(api: ContractApp) -> None:

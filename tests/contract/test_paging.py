@@ -101,11 +101,6 @@ def test_books_are_in_canonical_order(api: ContractApp) -> None:
     assert [row["raw"] for row in rows] == [False] * 12 + [True] * 12
 
 
-def test_alphas_are_sorted_latest_started_first(api: ContractApp) -> None:
-    listed = [row["alpha_id"] for row in api.rows("catalog.alphas.list")]
-    assert listed == ["Test_full", "Test_plain", "Test_undecided", "Test_empty", "Prod_hidden", "Test_bare"]
-
-
 def test_keys_are_sorted_newest_first(api: ContractApp) -> None:
     created = [row["created_at"] for row in api.rows("meta.keys")]
     assert created == sorted(created, reverse=True)

@@ -299,13 +299,3 @@ def test_a_forbidden_alpha_is_403_even_with_invalid_parameters(api: ContractApp,
     for query in ({"limit": "0"}, {"form": "x"}, {"from": "x"}, {"symbol": ""}, {"book": "nope"}, {}):
         error = api.refused(endpoint, query, **{**path, "key": "testing"})
         assert (error["code"], error["details"]) == (code, None)
-
-
-def test_sort_directions_ignore_case(api: ContractApp) -> None:
-    date = arguments_of(api, ENDPOINTS["signals.rebalances.get"])["date"]
-    of = [
-        api.rows("signals.rebalances.get", {"direction": text}, alpha=FULL, date=date)
-        for text in ("long", "LONG", "1")
-    ]
-    assert of[0] == of[1] == of[2]
-    assert {row["direction"] for row in of[0]} == {1}

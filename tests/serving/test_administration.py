@@ -34,6 +34,7 @@ def test_readiness_lists_each_kind(api: ApiClient) -> None:
     assert kinds["trades"]["last_date"] == "2020-01-20"
     assert kinds["metrics"]["present"] is False
     assert kinds["metrics"]["rows"] is None
+    assert (body["data"]["complete"], body["data"]["missing_kinds"]) == (False, ["metrics"])
     assert body["data"]["description"] is True
     assert body["data"]["source_status"] is None
     assert body["data"]["warnings"] == []

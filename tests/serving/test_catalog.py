@@ -76,17 +76,8 @@ def test_search_covers_address_name_and_summary(many: ApiClient, search: str, ex
     assert listed(many, many.key(), f"search={search}") == expected
 
 
-def test_alphas_a_key_may_not_read_are_neither_listed_nor_counted(many: ApiClient) -> None:
-    assert listed(many, many.key(alphas="prefix:Test_")) == ["Test_b", "Test_c", "Test_a"]
-    assert listed(many, many.key(alphas="list:prod_d")) == ["prod_d"]
-    # The list of runs governs the data of an alpha, not its listing.
+def test_the_allow_list_of_runs_hides_no_alpha_from_the_list(many: ApiClient) -> None:
     assert listed(many, many.key(alphas="all", runs="list:none")) == ["Test_b", "Test_c", "prod_d", "Test_a"]
-
-
-def test_incomplete_runs_can_be_left_out(many: ApiClient) -> None:
-    token = many.key()
-    assert listed(many, token, "complete_only=true") == []
-    assert listed(many, token, "complete_only=0") == ["Test_b", "Test_c", "prod_d", "Test_a"]
 
 
 def test_a_missing_description_is_its_own_404(many: ApiClient) -> None:

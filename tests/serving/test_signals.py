@@ -198,21 +198,3 @@ def test_a_root_whose_name_is_like_a_pattern_is_read_and_no_other(tmp_path: Path
         other.write_bytes(b"of another root")
     with running(root) as api:
         assert api.json(f"{RUN}/scores?fields=all", api.key(raw=True))["data"] == ALL
-
-
-def test_a_run_without_decisions_is_reported(tmp_path: Path) -> None:
-    weeks = published.rebalances().drop("n_symbols")
-    published.publish(tmp_path, {"rebalances": weeks})
-    with running(tmp_path) as api:
-        token = api.key()
-        index = api.json(f"{RUN}/rebalances", token)
-        assert index["data"] == frame_rows(weeks)
-        assert "warnings" not in index["meta"]
-        for path in ("scores", "rebalances/2020-01-03"):
-            body = api.json(f"{RUN}/{path}", token)
-            assert body["data"] == []
-            assert body["pagination"]["total"] == 0
-            assert [(w["code"], w["kind"]) for w in body["meta"]["warnings"]] == [
-                ("kind_missing", "decisions")
-            ]
-        assert api.get(f"{RUN}/rebalances/2020-01-04", token).status_code == 404

@@ -126,23 +126,6 @@ def health(api: ApiClient) -> str:
     return str(api.get("/v1/health").json()["status"])
 
 
-def test_an_unavailable_root_is_degraded_and_alphas_stay_listed(tmp_path: Path) -> None:
-    root = tmp_path / "published"
-    root.mkdir()
-    publish(root, 0)
-    with running(root, memory_bytes=1, rows_bytes=0) as api:  # answers cached in memory would still be served
-        token = api.key()
-        assert api.get(f"{RUN}/scores", token).status_code == 200
-        root.rename(tmp_path / "away")
-        eventually_is(lambda: health(api), "degraded")
-        assert [row["alpha_id"] for row in api.json("/v1/alphas", token)["data"]] == ["Test_hand"]
-        gone = api.get(f"{RUN}/scores?offset=1", token)
-        assert (gone.status_code, gone.json()["error"]["code"]) == (503, "upstream_unavailable")
-        (tmp_path / "away").rename(root)
-        eventually_is(lambda: health(api), "ok")
-        assert api.get(f"{RUN}/scores?offset=1", token).status_code == 200
-
-
 @pytest.mark.parametrize(
     "path",
     ["/v1/alphas", "/v1/screen", "/v1/changes", "/v1/luck", "/v1/admin/alphas", "/delta-sharing/shares"],
@@ -183,11 +166,3 @@ def test_missing_or_damaged_files_are_503_without_paths(tmp_path: Path) -> None:
             assert str(tmp_path) not in result.text
         # The same threads continue to answer from readable files.
         assert {api.get(f"{RUN}/portfolio", token).status_code for _ in range(6)} == {200}
-
-
-def test_a_manifest_with_a_wrong_digest_is_never_used(tmp_path: Path) -> None:
-    publish(tmp_path, 0)
-    folder = next((tmp_path / "alphas" / "alpha_id=Test_hand").glob("snapshot=*"))
-    (folder / "manifest.json").write_bytes((folder / "manifest.json").read_bytes() + b" ")
-    with running(tmp_path) as api:
-        assert api.get(f"{RUN}/scores", api.key()).status_code == 503
