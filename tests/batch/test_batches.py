@@ -225,14 +225,20 @@ def test_a_build_uses_its_share_of_the_cores(
     assert batch.returncode == 0
 
 
-def test_ctrl_c_ends_running_builds_and_reports_every_seal(
-    tmp_path: Path, seal: Seal, program: Program
+@pytest.mark.parametrize("signals", [[signal.SIGINT], [signal.SIGTERM, signal.SIGTERM]])
+def test_ctrl_c_or_a_second_signal_ends_running_builds_and_reports_every_seal(
+    tmp_path: Path, seal: Seal, program: Program, signals: list[signal.Signals]
 ) -> None:
     for number in range(4):
         seal(f"Test_{number}", weeks=300, names=300)
     batch = program("--from", str(tmp_path / "seals"), "--json")
     caught(lambda: list((tmp_path / "root/.staging").glob("build-*")), batch, "a build")
-    batch.send_signal(signal.SIGINT)
+    *first, last = signals
+    for number in first:
+        batch.send_signal(number)
+        assert batch.stderr is not None
+        assert "finishing the builds in progress" in batch.stderr.readline()
+    batch.send_signal(last)
     output, complaints = batch.communicate(timeout=PATIENCE)
     assert [(entry["outcome"], entry["retryable"]) for entry in report(output)["seals"]] == [
         ("not started", True)

@@ -17,6 +17,7 @@ from datasets.publication.pointers import compare_and_swap
 from datasets.storage import open_storage
 from schemas.errors import StorageUnavailable
 from tests.support.pointers import synthetic_pointer
+from tests.support.waiting import eventually
 
 ALPHAS = 5
 HOUR = 3600.0
@@ -77,8 +78,7 @@ def test_a_pointer_written_in_place_is_seen_by_the_next_full_listing(folder: Pat
     path = folder / pointer_path(synthetic_pointer(1).alpha_id)
     path.write_bytes(replace(synthetic_pointer(1), name="By hand").encode())
     age(folder)
-    time.sleep(0.3)
-    assert catalogue.refresh()
+    eventually(catalogue.refresh)
     assert {pointer.name for pointer in catalogue.listing.pointers} >= {"By hand"}
 
 

@@ -93,6 +93,9 @@ def test_calls_are_counted_by_endpoint_outcome_and_window_and_no_label_names_a_c
         assert port.value("errors_total", code="rate_limit_minute") == 2
         assert port.value("catalogue_alphas") == 1
         assert port.value("requests_in_flight") == 0
+        eventually(lambda: port.value("memory_cache_reads_total", cache="bodies", result="hit") == 2)
+        for cache in ("bodies", "rows"):
+            assert port.value("memory_cache_reads_total", cache=cache, result="miss") == 1
         text = port.text()
         for secret in (ALPHA, "Test_none", *token.split("."), "example.org"):
             assert secret not in text

@@ -15,14 +15,12 @@ from hypothesis import strategies as st
 
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError
-from serve.cache import SizedLRUCache, make_caches
 from serve.pages import row_table, tables
 from serve.pages.duckdb import Engine, Statement, source, to_json
 from serve.pages.query import PageQuery, Rows
 from serve.pages.row_folder import RowFolder
 from serve.pages.row_table import RowTable, make_batch
 from tests.support import published
-from tests.support.application import running
 from tests.support.page_parts import PLACES, Parts
 
 DAYS = sorted({*published.WEEKS, *published.SESSIONS, dt.date(2019, 1, 1), dt.date(2021, 1, 1)})
@@ -75,25 +73,6 @@ def both(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[
 def cached(both: dict[str, Parts], request: pytest.FixtureRequest) -> Parts:
     result: Parts = both[request.param]
     return result
-
-
-def test_a_page_that_is_read_from_its_file_misses_each_cache_once(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    caches: dict[str, SizedLRUCache[Any]] = {}
-
-    def make(memory: int) -> dict[str, SizedLRUCache[Any]]:
-        caches.update(make_caches(memory))
-        return caches
-
-    monkeypatch.setattr("serve.state.make_caches", make)
-    with running(root) as api:
-        assert api.get(f"/v1/alphas/{published.ALPHA}/rebalances/2020-01-03", api.key()).status_code == 200
-        assert {name: cache.misses for name, cache in caches.items() if cache.misses} == {
-            "bodies": 1,
-            "rows": 1,
-            "rebalances": 1,
-        }
 
 
 def maybe(strategy: st.SearchStrategy[str]) -> st.SearchStrategy[str | None]:
