@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from alpha_results_client import exchange
 
 from tests.support import contract_app
 from tests.support.contract_app import Keys
@@ -37,3 +38,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     }
     with served(root, variables=variables) as (_, address):
         yield Service(address, keys, root)
+
+
+@pytest.fixture
+def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "backoff_seconds", lambda _: 0.0)

@@ -1,4 +1,4 @@
-"""Small published roots, written without the pipeline."""
+"""Small published roots: two built alphas, and tiny ones written without the pipeline."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from datasets.publication.pointers import Published
 from datasets.publication.publish import Publication
 from datasets.storage import Storage, open_storage
 from datasets.storage.file_digests import file_digest
+from pipeline.snapshot_builder import build_seal
+from tests.support.seals import make_seal
 
 Publish = Callable[..., Published]
+ONE, OTHER = "Test_one", "Test_other"
 
 
 @pytest.fixture
@@ -44,6 +47,21 @@ def publish(root: Path) -> Publish:
             return publication.commit(manifest, {"name": "Tiny"}, force=force)
 
     return _publish
+
+
+@pytest.fixture(scope="session")
+def two_alphas(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a root with two built alphas, the second without some columns."""
+    # must be quoted in SQL, and must not act as a pattern in Polars
+    folder = tmp_path_factory.mktemp("it's [1] root*")
+    build_seal(str(make_seal(folder, alpha_id=ONE)), folder / "published")
+    build_seal(
+        str(
+            make_seal(folder, alpha_id=OTHER, seed=2, raw=False, without_columns={"decisions": ["entry_at"]})
+        ),
+        folder / "published",
+    )
+    return folder / "published"
 
 
 def _write(folder: Path, alpha: str, n_symbols: int, sealed_at: str, started_at: str) -> Manifest:

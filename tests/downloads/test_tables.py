@@ -7,14 +7,9 @@ import contextlib
 import errno
 import hashlib
 import io
-import re
 import shutil
 import tempfile
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
 import polars as pl
@@ -24,64 +19,14 @@ import pytest
 import datasets
 from pipeline.snapshot_builder import build_seal
 from schemas.tables import PUBLISHED_TABLES
-from serve.auth.admin import open_administration
-from serve.auth.caller import rights_of
-from serve.endpoints import downloads, files
+from serve.endpoints import files
+from tests.downloads.signed_links import LIST, code, fetched, signed, signed_by, target
 from tests.support import contract_app
 from tests.support.application import running
 from tests.support.client import ApiClient
 from tests.support.contract_app import EMPTY, FULL, HIDDEN, PLAIN, UNDECIDED
-from tests.support.contract_root import ContractRoot
 from tests.support.seals import make_seal
 from tests.support.waiting import eventually
-
-LIST = f"/v1/alphas/{FULL}/tables"
-
-
-@pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory, contract_root: ContractRoot) -> Path:
-    return contract_root(tmp_path_factory.mktemp("tables"))
-
-
-@pytest.fixture(scope="module")
-def api(root: Path) -> Iterator[ApiClient]:
-    with running(root) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-def reader(api: ApiClient) -> str:
-    return api.key()
-
-
-@pytest.fixture(scope="module")
-def raw(api: ApiClient) -> str:
-    return api.key(raw=True)
-
-
-def signed(
-    api: ApiClient, token: str, table: str, book: str | None = None, alpha: str = FULL
-) -> dict[str, Any]:
-    query = "" if book is None else f"?book={book}"
-    data = api.json(f"/v1/alphas/{alpha}/tables/{table}/download{query}", token)["data"]
-    assert isinstance(data, dict)
-    return data
-
-
-def target(url: str) -> str:
-    """Return the path and query of a link."""
-    parts = urlsplit(url)
-    return f"{parts.path}?{parts.query}"
-
-
-def fetched(api: ApiClient, url: str, **headers: str) -> httpx.Response:
-    return api.get(target(url), headers={name.replace("_", "-"): text for name, text in headers.items()})
-
-
-def code(response: httpx.Response) -> tuple[int, str]:
-    body = response.json()["error"]
-    assert body["request_id"] == response.headers["x-request-id"]
-    return response.status_code, body["code"]
 
 
 @pytest.mark.parametrize("alpha", [FULL, PLAIN, UNDECIDED, HIDDEN, contract_app.BARE])
@@ -177,74 +122,6 @@ def test_missing_tables_are_refused(api: ApiClient, raw: str) -> None:
     assert api.json(f"/v1/alphas/{EMPTY}/tables", raw)["data"] == []
 
 
-def test_a_link_opens_only_its_own_file(api: ApiClient, reader: str, raw: str) -> None:
-    link = target(signed(api, reader, "decisions")["url"])
-    path, _, query = link.partition("?")
-    fields = dict(x.split("=") for x in query.split("&"))
-    other = dict(
-        x.split("=") for x in target(signed(api, raw, "decisions")["url"]).partition("?")[2].split("&")
-    )
-    forged = [
-        link.replace("without-raw", "as-built"),
-        link.replace("/decisions.", "/rebalances."),
-        link.replace(FULL, HIDDEN),
-        link.replace(fields["expires"], str(int(fields["expires"]) + 1)),
-        link.replace(fields["key"], other["key"]),
-        f"{path}?expires={fields['expires']}&key={other['key']}&signature={fields['signature']}",
-        link.replace(fields["key"], "0" * 16),
-        link.replace(fields["key"], "nobody"),
-        link[:-1] + ("A" if link[-1] != "A" else "B"),
-        link.replace(fields["signature"], ""),
-        link.replace(fields["signature"], "%C3%A9"),
-        link + "&more=1",
-        link + f"&expires={fields['expires']}",
-        path,
-    ]
-    for one in forged:
-        assert one != link
-        assert code(api.get(one)) == (403, "link_invalid"), one
-        assert code(api.get(one, raw)) == (403, "link_invalid"), "a key sent along opens nothing"
-    assert api.get(link).status_code == 200
-    for empty in (
-        "/files",
-        "/files/x",
-        path.replace(".parquet", ""),
-        path.replace("without-raw", "raw"),
-        path + "/",
-    ):
-        assert code(api.get(empty)) == (404, "not_found"), empty
-    assert code(api.get(link, method="POST")) == (404, "method_not_allowed")
-
-
-def test_a_link_expires(api: ApiClient, reader: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(downloads, "TABLE_LIFETIME", -1)
-    late = target(signed_by(api, reader))
-    assert code(api.get(late)) == (403, "link_expired")
-
-
-def signed_by(api: ApiClient, token: str) -> str:
-    url = api.get(f"{LIST}/decisions/download", token).json()["data"]["url"]
-    assert isinstance(url, str)
-    return url
-
-
-def test_a_link_ends_with_its_keys_rights(api: ApiClient) -> None:
-    async def change(what: str, key_id: str) -> None:
-        async with open_administration(api.access, "the suite") as administration:
-            await getattr(administration.keys, what)(key_id)
-
-    token = api.key()
-    key_id = re.search(r"_([0-9a-z]{16})\.", token)[1]  # type: ignore[index]
-    link = target(signed_by(api, token))
-    assert api.get(link).status_code == 200
-    api.wait(change("suspend", key_id))
-    assert code(api.get(link)) == (401, "key_suspended")
-    api.wait(change("reactivate", key_id))
-    assert api.get(link).status_code == 200
-    api.wait(change("revoke", key_id))
-    assert code(api.get(link)) == (401, "key_revoked")
-
-
 def test_a_key_has_the_tables_whose_rows_it_may_read(api: ApiClient) -> None:
     files = "catalog.alphas.tables.list,catalog.alphas.tables.download"
     bare, pnl = api.key(endpoints=files), api.key(endpoints=f"{files},portfolio.pnl")
@@ -254,35 +131,6 @@ def test_a_key_has_the_tables_whose_rows_it_may_read(api: ApiClient) -> None:
     for table in ("decisions", "portfolio", "equity_curve", "weekly_signal", "trials"):
         assert code(api.get(f"{LIST}/{table}/download", pnl)) == (404, "table_not_found")
         assert api.get(f"{LIST}/{table}/download", pnl).json()["error"]["details"] == {"available": ["pnl"]}
-
-
-def test_a_link_ends_with_the_grant_of_its_rows(api: ApiClient) -> None:
-    async def grant(key_id: str, endpoints: str) -> None:
-        async with open_administration(api.access, "the suite") as administration:
-            await administration.keys.change(key_id, endpoints=endpoints)
-
-    token = api.key()
-    key_id = re.search(r"_([0-9a-z]{16})\.", token)[1]  # type: ignore[index]
-    link = target(signed_by(api, token))
-    api.wait(grant(key_id, "catalog.alphas.tables.download,portfolio.pnl"))
-    assert code(api.get(link)) == (403, "link_invalid")
-
-
-def test_a_link_to_raw_columns_ends_with_raw_access(
-    api: ApiClient, raw: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    links = [
-        target(signed(api, raw, *x)["url"])
-        for x in (("decisions",), ("books",), ("weekly_deciles",), ("positions", "raw_long_short"))
-    ]
-    plain = target(signed(api, raw, "positions")["url"])
-    monkeypatch.setattr(
-        "serve.auth.authenticator.rights_of",
-        lambda record: replace(rights_of(record), expose_raw=False),
-    )
-    for link in links:
-        assert code(api.get(link)) == (403, "link_invalid")
-    assert api.get(plain).status_code == 200
 
 
 def test_ranges_of_a_file_are_sent(api: ApiClient, reader: str) -> None:
@@ -329,16 +177,6 @@ def test_an_unchanged_file_is_answered_with_304(api: ApiClient, reader: str) -> 
         result = fetched(api, link["url"], if_none_match=tag)
         assert (result.status_code, result.content) == (304, b"")
     assert fetched(api, link["url"], if_none_match='"other"').status_code == 200
-
-
-def test_signing_a_link_is_counted_and_using_it_is_not(api: ApiClient) -> None:
-    token = api.key(rate="per_second=1000,per_minute=1000,per_day=2,monthly=null")
-    url = signed_by(api, token)
-    for _ in range(5):
-        assert fetched(api, url).status_code == 200
-    assert api.get(LIST, token).status_code == 200
-    assert code(api.get(LIST, token)) == (429, "rate_limit_day")
-    assert fetched(api, url).status_code == 200
 
 
 def test_downloads_of_a_key_are_bounded(tmp_path: Path) -> None:
@@ -448,10 +286,3 @@ def test_a_view_without_room_for_temporary_files_is_refused_temporarily_and_dama
             assert int(refused.headers["retry-after"]) >= 1
         assert "affected_alphas" not in api.get("/v1/health").json()
         assert signed(api, token, "decisions")["rows"]
-
-
-def test_links_use_the_services_public_address(root: Path) -> None:
-    counts = root.with_name("counts-public")
-    with running(root, counts=counts, public_url="https://results.example.org/api/") as api:
-        url = signed_by(api, api.key())
-        assert url.startswith("https://results.example.org/api/files/")

@@ -588,36 +588,6 @@ def run_of(
     return run_alpha(simulate_market(seed, names, weeks), AlphaSpec("Test_honest", signal, **spec))
 
 
-def costing(factor: float) -> RunRecord:
-    """Run with other spreads and borrow costs."""
-    genuine = simulate_market(6, 40, 104)
-    dear = replace(
-        genuine, half_spread=genuine.half_spread * factor, borrow_rate=genuine.borrow_rate * factor
-    )
-    return run_alpha(dear, AlphaSpec("Test_honest", "reversal"))
-
-
 def without_tables(*kinds: str) -> RunRecord:
     record = run_of()
     return replace(record, tables={kind: rows for kind, rows in record.tables.items() if kind not in kinds})
-
-
-HONEST: Mapping[str, Callable[[], RunRecord]] = {
-    "momentum": honest,
-    "momentum with ranks of its own, unsmoothed": partial(run_of, half_life_weeks=None, ranks=True),
-    "reversal": partial(run_of, "reversal", half_life_weeks=1.0, tried=(2.0,)),
-    "low volatility, smoothed for long": partial(run_of, "low_volatility", half_life_weeks=8.0),
-    "few names": partial(run_of, names=24, weeks=60, seed=2),
-    "many names that come and go": partial(run_of, names=100, weeks=112, seed=3),
-    "a short run": partial(run_of, "reversal", weeks=12, seed=4),
-    "a market without halts": lambda: run_alpha(
-        simulate_market(9, 30, 60, pending=False, skipped=False), AlphaSpec("Test_honest", "momentum")
-    ),
-    "no raw signal, in dollars": partial(run_of, raw=False, equity_basis=1_000_000.0, seed=7),
-    "dear to trade and to borrow": partial(costing, 3.0),
-    "cheap to trade and to borrow": partial(costing, 0.4),
-    "no fills": partial(without_tables, "trades"),
-    "cross-sections alone": lambda: replace(
-        without_tables("trades", "portfolio", "positions", "pnl"), metrics=None
-    ),
-}

@@ -20,7 +20,6 @@ from schemas.notices.notice import NOTICE
 from tests.reconciliation.careful_runs import CAREFUL
 from tests.reconciliation.forged_runs import (
     FORGERIES,
-    HONEST,
     PLAIN,
     edited,
     every_second_mark_lifted,
@@ -31,7 +30,8 @@ from tests.reconciliation.forged_runs import (
     one_name_lifted,
     stated,
 )
-from tests.reconciliation.further_runs import FURTHER, UNUSUAL
+from tests.reconciliation.further_runs import FURTHER
+from tests.reconciliation.honest_runs import HONEST, UNUSUAL
 
 
 def checked(record: RunRecord, folder: Path) -> Report:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +21,28 @@ from pipeline.rules import (
     selection_rules,
     target_rules,
 )
-from schemas.table import Column
-from tests.support.seals import resign, rewrite
+from tests.rules.changes import (
+    FIRST_PENDING,
+    MONDAY_IN_2031,
+    RECORD,
+    TRADEABLE,
+    TRADED_FILL,
+    at,
+    both,
+    col,
+    entry,
+    flip_one_byte,
+    link_positions,
+    link_source_folder,
+    manifest,
+    more_records,
+    no_parquet,
+    put,
+    repeat_first,
+    soon,
+    table,
+)
+from tests.support.seals import rewrite
 
 DOUBLE_ENTRY = {
     name
@@ -31,7 +50,6 @@ DOUBLE_ENTRY = {
     for name in (member.id for member in vars(module).values() if isinstance(member, Rule))
 }
 """The rules that hold one table against another; tests/reconciliation breaks each by itself."""
-Change = Callable[[pl.DataFrame], pl.DataFrame]
 
 
 def outcome(seal: Path) -> dict[str, Any]:
@@ -40,132 +58,6 @@ def outcome(seal: Path) -> dict[str, Any]:
     assert isinstance(report, Report), report
     result: dict[str, Any] = json.loads(json.dumps(report.to_dict()))
     return result
-
-
-def put(column: str, value: Any, rows: int = 1, where: pl.Expr | None = None) -> Change:
-    """Write a value (or an expression) into the first rows, or the first of those that match."""
-
-    def change(frame: pl.DataFrame) -> pl.DataFrame:
-        matching = pl.int_range(pl.len()) >= 0 if where is None else where
-        chosen = frame.select(matching.cast(pl.Int32).cum_sum().le(rows) & matching).to_series()
-        assert chosen.sum() == rows
-        new = value if isinstance(value, pl.Expr) else pl.lit(value, dtype=frame.schema[column])
-        return frame.with_columns(pl.when(chosen).then(new).otherwise(pl.col(column)).alias(column))
-
-    return change
-
-
-def both(*changes: Change) -> Change:
-    def change(frame: pl.DataFrame) -> pl.DataFrame:
-        for step in changes:
-            frame = step(frame)
-        return frame
-
-    return change
-
-
-def with_column(column: Column) -> Change:
-    """Add an optional column the engine does not seal, 0 throughout."""
-
-    def change(frame: pl.DataFrame) -> pl.DataFrame:
-        return frame if column.name in frame.columns else frame.with_columns(pl.lit(0.0).alias(column.name))
-
-    return change
-
-
-def col(name: str) -> pl.Expr:
-    return pl.col(name)
-
-
-def manifest(**changes: Any) -> Callable[[Path], None]:
-    def alter(seal: Path) -> None:
-        rewrite(seal, "seal", lambda document: document | changes)
-
-    return alter
-
-
-def entry(kind: str, **changes: Any) -> Callable[[Path], None]:
-    def alter(seal: Path) -> None:
-        def change(document: dict[str, Any]) -> dict[str, Any]:
-            document["kinds"][kind] |= changes
-            return document
-
-        rewrite(seal, "seal", change)
-
-    return alter
-
-
-def table(kind: str, change: Callable[[Any], Any]) -> Callable[[Path], None]:
-    def alter(seal: Path) -> None:
-        rewrite(seal, kind, change)
-
-    return alter
-
-
-def soon(**later: int) -> str:
-    return (datetime.now(UTC) + timedelta(**later)).isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
-def link_positions(seal: Path) -> None:
-    moved = seal.parent / "elsewhere.parquet"
-    (seal / "positions.parquet").rename(moved)
-    (seal / "positions.parquet").symlink_to(moved)
-
-
-def link_source_folder(seal: Path) -> None:
-    (seal / "source").rename(seal.parent / "elsewhere")
-    (seal / "source").symlink_to(seal.parent / "elsewhere")
-
-
-def flip_one_byte(seal: Path) -> None:
-    path = seal / "trades.parquet"
-    raw = bytearray(path.read_bytes())
-    raw[len(raw) // 2] ^= 1
-    path.write_bytes(raw)
-
-
-def no_parquet(seal: Path) -> None:
-    (seal / "pnl.parquet").unlink()
-    (seal / "pnl.bin").write_bytes(b"PAR1 this is text PAR1")
-    entry("pnl", path="pnl.bin")(seal)
-    resign(seal)
-
-
-def repeat_first(frame: pl.DataFrame) -> pl.DataFrame:
-    return pl.concat([frame, frame.head(1)])
-
-
-def at(path: str, value: Any) -> Callable[[Any], Any]:
-    """Write a value into a JSON document, at a dotted path."""
-
-    def change(document: Any) -> Any:
-        *above, last = [int(part) if part.isdigit() else part for part in path.split(".")]
-        node = document
-        for part in above:
-            node = node[part]
-        node[last] = value
-        return document
-
-    return change
-
-
-def more_records(*records: dict[str, Any]) -> Callable[[Any], Any]:
-    return lambda document: {"records": [*document["records"], *records]}
-
-
-RECORD: dict[str, Any] = {
-    "name": "hand_made",
-    "scope": "overall",
-    "period": None,
-    "value": 1.0,
-    "unit": "ratio",
-    "source_kind": "fact",
-    "annualised": False,
-}
-TRADEABLE = col("next_open_tradeable")
-TRADED_FILL = col("fill_at").is_not_null()
-FIRST_PENDING = col("date") == col("date").max()
-MONDAY_IN_2031 = datetime(2031, 6, 2, 13, 30, tzinfo=UTC)
 
 
 @dataclass(frozen=True)

@@ -21,23 +21,8 @@ from schemas.table import Column
 from schemas.tables import SEALED_TABLES
 from tests.reconciliation.ledgers import LEDGERS
 from tests.reconciliation.ledgers import WARNED as FALSIFIED_WARNED
-from tests.rules.broken_seals import (
-    CASES,
-    DOUBLE_ENTRY,
-    WARNED,
-    Case,
-    at,
-    both,
-    col,
-    entry,
-    manifest,
-    outcome,
-    put,
-    repeat_first,
-    soon,
-    table,
-    with_column,
-)
+from tests.rules.broken_seals import CASES, DOUBLE_ENTRY, WARNED, Case, outcome
+from tests.rules.changes import at, both, col, entry, manifest, put, repeat_first, soon, table, with_column
 from tests.support.seals import make_seal, rewrite
 
 

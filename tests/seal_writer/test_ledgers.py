@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -12,17 +11,15 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from alpha_results_seal import Calendar, Costs, Ledger, SealError, SealWriter, weeks
+from alpha_results_seal import Calendar, Costs, Ledger, SealError, SealWriter
 from alpha_results_seal.reproduced import require_reproduced
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.rules.checking import check
 from pipeline.seal import Seal
-from schemas.notices import NOTICES
-from schemas.notices.signal import MIN_SPACED_DECISIONS
+from tests.seal_writer.one_week import CLOSE, NYSE, WEEK
 
-NYSE = Calendar("America/New_York", "09:30", "16:00")
 BEGAN = datetime(2024, 9, 1, tzinfo=UTC)
 
 
@@ -185,45 +182,6 @@ def test_any_fills_give_a_seal_that_passes_the_strict_check(
     assert report.violations == report.warnings == ()
 
 
-@pytest.mark.parametrize(
-    ("fill", "said"),
-    [
-        ({"date": date(2024, 1, 6)}, "a fill of AAA is on 2024-01-06, which has no prices"),
-        (
-            {"date": date(2024, 1, 5)},
-            "AAA is filled on the first session, 2024-01-05, but a decision is on a day before",
-        ),
-        ({"symbol": "ZZZ"}, "ZZZ is filled on 2024-01-08 but has no close on or before that day"),
-        ({"fill_price": None}, "the fill_price of AAA on 2024-01-08 is nan"),
-        ({"mid_price": 12.0}, "the fill of AAA on 2024-01-08 is better than its mid"),
-        ({"quantity": -50.0, "fill_price": 1.0}, "or state the equity_basis of recorded fills, by default 1"),
-        ({"quantity": "many"}, "fills: quantity has 'many', which is not a number"),
-    ],
-)
-def test_an_invalid_fill_is_reported_by_name_and_day(fill: dict[str, Any], said: str) -> None:
-    made = {"date": date(2024, 1, 8), "symbol": "AAA", "quantity": 1.0, "fill_price": 11.0} | fill
-    with pytest.raises(SealError, match=said):
-        Ledger.from_fills(pl.DataFrame([made]), CLOSE, NYSE)
-
-
-def test_optional_columns_of_fills_that_are_missing_are_noted() -> None:
-    made = {
-        "date": date(2024, 1, 8),
-        "symbol": "AAA",
-        "quantity": 0.05,
-        "fill_price": 11.0,
-        "fees": 0.01,
-        "order": "7",
-    }
-    notes = Ledger.from_fills(pl.DataFrame([made]), CLOSE, NYSE).notes
-    assert [note.split(":")[0] for note in notes if "unknown" in note] == [
-        "target weights and scores are unknown",
-        "fees of fills are unknown",
-        "mid prices are unknown",
-        "decision days of fills are unknown",
-    ]
-
-
 def test_decisions_have_fills_returns_and_tradeability() -> None:
     days = pl.date_range(date(2024, 1, 5), date(2024, 1, 19), eager=True).alias("date")
     days = days.filter(days.dt.weekday() <= 5)  # Fridays are 0, 5 and 10
@@ -308,134 +266,6 @@ def test_a_decision_on_a_day_without_a_session_is_dated_by_the_session_before(tm
     assert note in from_fills.notes
 
 
-WEEK = pl.DataFrame({"date": [date(2024, 1, 5)], "AAA": [0.5]})
-CLOSE = pl.DataFrame(
-    {"date": [date(2024, 1, 5), date(2024, 1, 8), date(2024, 1, 9)], "AAA": [10.0, 11.0, 12.0]}
-)
-
-
-@pytest.mark.parametrize(
-    ("weights", "close", "said"),
-    [
-        ({"long_only": WEEK}, CLOSE, "sum to 0.5, and a long-only book is fully invested"),
-        ({"long_only": WEEK.with_columns(AAA=-pl.col("AAA"))}, CLOSE, "is short of AAA on 2024-01-05"),
-        ({"mine": WEEK}, CLOSE, "'mine' is not a book of weights: name it one of long_short"),
-        (WEEK.with_columns(date=pl.lit(date(2024, 1, 9))), CLOSE, "no decision is followed by a session with prices"),
-        (pl.concat([WEEK, WEEK]), CLOSE, "has a day twice: 2024-01-05"),
-        (
-            pl.concat([WEEK, WEEK.with_columns(date=pl.lit(date(2024, 1, 4)))]),
-            CLOSE,
-            "2024-01-04 and 2024-01-05 are decisions of one week",
-        ),
-        (
-            pl.concat([WEEK, WEEK.with_columns(date=pl.lit(date(2024, 1, 7)))]),
-            CLOSE,
-            ("2024-01-05 and 2024-01-07 (no session; dated 2024-01-05) are decisions of one week, and a seal is of weekly "
-            "decisions: give the weights of one day a week"),
-        ),
-        (
-            pl.concat([WEEK.with_columns(date=pl.lit(date(2024, 1, day))) for day in (8, 15)]),
-            pl.concat([CLOSE, CLOSE.with_columns(pl.col("date").dt.offset_by("11d"))]).sort("date"),
-            ("2024-01-08 and 2024-01-15 (no session; dated 2024-01-09) are decisions of one week, and a seal is of weekly "
-            "decisions: date 2024-01-15 by a session of its own week"),
-        ),
-        (
-            pl.concat([WEEK.with_columns(date=pl.lit(date(2024, 1, day))) for day in (5, 12, 19)]),
-            CLOSE,
-            ("2024-01-12 (no session; dated 2024-01-09) and 2024-01-19 (no session; dated 2024-01-09) are decisions of one "
-            "week, and a seal is of weekly decisions: the sessions end on 2024-01-09: extend the prices"),
-        ),
-        (WEEK.head(0), CLOSE, "weights have no day: give at least one decision"),
-        (WEEK.rename({"AAA": "aaa"}), CLOSE, "no name with weights has prices, the first: 'aaa': compare the names"),
-        (WEEK.drop("date"), CLOSE, "weights of long_short has no days"),
-        (WEEK, CLOSE.with_columns(AAA=pl.col("AAA") - 11), "the close of AAA on 2024-01-05 is -1.0"),
-        (WEEK.with_columns(AAA=-3.0), CLOSE.with_columns(AAA=pl.Series([1.0, 1.0, 9.0])), "lost all its equity on 2024-01-09"),
-    ],
-)  # fmt: skip
-def test_invalid_input_is_reported_by_name(weights: Any, close: Any, said: str) -> None:
-    with pytest.raises(SealError, match=re.escape(said)):
-        Ledger.from_weights(weights, close, Costs(), NYSE)
-
-
-@pytest.mark.parametrize(
-    ("interest", "said"),
-    [
-        (float("nan"), "Costs.interest is nan: give a finite return"),
-        ({date(2024, 1, 8): float("nan")}, "Costs.interest of 2024-01-08 is nan: give a finite return"),
-        (
-            {pd.Timestamp("2024-01-08"): 0.0001},
-            "Costs.interest has a rate of Timestamp('2024-01-08 00:00:00'): give rates by datetime.date",
-        ),
-        (pd.Series([0.0001]), "give a finite return, or returns by datetime.date"),
-    ],
-)
-def test_an_unusable_interest_rate_is_refused_by_day(interest: Any, said: str) -> None:
-    with pytest.raises(SealError, match=re.escape(said)):
-        Costs(interest=interest)
-
-
-@pytest.mark.parametrize("rate", [-0.1, 1, 5.0, float("nan"), "0.1%"])
-@pytest.mark.parametrize("name", ["fee", "impact", "borrow"])
-def test_a_rate_that_is_no_fraction_is_refused(name: str, rate: Any) -> None:
-    with pytest.raises(SealError, match=f"Costs.{name} is .*: give a fraction of 0 or more, below 1"):
-        Costs(**{name: rate})
-
-
-def test_decisions_that_are_less_frequent_than_weekly_are_noted() -> None:
-    days = pl.date_range(date(2024, 1, 1), date(2024, 12, 31), eager=True).alias("date")
-    close = pl.DataFrame({"date": days, "AAA": 10.0 + np.arange(days.len()) % 3})
-    fridays = close.filter(pl.col("date").dt.weekday() == 5)
-    monthly = fridays.filter(pl.col("date").dt.day() <= 7).select("date", AAA=pl.lit(0.5))
-    notes = Ledger.from_weights(monthly, close, Costs(), NYSE).notes
-    assert any(
-        note.startswith(
-            "half of the decisions are 28 days or more after the one before: weekly figures count decisions, so that icir is"
-        )
-        for note in notes
-    )
-    weekly = fridays.select("date", AAA=pl.lit(0.5))
-    for weights in (weekly, pl.concat([weekly.head(15), weekly.tail(15)])):
-        notes = Ledger.from_weights(weights, close, Costs(), NYSE).notes
-        assert not any("count decisions" in note for note in notes)
-
-
-def test_the_note_and_the_notice_on_infrequent_decisions_have_one_threshold() -> None:
-    assert NOTICES["signal.frequency"].threshold == weeks.MAX_DAYS_BETWEEN_DECISIONS
-    assert MIN_SPACED_DECISIONS == weeks.MIN_SPACED_DECISIONS
-
-
-def test_sessions_without_an_interest_rate_are_noted() -> None:
-    costs = Costs(interest={date(2024, 1, 8): 0.0001})
-    notes = Ledger.from_weights(WEEK, CLOSE, costs, NYSE).notes
-    assert any(
-        note.startswith("1 session has no interest rate, the first: 2024-01-09; cash earns none")
-        for note in notes
-    )
-    complete = Costs(interest={date(2024, 1, 8): 0.0001, date(2024, 1, 9): 0.0})
-    assert not any("interest" in note for note in Ledger.from_weights(WEEK, CLOSE, complete, NYSE).notes)
-
-
-def test_weighted_names_without_prices_are_noted() -> None:
-    weights = WEEK.with_columns(BBB=0.5, CCC=0.0)
-    notes = Ledger.from_weights(weights, CLOSE, Costs(), NYSE).notes
-    assert "1 name with weights has no prices and no trades, the first: BBB" in notes
-
-
-def test_scores_that_no_decision_uses_are_refused_or_noted() -> None:
-    weights = pl.concat([WEEK, WEEK.with_columns(date=pl.col("date").dt.offset_by("7d"))])
-    scores = weights.select("date", AAA=pl.lit(1.0))
-    for unused in (
-        scores.with_columns(date=pl.col("date").dt.offset_by("-1d")),
-        scores.rename({"AAA": "aaa"}),
-    ):
-        with pytest.raises(
-            SealError, match="on every decision day no name with weights has a score, the first: 2024-01-05"
-        ):
-            Ledger.from_weights(weights, CLOSE, Costs(), NYSE, scores=unused)
-    notes = Ledger.from_weights(weights, CLOSE, Costs(), NYSE, scores=scores.head(1)).notes
-    assert "on 1 of 2 decision days no name with weights has a score, the first: 2024-01-12" in notes
-
-
 def test_instants_with_a_zone_are_sessions_and_equity_of_their_local_day() -> None:
     days = pd.DatetimeIndex(CLOSE["date"].to_list())
     sessions = list(days.tz_localize("Asia/Tokyo"))  # midnights, in UTC of the day before
@@ -466,17 +296,6 @@ def test_a_delisted_name_is_closed_at_the_bar_of_the_price_received() -> None:
     assert any("state a recovery, the share of its last close received" in note for note in held.notes)
 
 
-def test_many_held_names_without_a_last_price_are_one_note_for_each_book() -> None:
-    names = [f"N{number:02}" for number in range(20)]
-    days = pl.date_range(date(2024, 1, 5), date(2024, 1, 12), eager=True).alias("date")
-    close = pl.DataFrame({"date": days, **{name: [10.0] * 4 + [None] * 4 for name in names}})
-    close = close.with_columns(LAST=pl.lit(5.0))
-    weights = pl.DataFrame({"date": [date(2024, 1, 5)], **dict.fromkeys(names, 0.05), "LAST": [-1.0]})
-    notes = [x for x in Ledger.from_weights(weights, close, Costs(), NYSE).notes if "still holds" in x]
-    assert [note.partition(",")[0] for note in notes] == ["long_short still holds N00"]
-    assert "N00, N01, N02 and 17 more, without a price on the last day, at the last price" in notes[0]
-
-
 def test_a_stated_recovery_settles_a_position_on_the_session_after_its_last_close() -> None:
     days = pl.date_range(date(2024, 1, 5), date(2024, 1, 12), eager=True).alias("date")
     paused = [5.0, 5.0, None, 5.0, 5.0, None, None, 5.0]
@@ -493,16 +312,6 @@ def test_a_stated_recovery_settles_a_position_on_the_session_after_its_last_clos
     assert last["symbol"].to_list() == ["BBB"]
 
 
-def test_a_recovery_in_percent_is_refused() -> None:
-    with pytest.raises(SealError, match="recovery is 80: give the share of the last close received, above 0"):
-        Costs(recovery=80)
-
-
-def test_costs_and_calendar_in_each_others_place_are_refused() -> None:
-    with pytest.raises(SealError, match=r"costs is Calendar\(.*\): give Costs\(…\)"):
-        Ledger.from_weights(WEEK, CLOSE, NYSE, Costs())  # type: ignore[arg-type]
-
-
 def test_fills_at_a_close_of_midnight_are_dated_on_their_session(tmp_path: Path) -> None:
     ledger = Ledger.from_weights(WEEK, CLOSE, Costs(), Calendar("UTC", "00:00", "24:00"))
     sessions = ledger.tables["portfolio"]["date"]
@@ -516,9 +325,3 @@ def test_an_exchange_that_opens_on_another_utc_day_takes_hours_in_utc(tmp_path: 
         Ledger.from_weights(WEEK, CLOSE, Costs(), Calendar("Australia/Sydney", "10:00", "16:00"))
     ledger = Ledger.from_weights(WEEK, CLOSE, Costs(), Calendar("UTC", "00:00", "06:00"))
     assert check(sealed(ledger, tmp_path / "seal")).violations == ()
-
-
-def test_an_unknown_time_zone_is_reported_in_one_line() -> None:
-    with pytest.raises(SealError, match="09:30 in 'NewYork' is not a valid time") as refusal:
-        Ledger.from_weights(WEEK, CLOSE, Costs(), Calendar("NewYork", "09:30", "16:00"))
-    assert "\n" not in str(refusal.value)
