@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -144,32 +143,13 @@ def test_a_damaged_file_is_rebuilt(
     assert counts(again).misses == 1
 
 
-@pytest.mark.parametrize("coding", ["identity", "gzip"])
-def test_a_file_truncated_while_open_is_not_served(
-    root: Path, place: Path, coding: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scheduled: list[Future[Any]] = []
-    submit = ThreadPoolExecutor.submit
-
-    def remembered(pool: ThreadPoolExecutor, task: Any, *args: Any, **named: Any) -> Future[Any]:
-        future = submit(pool, task, *args, **named)
-        if getattr(task, "__name__", "") == "_open_and_cache":
-            scheduled.append(future)
-        return future
-
-    monkeypatch.setattr(ThreadPoolExecutor, "submit", remembered)
-    address = f"{RUN}/portfolio?limit=9&offset="
-    with running(root, rows=str(place)) as api:
-        token = api.key()
-        expected = [api.get(f"{address}{n}", token).json() for n in range(3)]
-        eventually(lambda: bool(files(place)))
-        wait(scheduled, PATIENCE)  # a file that is truncated while it is being mapped ends the process
-        for file in files(place):
-            os.truncate(file, 100)
-        for n in range(3):
-            actual = api.get(f"{address}{n}", token, headers={"accept-encoding": coding})
-            assert actual.status_code == 200
-            assert actual.json() == expected[n]
+def test_a_file_truncated_while_open_is_not_served(make: Callable[..., Parts], place: Path) -> None:
+    parts = make()
+    queries = [ledger(parts, offset=str(number)) for number in range(3)]
+    answers = [parts.until_cached(query) for query in queries]
+    for file in files(place):
+        os.truncate(file, 100)
+    assert [parts.load(query) for query in queries] == answers
 
 
 KILLED = """
