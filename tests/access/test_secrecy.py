@@ -11,6 +11,7 @@ from schemas.errors import AlphaResultsError, ApiError
 from serve.auth.admin import Administration
 from serve.auth.authenticator import Authenticator
 from serve.auth.settings import AccessSettings
+from serve.auth.store.repository import KeyStore
 from serve.auth.tokens import new_token
 from tests.access.conftest import OWNER, Emitted
 from tests.support.keys import bearer
@@ -71,7 +72,7 @@ async def test_no_output_contains_a_secret(
     await attempt(issued.token, "203.0.113.7", "meta.me")
     with monkeypatch.context() as patch:
         # A store that fails in the middle of a call.
-        patch.setattr(type(access._store), "key_or_another", _broken)  # noqa: SLF001 - a fault from outside
+        patch.setattr(KeyStore, "key_or_another", _broken)
         with pytest.raises(RuntimeError) as broken:
             await attempt(issued.token, "203.0.113.7", "meta.me")
         seen.append("".join(traceback.format_exception(broken.value)))

@@ -53,15 +53,15 @@ class Machine:
         self.stubs = folder / "stubs"
         self.stubs.mkdir()
         for name in _ABSENT:
-            self._stub(name, "exit 0")
-        self._stub("runuser", 'shift 3; exec "$@"')
-        self._stub("install", f'exec {shutil.which("install")} $(echo " $@" | sed "s/ -[og] [a-z-]*//g")')
+            self.stub(name, "exit 0")
+        self.stub("runuser", 'shift 3; exec "$@"')
+        self.stub("install", f'exec {shutil.which("install")} $(echo " $@" | sed "s/ -[og] [a-z-]*//g")')
         (folder / "etc/nginx/sites-enabled").mkdir(parents=True)
         (folder / "etc/systemd/system").mkdir(parents=True)
         (folder / "opt").mkdir()
         (folder / "var/log/nginx").mkdir(parents=True)
 
-    def _stub(self, name: str, script: str) -> None:
+    def stub(self, name: str, script: str) -> None:
         path = self.stubs / name
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)

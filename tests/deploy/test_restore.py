@@ -47,7 +47,7 @@ def machine(tmp_path: Path) -> Machine:
     for name in ("schemas", "datasets", "pipeline", "serve", "examples", "pyproject.toml"):
         (program / name).symlink_to(REPOSITORY / name)
     (program / ".venv").symlink_to(sys.prefix)
-    result._stub("chown", "exit 0")  # noqa: SLF001 - another command that only a machine of one's own has a use for
+    result.stub("chown", "exit 0")  # only a machine of its own has another user
     result.run(steps()[1])
     return result
 

@@ -117,7 +117,6 @@ def test_a_caller_that_never_reads_does_not_block_the_shutdown(
         ),
         deaf_caller(base, token),
     ):
-        time.sleep(1)
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) in (0, -signal.SIGTERM)
 
@@ -135,7 +134,6 @@ def test_a_second_signal_ends_at_once(
         ),
         deaf_caller(base, token) as caller,
     ):
-        time.sleep(1)
         process.send_signal(number)
         # as when a terminal and a parent both forward one signal: it still counts as the first
         process.send_signal(number)
