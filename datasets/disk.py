@@ -78,11 +78,11 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def temporary_folder() -> str:
-    """Return the folder for temporary files; raises DiskUnavailable if none can be written."""
+    """Return the folder for temporary files; raises DiskFull if none can be written."""
     try:
         return tempfile.gettempdir()
     except FileNotFoundError as error:
-        raise DiskUnavailable(f"{error.strerror}; free space in one, or name another in TMPDIR") from error
+        raise DiskFull(f"{error.strerror}; free space in one, or name another in TMPDIR") from error
 
 
 @contextlib.contextmanager

@@ -67,7 +67,7 @@ class Catalog(Catalogue):
         self._poll()
         if self.followed and not self.listing.pointers:
             _log.warning(
-                "nothing_published", root=self._storage.base, fix="build seals, or name another root"
+                "no_alphas_published", root=self._storage.base, fix="build seals, or name another root"
             )
         self._thread.start()
 

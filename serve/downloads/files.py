@@ -18,12 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from datasets.disk import writing
+from datasets.disk import temporary_folder, writing
 from datasets.manifest import FileEntry
 from datasets.snapshot import Snapshot
 from schemas.arrow import arrow_field
 from schemas.downloads import BOOK_ROWS_TABLES, visible_columns
-from schemas.errors import SnapshotCorrupt, StorageUnavailable
+from schemas.errors import SnapshotCorrupt
 from schemas.table import Column
 from schemas.tables import PUBLISHED_TABLES
 from schemas.tables.books import RAW_PREFIX, is_raw_book
@@ -88,7 +88,7 @@ def _write(view: TableFile) -> View:
         metadata = {"table": table, "meaning": PUBLISHED_TABLES[table].meaning}
         fields = [stored.field(x.name).with_metadata(arrow_field(x).metadata) for x in view.columns]
         schema = pa.schema(fields, metadata=metadata)
-        with writing(_temporary_folder()):
+        with writing(temporary_folder()):
             file = tempfile.TemporaryFile(prefix="alpha-results-table-")  # noqa: SIM115 - closed with the view
             rows = 0
             try:
@@ -113,16 +113,6 @@ def _open_parquet(path: str) -> pq.ParquetFile:
         return pq.ParquetFile(path)
     except FileNotFoundError as error:  # gc may have removed it since its digest was checked
         raise SnapshotCorrupt(f"{path} is missing; verify the snapshot") from error
-
-
-def _temporary_folder() -> str:
-    """Return the folder of temporary files; raises StorageUnavailable if none can be written."""
-    try:
-        return tempfile.gettempdir()
-    except FileNotFoundError as error:
-        raise StorageUnavailable(
-            "no folder for temporary files can be written: make room in /tmp, or set TMPDIR to another"
-        ) from error
 
 
 @dataclass(frozen=True, slots=True)

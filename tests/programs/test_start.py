@@ -194,7 +194,7 @@ def test_a_free_port_is_taken_and_printed_and_an_empty_root_is_logged(root: Path
         (line,) = [json.loads(x) for x in log.read_text().splitlines() if '"listening"' in x]
         (address,) = line["addresses"]
         assert plain_http.get(f"{address}/v1/health", timeout=PATIENCE).status_code == 200
-        (line,) = [json.loads(x) for x in log.read_text().splitlines() if '"nothing_published"' in x]
+        (line,) = [json.loads(x) for x in log.read_text().splitlines() if '"no_alphas_published"' in x]
         assert (line["root"], line["level"]) == (str(root), "warning")
     finally:
         process.terminate()
