@@ -205,7 +205,8 @@ def send(
             transient = error.code in _RETRIED or error.code >= HTTPStatus.INTERNAL_SERVER_ERROR
             error.close()
         except (OSError, HTTPException) as error:  # no answer, or one that is not HTTP
-            reason, transient = f"did not answer ({type(error).__name__})", True
+            # The reason of an `URLError`, such as a refused connection, names no address.
+            reason, transient = f"did not answer ({getattr(error, 'reason', type(error).__name__)})", True
         if not transient:
             break
         if number + 1 < TRIES:

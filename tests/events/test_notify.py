@@ -24,6 +24,7 @@ from pipeline.events import delivery
 from pipeline.group import cli
 from pipeline.snapshot_builder import build_seal
 from tests.support.history import ALPHA, History
+from tests.support.ports import free_port
 from tests.support.seals import make_seal
 from tests.support.small_disk import small_disk
 
@@ -219,6 +220,13 @@ def test_an_unavailable_receiver_gets_all_events_later(notify: Notify, receiver:
     assert notify("--webhook", receiver.url).exit_code == 0
     everything = receiver.ids
     assert len(everything) == len(set(everything)) > 2
+
+
+def test_a_receiver_that_cannot_be_reached_is_named_with_the_reason(notify: Notify) -> None:
+    failed = notify("--webhook", f"http://127.0.0.1:{free_port()}/secret", "--from-start")
+    assert (failed.exit_code, "secret" in failed.output) == (6, False)
+    assert "127.0.0.1 did not answer (" in failed.output
+    assert "Connection refused); event" in failed.output
 
 
 def test_a_permanent_refusal_is_not_retried_in_the_same_run(notify: Notify, receiver: Receiver) -> None:
