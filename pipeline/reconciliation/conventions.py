@@ -178,7 +178,7 @@ def _coverage_measured(span: Weekly) -> float | None:
 def _scaled(compute: Compute, scale: Callable[[Daily], float]) -> Compute:
     def ratio(span: Daily) -> float | None:
         figure = compute(span)
-        return None if figure is None else float(np.divide(figure, scale(span)))  # of 0, no number
+        return None if figure is None else float(np.divide(figure, scale(span)))  # not finite without equity
 
     return ratio
 
