@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -215,15 +216,11 @@ class Sharing:
             snapshot = _versions(served).get(version)
         else:
             return served
-        missing = ApiError("snapshot_not_found", "This version was never published, or gc removed it.")
-        if snapshot is None:
-            raise missing
-        try:
-            return await self._service.compute(
-                partial(self._service.snapshots.open_pinned, served.alpha_id, snapshot)
-            )
-        except (SnapshotNotKept, AlphaNotPublished):
-            raise missing from None
+        if snapshot is not None:
+            with suppress(SnapshotNotKept, AlphaNotPublished):
+                find = partial(self._service.snapshots.open_pinned, served.alpha_id, snapshot)
+                return await self._service.compute(find)
+        raise ApiError("snapshot_not_found", "This version was never published, or gc removed it.")
 
     async def _table(self, request: Request[Any, Any, Any], snapshot: Snapshot) -> Sequence[TableFile]:
         """Return the files of the table in the path that the key may read."""
