@@ -16,6 +16,7 @@ from pipeline.notices.ledger import Ledger
 from pipeline.notices.outcome import NoticeOutcome, by_chance, judged, not_checked
 from schemas.notices import NOTICES
 from schemas.notices.books import (
+    FLAT,
     LAST_DEVIATIONS,
     LOWEST_RATE,
     MAX_CASH_SIZE,
@@ -24,6 +25,7 @@ from schemas.notices.books import (
     MIN_RECEIPTS,
     MIN_SHORT_SHARE,
     SESSIONS_ALLOWED,
+    ZERO_RATES,
 )
 from schemas.notices.notice import BASIS_POINTS, CHANCE, EXCEPTIONAL_RATIO
 from schemas.plurals import counted
@@ -156,10 +158,9 @@ def _flat_sessions(ledger: Ledger) -> NoticeOutcome | str:
     sessions = int(held.sum())
     if sessions < _MIN_DRAWDOWN_SESSIONS:
         return f"{ledger.book} held positions for {counted(sessions, 'session')}; {_MIN_DRAWDOWN_SESSIONS} are needed"
-    flat = int((ledger["market_pnl"][held] == 0).sum())
-    message = (
-        f"{ledger.book} earned exactly nothing on prices in {flat} of {sessions} sessions with positions."
-    )
+    earned = np.abs(ledger["market_pnl"][held]) / ledger["gross_notional"][held]
+    flat = int((earned < FLAT).sum())
+    message = f"{ledger.book} earned nothing on prices in {flat} of {sessions} sessions with positions."
     return judged("book.flat_sessions", flat / sessions, message, book=ledger.book, sessions=sessions)
 
 
@@ -276,11 +277,13 @@ def _risk_free_rate(ledger: Ledger) -> NoticeOutcome | str:
     if not rates.size:
         return f"the run states no interest rate on the cash of {ledger.book}"
     rate = float(rates.mean()) * SESSIONS_PER_YEAR
+    rounded_away = any(first <= ledger.dates[0] and ledger.dates[-1] <= last for first, last in ZERO_RATES)
+    none = rates.size >= _MIN_DRAWDOWN_SESSIONS and not rates.any() and not rounded_away
     return judged(
         "book.risk_free_rate",
         rate,
         f"Cash of {ledger.book} earned {rate:.1%} a year.",
-        least=LOWEST_RATE if rates.size >= _MIN_DRAWDOWN_SESSIONS and not rates.any() else None,
+        least=LOWEST_RATE if none else None,
         book=ledger.book,
     )
 

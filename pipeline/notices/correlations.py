@@ -29,6 +29,7 @@ def judge_mean(
     fewest: int = MIN_CORRELATED_WEEKS,
     either_sign: bool = False,
     groups: Integers | None = None,
+    limit: float = 0.0,
 ) -> NoticeOutcome:
     """Judge the mean of figures by period, such as correlations, or its absolute value, which must exceed what chance explains.
 
@@ -48,6 +49,8 @@ def judge_mean(
         Whether to judge the absolute value of the mean.
     groups
         Number of the group of each value, such as its session, if values of a group have a common cause; None if all are independent.
+    limit
+        Threshold of these values, if it is above the declared one.
     """
     known = np.isfinite(values)
     values = values[known]
@@ -61,7 +64,7 @@ def judge_mean(
         notice,
         abs(mean) if either_sign else mean,
         message.format(mean=mean, number=values.size),
-        chance=by_chance(independent) * error,
+        chance=max(limit, by_chance(independent) * error),
         **{f"{period}s": values.size},
     )
 

@@ -19,6 +19,7 @@ from schemas.notices import NOTICES
 from schemas.notices.notice import CHANCE
 from schemas.notices.signal import (
     EXTREME_RANK,
+    MAX_UNEXPLAINED_IC,
     MIN_OUTLYING_WEEKS,
     MIN_RANKED_NAMES,
     MIN_SCORED_SHARE,
@@ -36,7 +37,7 @@ def judge_innovation(
     returns from the first close after the decision, since the last of these weeks ends at the open before it.
     """
     new = "Changes in the score's rank since the week before have"
-    compared = [(rank_correlations(changes, returns), new, "forward returns")]
+    compared = [(rank_correlations(changes, returns), new, "forward returns", 0.0)]
     if late_returns is not None:
         # Held names lie at the ends of the score, where a correlation is larger than among all.
         of_all, of_held = (
@@ -44,7 +45,7 @@ def judge_innovation(
         )
         by_week = rank_correlations(news, late_returns) * np.sqrt(np.minimum(of_all / of_held, 1.0))
         new = "What the last weeks do not explain of the score's rank has"
-        compared.append((by_week, new, "the returns of held names from the first close"))
+        compared.append((by_week, new, "the returns of held names from the first close", MAX_UNEXPLAINED_IC))
     return first_noticed(
         *(
             judge_mean(
@@ -53,8 +54,9 @@ def judge_innovation(
                 f"{new} a rank correlation of {{mean:.3f}} with {earned} over {{number}} weeks.",
                 "names scored twice",
                 either_sign=True,
+                limit=limit,
             )
-            for by_week, new, earned in compared
+            for by_week, new, earned, limit in compared
         )
     )
 

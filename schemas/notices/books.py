@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from schemas.notices.notice import (
     ABOVE_EXCEPTIONAL,
     CHANCE,
@@ -45,11 +47,19 @@ MAX_INTEREST: Final = 0.1
 bills have paid less since 1985."""
 MIN_SHORT_SHARE: Final = 0.2
 """Minimum short notional, as a share of the long notional, at which short positions must pay cash too."""
+FLAT: Final = 1e-9
+"""Profit and loss on prices below which a session is flat, as a share of the positions: adjusted prices that stay differ in their last digits."""
 LOWEST_RATE: Final = 0.0001
 """Rate of a year below which no half year of Treasury bills was paid, for runs whose rate is 0 in every session."""
+ZERO_RATES: Final = tuple(
+    (np.datetime64(first), np.datetime64(last))
+    for first, last in (("2008-12-01", "2016-01-31"), ("2020-04-01", "2022-03-31"))
+)
+"""First and last days of the times in which the daily rates of French's data library are 0 for years, rounded to a thousandth of a percent."""
 SESSIONS_ALLOWED: Final = 6
 """Sessions allowed for the uneven spread of holidays over part of a year."""
 
+_ZERO_TIMES: Final = " or ".join(f"{first} to {last}" for first, last in ZERO_RATES)
 _RELATIVE_TO_PROFIT: Final = "/ absolute profit of a book over the run"
 _SAMPLED: Final = "over up to 10,000 fills"
 _BEYOND_HALF: Final = f"where it lies at least {CHANCE:g} standard errors above half the threshold"
@@ -205,10 +215,10 @@ BOOK_NOTICES: Final = (
     ),
     Notice(
         "book.flat_sessions",
-        "The book has sessions with a market P&L of exactly 0: the market was closed, or these days were removed.",
+        "The book has sessions with a market P&L of 0: the market was closed, or these days were removed.",
         0.01,
-        "highest share of the sessions of a book with positions in which market_pnl is 0",
-        "measured: 0 to 0.004 in honest runs",
+        f"highest share of the sessions of a book with positions in which market_pnl is below {FLAT:g} of the gross notional",
+        "measured: 0 to 0.004 in honest runs, and 0 below a millionth",
         figure="flat_share",
     ),
     Notice(
@@ -270,9 +280,9 @@ BOOK_NOTICES: Final = (
         "Cash earns a rate that has hardly ever been paid on a major currency, or none, so that excess_sharpe deducts nothing.",
         0.15,
         "mean risk_free_return x 252 of the book where it lies furthest outside the bounds; if it is 0 in every one of 126 sessions or "
-        f"more, the lower bound is {LOWEST_RATE:g}. A run without a rate leaves it null",
+        f"more, the lower bound is {LOWEST_RATE:g}, unless the run lies within {_ZERO_TIMES}. A run without a rate leaves it null",
         "Federal Reserve, 3-month Treasury bill: above 15 % only in months of 1981, below 10 % since 1985, 0.01 % in the lowest months of "
-        "2011 and 0.02 % in those of 2021; Swiss National Bank: never below -0.75 %",
+        "2011 and 0.02 % in those of 2021, which Kenneth French's data library rounds to 0; Swiss National Bank: never below -0.75 %",
         "per_year",
         least=-0.01,
     ),
@@ -305,12 +315,12 @@ BOOK_NOTICES: Final = (
     Notice(
         "fills.foresight",
         "Fills between decisions come before the price moves: positions may have been closed once their losses were known.",
-        100.0,
+        150.0,
         "mean over the fills of a later day than the first ones of their decision, or of a variant _adjustments, of side x (later price - mid) "
         "/ mid, limited to 0.1, x 10,000. The later price is the mid at entry_at, or else the mark at the decision, x (1 + forward_return); over all days and up to 64 names, "
         f"{MIN_ADJUSTING_FILLS} fills or more, {SIGNIFICANT}, those of sessions; without settlements",
-        "fills between decisions answer to what has happened, not to what comes; measured: -76 to 62 in honest runs, simulated and on the "
-        "S&P 500, 347 to 678 if positions are trimmed on the day, or closed in the week, in which they lose, 124 if stops that did not pay are left out",
+        "fills between decisions answer to what has happened, not to what comes; measured: -76 to 135 in honest runs, simulated and on the "
+        "S&P 500, and 165 beside a threshold of 244, 347 to 678 if positions are trimmed on the day, or closed in the week, in which they lose",
         "basis_points",
     ),
     Notice(

@@ -146,6 +146,22 @@ def test_a_rate_of_zero_in_every_session_is_noticed(sessions: int, rate: float, 
     assert outcome.value == pytest.approx(rate)
 
 
+@pytest.mark.parametrize(("first", "expected"), [("2012-01-02", "pass"), ("2015-01-02", "notice")])
+def test_a_rate_that_was_published_as_zero_is_not_noticed(first: str, expected: str) -> None:
+    run = ledger(HONEST, risk_free_return=0.0)
+    dates = np.datetime64(first) + np.arange(len(run.dates))
+    outcome = by_id(judge_ledgers([Ledger(run.book, dates, run.columns)]))["book.risk_free_rate"]
+    assert outcome.outcome == expected
+
+
+@pytest.mark.parametrize(("size", "expected"), [(1e-15, "notice"), (1e-6, "pass")])
+def test_prices_that_stay_but_for_their_last_digits_are_flat(size: float, expected: str) -> None:
+    run = ledger(HONEST)
+    earned = np.where(np.arange(len(run.dates)) % 50, run["market_pnl"], size)
+    outcome = by_id(judge_ledgers([Ledger(run.book, run.dates, {**run.columns, "market_pnl": earned})]))
+    assert outcome["book.flat_sessions"].outcome == expected
+
+
 def test_a_sharpe_ratio_is_noticed_beyond_chance_alone() -> None:
     rng = np.random.default_rng(5)
     calm = rng.normal(0.003, 0.005, 700)

@@ -73,6 +73,10 @@ def test_implausible_fill_prices_are_noticed() -> None:
     foresight = by_id(judge_fills(replace(honest, gain=gain), ()))["fills.foresight"]
     assert (foresight.outcome, foresight.details["fills"]) == ("notice", 100)
     assert foresight.value == pytest.approx(1e4 * (0.02 + 0.1) / 2)  # half of them are limited
+    usual = np.tile([0.0130, 0.0140], 50)  # as after the stops of a reversal in the spring of 2020
+    foresight = by_id(judge_fills(replace(honest, gain=usual), ()))["fills.foresight"]
+    assert foresight.outcome == "pass"
+    assert foresight.value == pytest.approx(135)
 
     decided = np.where(np.arange(800) % 2 == 0, mid, np.nan)
     assert by_id(judge_fills(replace(honest, decided=decided), ()))["fills.decision_close"].value == 1.0

@@ -15,11 +15,18 @@ from statsmodels.regression.linear_model import OLS
 
 from pipeline.notices import Run, find_notices
 from pipeline.notices.copies import copied_from, judge_copies
-from pipeline.notices.correlations import rank_correlations
+from pipeline.notices.correlations import judge_mean, rank_correlations
 from pipeline.notices.evidence import Evidence
 from pipeline.notices.foresight import judge_opposed_halves
 from pipeline.notices.signal import judge_book, judge_frequency, judge_weekly_ic, weekly_returns
 from tests.notices.ledgers import MONDAY, by_id, invested, ledger
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(0.0, "notice"), (0.12, "pass")])
+def test_a_comparison_may_have_a_higher_threshold_than_the_declared_one(limit: float, expected: str) -> None:
+    values = np.tile([0.11, 0.12], 30)
+    outcome = judge_mean("signal.innovation_ic", values, "{mean} {number}", "values", limit=limit)
+    assert (outcome.outcome, outcome.threshold) == (expected, max(limit, 0.1))
 
 
 @pytest.mark.parametrize(
