@@ -19,9 +19,10 @@ from schemas.notices import NOTICES
 from schemas.notices.moves import (
     CLIPPED_FROM,
     LARGEST_OF_BOOK,
+    LARGEST_OF_WEEK,
     LARGEST_SHARES,
     LOSING_SHARE,
-    LOSSES_OF_BOOK,
+    LOSSES_OF_NAMES,
     MAX_DELAY,
     MAX_DEVIATIONS,
     MAX_PAYMENT,
@@ -47,7 +48,7 @@ from schemas.plurals import counted
 _BOTH_MOVED: Final = f"{MIN_MOVED_NAMES} names with a move in both sessions"
 
 
-def judge_moves(holdings: Holdings, returns: Floats) -> Iterator[NoticeOutcome]:
+def judge_moves(holdings: Holdings, returns: Floats, weekly: Floats) -> Iterator[NoticeOutcome]:
     """Judge the close-to-close moves of names that are held at both closes.
 
     Parameters
@@ -56,6 +57,8 @@ def judge_moves(holdings: Holdings, returns: Floats) -> Iterator[NoticeOutcome]:
         Sampled names of a book.
     returns
         Return of the book in each session of the holdings, NaN where it has none, shape (sessions,).
+    weekly
+        What names earned in each week on the side of the book, shape (names, weeks); NaN where they are not on one.
     """
     moves = holdings.marks[:, 1:] / holdings.marks[:, :-1] - 1
     sides = np.sign(holdings.quantities[:, :-1])
@@ -66,7 +69,7 @@ def judge_moves(holdings: Holdings, returns: Floats) -> Iterator[NoticeOutcome]:
     yield _judge_deferred_losses(own, returns[1:])
     yield _judge_copied_sessions(moves)
     yield _judge_clipped_losses(moves, sides)
-    yield _judge_missing_losses(moves, sides, returns)
+    yield _judge_missing_losses(sides * moves, returns, weekly)
     ticks = _ticks(holdings.marks)
     yield _judge_stale_marks(moves, ticks / holdings.marks[:, :-1])
     yield _judge_split_moves(holdings, ticks)
@@ -139,23 +142,24 @@ def _judge_clipped_losses(moves: Floats, sides: Floats) -> NoticeOutcome:
     return judged(notice, losses / max(gains, MIN_CLIPPED), message, losses=losses, gains=gains)
 
 
-def _judge_missing_losses(moves: Floats, sides: Floats, returns: Floats) -> NoticeOutcome:
-    """Judge the share of losses among the largest moves of names, and among those of the book.
+def _judge_missing_losses(earned: Floats, returns: Floats, weekly: Floats) -> NoticeOutcome:
+    """Judge the share of losses among the largest moves of names in a session or a week, and among those of the book.
 
     The moves of a session may have a common cause, so the error is that of sessions.
     """
-    notice, earned = "book.missing_losses", sides * moves
-    number = int(np.isfinite(earned).sum())
+    notice, number = "book.missing_losses", int(np.isfinite(earned).sum())
     if number < MIN_MOVES:
         return _too_few_moves(notice, number)
-    least = NOTICES[notice].threshold
+    compared = [
+        *((earned, share, LOSSES_OF_NAMES, "names") for share in LARGEST_SHARES),
+        *((returns[np.newaxis], share, limit, "the book") for share, limit in LARGEST_OF_BOOK.items()),
+        (weekly, LARGEST_OF_WEEK, NOTICES[notice].threshold, "names in a week"),
+    ]
     outcomes = []
-    for values, share, noun, limit in (
-        *((earned, share, "names", least) for share in LARGEST_SHARES),
-        (returns[np.newaxis], LARGEST_OF_BOOK, "the book", LOSSES_OF_BOOK),
-    ):
+    for values, share, limit, noun in compared:
         size = np.abs(values)
-        largest = size > np.nanquantile(size, 1 - share)
+        known = size[np.isfinite(size)]
+        largest = size > (np.quantile(known, 1 - share) if known.size else np.inf)
         losses, gains = (np.sum(largest & (sign * values > 0), axis=0) for sign in (-1, 1))
         sessions = int((losses + gains > 0).sum())
         # If many moves are as large as the largest one, none is larger.

@@ -157,6 +157,11 @@ class Panel:
             news[known] = score[known] - earlier[known] @ shares
         return news
 
+    def earned(self, book: str) -> Floats:
+        """Return the forward returns less the mean of their week, on the side of the target weight in a book; NaN where it has none."""
+        weights = self.weights.get(book, np.zeros(self.scores.shape))
+        return np.where(weights != 0, np.sign(weights) * (self.returns - column_mean(self.returns)), np.nan)
+
     @property
     def market(self) -> Floats | None:
         """Mean forward return of the names of each week; NaN where unknown, None where the run sealed no forward return."""

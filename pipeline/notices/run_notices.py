@@ -215,7 +215,9 @@ def _judge_prices(run: Run, ledgers: Sequence[Ledger]) -> Iterator[NoticeOutcome
     if prices.closes is not None:
         yield universe.judge_frozen_marks(*prices.closes)
     if prices.holdings is not None:
-        yield from _judge_moves(prices.holdings, ledgers)
+        sections = run.evidence.cross_sections
+        decided = panel.NO_PANEL if sections is None else sections.panel
+        yield from _judge_moves(prices.holdings, ledgers, decided)
     elif prices.closes is not None and ledgers:
         reason = f"{ledgers[0].book} holds no name at a close"
         yield from none_checked((move.id for move in MOVE_NOTICES), reason)
@@ -257,12 +259,14 @@ def _judge_weeks(run: Run, weeks: pl.DataFrame, ledgers: Sequence[Ledger]) -> It
     yield from signal.judge_timing(dates, book.dates, book.exposure, book.returns, targets)
 
 
-def _judge_moves(holdings: Holdings, ledgers: Sequence[Ledger]) -> Iterator[NoticeOutcome]:
+def _judge_moves(
+    holdings: Holdings, ledgers: Sequence[Ledger], decided: panel.Panel
+) -> Iterator[NoticeOutcome]:
     book = next(own for own in ledgers if own.book == holdings.book)
     returns = np.full(holdings.days.size, np.nan)
     days = book.dates.astype("datetime64[D]").astype(np.int64)
     returns[np.searchsorted(holdings.days, days)] = book.returns
-    return moves.judge_moves(holdings, returns)
+    return moves.judge_moves(holdings, returns, decided.earned(holdings.book))
 
 
 def _long_short(ledgers: Sequence[Ledger]) -> Ledger | None:

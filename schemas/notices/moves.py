@@ -22,14 +22,17 @@ CLIPPED_FROM: Final = 0.02
 """Minimum size of a move to be counted: smaller ones repeat by chance, since prices are multiples of a tick."""
 MIN_CLIPPED: Final = 4
 """Number of equal gains that chance explains."""
+LARGEST_OF_WEEK: Final = 0.05
+"""Share of the weekly returns of names that are judged as the largest."""
 LARGEST_SHARES: Final = (0.03, 0.01, 0.003)
 """Shares of the moves of names that are judged as the largest: losses may be missing above any size."""
-LARGEST_OF_BOOK: Final = 0.05
-"""Share of the returns of the book that are judged as its largest."""
-LOSSES_OF_BOOK: Final = 0.15
-"""Threshold for these: at an information ratio of 4 a quarter of the largest returns are losses."""
+LOSSES_OF_NAMES: Final = 0.2
+"""Threshold for these."""
+LARGEST_OF_BOOK: Final = {0.05: 0.15, 0.03: 0.12, 0.02: 0.12, 0.01: 0.12}
+"""Share of the returns of the book that are judged as its largest -> threshold: at an information ratio of 4 a quarter of the largest twentieth
+are losses, and fewer of the largest hundredth."""
 MIN_LARGEST_SESSIONS: Final = 20
-"""Minimum number of sessions with such moves."""
+"""Minimum number of sessions, or weeks, with such moves."""
 STALE_SHARE: Final = 0.2
 """Share of unchanged marks above which a name's marks count as stale."""
 MIN_NAME_MOVES: Final = 40
@@ -94,14 +97,16 @@ MOVE_NOTICES: Final = (
     ),
     Notice(
         "book.missing_losses",
-        "Hardly any of the largest moves of single names, or returns of the book, is a loss: large losses were left out, or known before they came.",
-        0.2,
-        f"share of losses among the {', '.join(f'{share:.1%}' for share in LARGEST_SHARES[:-1])} or {LARGEST_SHARES[-1]:.1%} of the moves of "
-        f"names between two closes at which they are held that are largest, in {MIN_LARGEST_SESSIONS} sessions or more; "
-        f"{MIN_MOVES:,} moves or more {_SOME_NAMES}, where it lies at least {CHANCE:g} standard errors, of sessions, below a half; or the same of the {LARGEST_OF_BOOK:.0%} of the returns of "
-        f"the book that are largest, if it is below {LOSSES_OF_BOOK:g}",
-        "gains and losses of a name in a session are as likely; measured: 0.3 to 0.7 in honest runs, simulated and on the S&P 500, 0.02 to 0.19 if losses beyond 4 to 6 % are erased or cut off; "
-        "0.21 to 0.8 of the book, 0 to 0.14 if moves of names shrink by a third in the worst tenth of its sessions, or by more in the worst twentieth",
+        "Hardly any of the largest moves of single names in a session or week, or returns of the book, is a loss: large losses were left out, or known before they came.",
+        0.3,
+        f"share of losses among the largest {LARGEST_OF_WEEK:.0%} of the forward returns of names with a target weight, less the mean of the week; or, if it is "
+        f"below {LOSSES_OF_NAMES:g}, among the largest {', '.join(f'{share:.1%}' for share in LARGEST_SHARES[:-1])} or {LARGEST_SHARES[-1]:.1%} of the moves of names between two closes at which they are held; or, if it is below "
+        f"{', or '.join(f'{limit:g} among the largest {share:.0%}' for share, limit in LARGEST_OF_BOOK.items())}, of the returns of the book; in {MIN_LARGEST_SESSIONS} weeks "
+        f"or sessions or more, with {MIN_MOVES:,} moves or more {_SOME_NAMES}, where it lies at least {CHANCE:g} standard errors, of weeks or sessions, below a half",
+        "gains and losses of a name in a session or week are as likely; measured: 0.3 to 0.7 in honest runs, simulated and on the S&P 500, 0.02 to 0.19 if losses "
+        "beyond 4 to 6 % are erased or cut off; by week 0.32 to 0.7 in 563 honest runs, and 0.24 beside a threshold of 0.16, 0.1 to 0.3 in most runs that know a half "
+        "or a third of the large returns, or pass over what would lose most; 0.12 to 0.8 of the book, 0 to 0.14 if moves of names shrink by a third in the worst tenth of its "
+        "sessions, or by more in the worst twentieth, 0 to 0.11 if its worst 3 % are erased",
         below=True,
         figure="loss_share",
     ),

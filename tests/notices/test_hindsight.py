@@ -92,7 +92,7 @@ def test_losing_names_that_could_not_be_traded_are_noticed(market: Market, tmp_p
         losses = np.where(scores[week] < low, gains[week], np.where(scores[week] > high, -gains[week], 0.0))
         illiquid[day, losses.argmax()] = True
     notices = notices_of(run_alpha(replace(market, illiquid=illiquid), SPEC), tmp_path)
-    assert notices.keys() == {"universe.barred_names", "signal.weight_ic"}
+    assert notices.keys() == {"universe.barred_names", "signal.weight_ic", "book.missing_losses"}
     outcome = notices["universe.barred_names"]
     assert outcome.value == pytest.approx(0.33, abs=0.05)
     assert (outcome.message or "").startswith("225 names that could not be traded would have lost: ")

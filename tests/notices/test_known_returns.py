@@ -329,6 +329,23 @@ def test_scores_of_every_fourth_week_are_no_copies(
     assert "signal.copied_scores" not in notices_of(scored(market, SPEC, kept, monkeypatch), tmp_path)
 
 
+@pytest.mark.parametrize("known", [True, False], ids=["known", "chance"])
+def test_a_fast_score_that_knows_a_third_of_the_large_returns_is_noticed(
+    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    """They do not stand out among its extremes; news on as many names is right half of the time."""
+    rng = np.random.default_rng(6)
+
+    def knowing(score: Floats, gains: Floats) -> Floats:
+        large = (np.abs(gains) > 2) & (rng.random(gains.shape) < 0.35)
+        side = np.sign(gains) if known else rng.choice([-1.0, 1.0], gains.shape)
+        return np.where(large & np.isfinite(score), 1.4 * side, score)
+
+    outcome = outcomes_of(scored(market, SPEC, knowing, monkeypatch), tmp_path)["book.missing_losses"]
+    assert outcome.outcome == ("notice" if known else "pass")
+    assert (outcome.message or "").endswith("largest moves of names in a week are losses.") == known
+
+
 @pytest.mark.parametrize(("right", "outcome"), [(0.75, "pass"), (1.0, "notice")])
 @pytest.mark.parametrize("seed", [5, 8, 10])
 def test_extremes_that_are_always_right_are_noticed(seed: int, right: float, outcome: str) -> None:

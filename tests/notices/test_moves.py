@@ -18,6 +18,7 @@ from schemas.notices.moves import MOVE_NOTICES
 from tests.support.notices import notices_of, outcomes_of
 
 SPEC = AlphaSpec("Test_moved", "reversal", raw=False)
+NO_WEEKS = np.empty((0, 0))
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +169,7 @@ def test_unusual_honest_marks_are_not_noticed(
 def test_marks_of_few_names_are_not_judged() -> None:
     marks = 50 * np.exp(np.cumsum(np.random.default_rng(3).normal(0, 0.02, (3, 30)), axis=1))
     holdings = Holdings("long_short", np.arange(3), np.arange(30), marks, np.ones(marks.shape))
-    outcomes = {outcome.notice: outcome for outcome in judge_moves(holdings, np.zeros(30))}
+    outcomes = {outcome.notice: outcome for outcome in judge_moves(holdings, np.zeros(30), NO_WEEKS)}
     assert list(outcomes) == [notice.id for notice in MOVE_NOTICES]
     assert {outcome.outcome for outcome in outcomes.values()} == {"not_checked"}
     assert outcomes["book.lagged_marks"].reason == (
@@ -186,7 +187,7 @@ def test_a_declared_split_is_not_noticed(declared: bool) -> None:
     outcomes = {
         x.notice: x
         for x in judge_moves(
-            Holdings("long_short", np.arange(40), np.arange(60), marks, quantities), np.zeros(60)
+            Holdings("long_short", np.arange(40), np.arange(60), marks, quantities), np.zeros(60), NO_WEEKS
         )
     }
     outcome = outcomes["book.split_moves"]
@@ -221,7 +222,20 @@ def of_marks(marks: np.ndarray) -> dict[str, NoticeOutcome]:
     holdings = Holdings(
         "long_short", np.arange(names), np.arange(sessions), marks, np.full(marks.shape, 100.0)
     )
-    return {outcome.notice: outcome for outcome in judge_moves(holdings, np.zeros(sessions))}
+    return {outcome.notice: outcome for outcome in judge_moves(holdings, np.zeros(sessions), NO_WEEKS)}
+
+
+@pytest.mark.parametrize("erased", [True, False])
+def test_the_worst_sessions_of_a_book_are_missed(erased: bool) -> None:
+    """Enough losses are left among the largest twentieth of the returns, but none among the largest fiftieth."""
+    returns = np.random.default_rng(4).normal(0.0004, 0.01, 1_200)
+    if erased:
+        returns[np.argsort(returns)[:30]] = 0.0
+    marks = 50 * np.exp(np.cumsum(np.random.default_rng(3).normal(0, 0.02, (4, 1_200)), axis=1))
+    holdings = Holdings("long_short", np.arange(4), np.arange(1_200), marks, np.full(marks.shape, 100.0))
+    outcome = {x.notice: x for x in judge_moves(holdings, returns, NO_WEEKS)}["book.missing_losses"]
+    assert outcome.outcome == ("notice" if erased else "pass")
+    assert (outcome.message or "").endswith("of the 24 largest moves of the book are losses.") == erased
 
 
 def with_splits(run: RunRecord, market: Market, day: np.ndarray) -> RunRecord:
@@ -286,5 +300,5 @@ def test_delays_match_a_slow_search() -> None:
         both = np.isfinite(own[:, session]) & np.isfinite(own[:, session - 1])
         one, other = own[both, session], own[both, session - 1]
         correlations.append((one @ other) / np.sqrt((one @ one) * (other @ other)))
-    (outcome, *_) = judge_moves(holdings, np.zeros(61))
+    (outcome, *_) = judge_moves(holdings, np.zeros(61), NO_WEEKS)
     assert outcome.value == pytest.approx(np.mean(correlations))
