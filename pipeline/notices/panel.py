@@ -207,10 +207,7 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
     yield foresight.judge_extremes(panel.scores, changes, returns)
     yield from weights.judge_weights(panel.weights, panel.scores, returns)
     yield weights.judge_tilt(panel.weights.get(CONDITIONED_BOOKS[0]), panel.positions, returns)
-    if panel.tradeable is None:
-        yield not_checked("universe.barred_names", "the run sealed no next_open_tradeable")
-    else:
-        yield universe.judge_barred_names(panel.tradeable, panel.scores, returns, panel.positions)
+    yield universe.judge_barred_names(panel.tradeable, panel.scores, returns, panel.positions)
     if panel.marks is None:
         yield from none_checked(_BESIDE_MARKS, "the run sealed no positions")
     else:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from datasets.figures.series import Floats
 from pipeline.notices.correlations import judge_mean, relative_ranks
 from pipeline.notices.outcome import NoticeOutcome, first_noticed, judged, not_checked
+from schemas.notices.market import MAX_LEFT_OUT
 from schemas.notices.notice import MIN_CORRELATED_WEEKS
 from schemas.notices.signal import MIN_RANKED_NAMES
-from schemas.notices.universe import FROZEN_SESSIONS, MIN_EXIT_RATE, MIN_EXIT_YEARS
+from schemas.notices.universe import FROZEN_SESSIONS, MIN_EXIT_RATE, MIN_EXIT_YEARS, MIN_UNSCORED
 from schemas.plurals import counted
 
 
@@ -62,8 +63,19 @@ def judge_twins(twins: int, compared: int) -> NoticeOutcome:
 
 
 def judge_barred_names(
-    tradeable: Floats, scores: Floats, returns: Floats, positions: Floats | None
+    tradeable: Floats | None, scores: Floats, returns: Floats, positions: Floats | None
 ) -> NoticeOutcome:
+    """Judge whether names that could not be traded, or were not scored, would have lost."""
+    if tradeable is None:
+        barred = [not_checked("universe.barred_names", "the run sealed no next_open_tradeable")]
+    else:
+        barred = list(_judge_untradeable(tradeable, scores, returns, positions))
+    return first_noticed(*barred, *_judge_unscored(scores, returns))
+
+
+def _judge_untradeable(
+    tradeable: Floats, scores: Floats, returns: Floats, positions: Floats | None
+) -> Iterator[NoticeOutcome]:
     """Judge whether names that could not be traded would have lost, given the sign of their scores, or gained as positions that stayed.
 
     Tradeability is known before the return, so the two should be unrelated.
@@ -76,18 +88,38 @@ def judge_barred_names(
     if positions is not None:
         held = np.where(positions != 0, positions, np.nan)
         compared.append((held, f"stayed in the book and gained: {week} gain (1)", " and a position"))
-    return first_noticed(
-        *(
-            judge_mean(
-                "universe.barred_names",
-                np.where(judged_names, np.sign(side) * earned, np.nan).ravel(),
-                f"{{number}} names that could not be traded {what} their returns rank at {{mean:.2f}} on average.",
-                f"no tradeable open{also} in a week of {MIN_RANKED_NAMES} names",
-                period="name",
-            )
-            for side, what, also in compared
+    for side, what, also in compared:
+        yield judge_mean(
+            "universe.barred_names",
+            np.where(judged_names, np.sign(side) * earned, np.nan).ravel(),
+            f"{{number}} names that could not be traded {what} their returns rank at {{mean:.2f}} on average.",
+            f"no tradeable open{also} in a week of {MIN_RANKED_NAMES} names",
+            period="name",
         )
-    )
+
+
+def _judge_unscored(scores: Floats, returns: Floats) -> Iterator[NoticeOutcome]:
+    """Judge whether names without a score would have lost by the side of their score of the week before, or fell.
+
+    A fast score has another side each week, so that names left out before they fall would have gained as often as lost.
+    """
+    before = np.full(scores.shape, np.nan)
+    before[:, 1:] = relative_ranks(scores)[:, :-1]
+    measured = np.isfinite(returns)
+    unscored = np.isnan(scores) & np.isfinite(before) & measured
+    # A day without data leaves out most names at once, whose returns have one cause.
+    few = unscored.sum(axis=0) <= MAX_LEFT_OUT * measured.sum(axis=0)
+    lost = np.where(unscored & few, -relative_ranks(returns), np.nan)
+    for side, loss in ((np.sign(before), "loss for the side of that score"), (1.0, "fall")):
+        yield judge_mean(
+            "universe.barred_names",
+            (side * lost).ravel(),
+            f"{{number}} names lack a score after a week with one: between the middle of their week (0) and its largest {loss} (1) their "
+            "returns rank at {mean:.2f} on average.",
+            "a forward return and no score after a week with one",
+            period="name",
+            fewest=MIN_UNSCORED,
+        )
 
 
 def judge_gaps(scores: Floats, returns: Floats) -> NoticeOutcome:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from schemas.notices.market import MAX_LEFT_OUT
 from schemas.notices.notice import MIN_CORRELATED_WEEKS, SIGNIFICANT, Notice
 from schemas.notices.signal import MIN_RANKED_NAMES
 
@@ -13,6 +14,8 @@ MIN_EXIT_YEARS: Final = 2.0
 """Minimum length of a run, in years, for judging exits."""
 MIN_TWIN_WEEKS: Final = 4
 """Weeks in which two names must share a forward return to count as one company, even with different scores."""
+MIN_UNSCORED: Final = 8
+"""Minimum number of names that lack a score after a week with one for judging their returns."""
 FROZEN_SESSIONS: Final = 4
 """Number of sampled sessions over which an unchanged mark counts as frozen."""
 
@@ -40,13 +43,17 @@ UNIVERSE_NOTICES: Final = (
     ),
     Notice(
         "universe.barred_names",
-        "Names that could not be traded would have lost, or stayed in the book and gained: they may have been barred once their returns were known.",
+        "Names that could not be traded or were not scored would have lost, or stayed in the book and gained: they may have been barred once their "
+        "returns were known.",
         0.2,
         "mean over the names with next_open_tradeable false, week by week, of the rank of forward_return against the side of the score, or on "
         "the side of the position in long_short at the next close, "
-        f"from -1 to 1 within the week; of up to 64 names in weeks of {MIN_RANKED_NAMES} or more, {SIGNIFICANT}",
+        f"from -1 to 1 within the week; of up to 64 names in weeks of {MIN_RANKED_NAMES} or more, {SIGNIFICANT}; or over the names, {MIN_UNSCORED} or "
+        "more, that lack a score after a week with one, of the rank of forward_return against the side of that score, or against a rise; of weeks in "
+        f"which they are {MAX_LEFT_OUT:.0%} of the names or fewer",
         "whether a name can be traded has nothing to do with its later return; measured: -0.16 to 0.11 in honest runs, simulated and on the "
-        "S&P 500, 0.21 to 0.28 if the worst name of the book is barred in every second week, 0.33 to 0.54 in every week",
+        "S&P 500, 0.21 to 0.28 if the worst name of the book is barred in every second week, 0.33 to 0.54 in every week; of names not scored, -0.32 to 0.29 in "
+        "honest runs, beside thresholds of 0.23 to 0.97, 0.82 to 1 if they are left out before they fall",
         figure="avoided_losses",
     ),
     Notice(

@@ -346,6 +346,22 @@ def test_a_fast_score_that_knows_a_third_of_the_large_returns_is_noticed(
     assert (outcome.message or "").endswith("largest moves of names in a week are losses.") == known
 
 
+@pytest.mark.parametrize("known", [True, False], ids=["known", "chance"])
+def test_names_that_are_not_scored_in_the_week_in_which_they_fall_are_noticed(
+    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    """They are fewer than the gaps that are noticed by their number."""
+
+    def unscored(score: Floats, gains: Floats) -> Floats:
+        falls = gains if known else np.random.default_rng(6).permuted(gains, axis=1)
+        return np.where(falls < -2.2, np.nan, score)
+
+    notices = notices_of(scored(market, SPEC, unscored, monkeypatch), tmp_path)
+    assert notices.keys() == ({"universe.barred_names"} if known else set())
+    if known:
+        assert "largest fall (1)" in (notices["universe.barred_names"].message or "")
+
+
 @pytest.mark.parametrize(("right", "outcome"), [(0.75, "pass"), (1.0, "notice")])
 @pytest.mark.parametrize("seed", [5, 8, 10])
 def test_extremes_that_are_always_right_are_noticed(seed: int, right: float, outcome: str) -> None:
