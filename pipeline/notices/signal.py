@@ -25,10 +25,11 @@ from pipeline.notices.outcome import (
 from pipeline.notices.probe import HOURS_APART
 from schemas.notices import NOTICES
 from schemas.notices.books import (
-    MAX_QUARTERLY_TIMING,
+    MAX_PERIOD_TIMING,
     MIN_EXPOSURE_VARIATION,
     MIN_NET_VARIATION,
-    MIN_QUARTERS,
+    MIN_PERIODS,
+    TIMED_PERIODS,
 )
 from schemas.notices.notice import CHANCE, EXCEPTIONAL_RATIO, MIN_CORRELATED_WEEKS
 from schemas.notices.signal import (
@@ -143,7 +144,9 @@ def judge_timing(
         weeks=weeks,
     )
     with_first = weekly_returns(dates, sessions, returns)[0][known] / held[known]
-    yield first_noticed(of_weeks, _judge_quarters(dates[known], size, with_first))
+    yield first_noticed(
+        of_weeks, *(_judge_periods(period, dates[known], size, with_first) for period in TIMED_PERIODS)
+    )
     message = (
         f"Over {weeks} weeks the exposure of the book has a correlation of {of_own:.2f} with the size of the return per unit of exposure, "
         f"and of {of_last:.2f} with that of the week before."
@@ -151,27 +154,27 @@ def judge_timing(
     yield judged("book.risk_timing", of_last - of_own, message, chance=math.sqrt(2) * allowed, weeks=weeks)
 
 
-def _judge_quarters(dates: Dates, size: Floats, per_unit: Floats) -> NoticeOutcome:
-    """Judge whether the size at the first decision of each calendar quarter goes with the return of the quarter.
+def _judge_periods(period: str, dates: Dates, size: Floats, per_unit: Floats) -> NoticeOutcome:
+    """Judge whether the size at the first decision of each calendar period, such as a quarter, goes with the return of the period.
 
     A size that is chosen for a quarter hardly goes with the returns of its weeks, most of which are chance. That of the first decision
-    cannot answer to the returns of the quarter. If the quarters are exchangeable, the correlation has the standard error
-    1 / sqrt(quarters - 1) whatever their distribution (Pitman, 1937).
+    cannot answer to the returns of the quarter. If the periods are exchangeable, the correlation has the standard error
+    1 / sqrt(periods - 1) whatever their distribution (Pitman, 1937).
     """
-    quarter = dates.astype("datetime64[M]").astype(np.int64) // 3
-    _, first, place = np.unique(quarter, return_index=True, return_inverse=True)
-    quarters = first.size
-    if quarters < MIN_QUARTERS:
-        return too_few("book.timing", quarters, "quarter", "positions", MIN_QUARTERS)
+    number = dates.astype("datetime64[M]").astype(np.int64) // TIMED_PERIODS[period]
+    _, first, place = np.unique(number, return_index=True, return_inverse=True)
+    periods = first.size
+    if periods < MIN_PERIODS:
+        return too_few("book.timing", periods, period, "positions", MIN_PERIODS)
     mean = np.bincount(place, weights=per_unit) / np.bincount(place)
     correlation = float(np.corrcoef(size[first], mean)[0, 1])
     return judged(
         "book.timing",
         correlation,
-        f"Over {quarters} quarters the exposure at the first decision has a correlation of {correlation:.2f} with the mean return per unit "
-        "of exposure in the quarter.",
-        chance=max(MAX_QUARTERLY_TIMING, CHANCE / math.sqrt(quarters - 1)),
-        quarters=quarters,
+        f"Over {periods} {period}s the exposure at the first decision has a correlation of {correlation:.2f} with the mean return per unit "
+        f"of exposure in the {period}.",
+        chance=max(MAX_PERIOD_TIMING, CHANCE / math.sqrt(periods - 1)),
+        periods=periods,
     )
 
 

@@ -147,28 +147,33 @@ def test_sizes_of_the_book_that_hardly_vary_are_judged_by_its_targets(
     assert notices.keys() == ({"book.timing"} if known else set())
 
 
-@pytest.mark.parametrize("sized", ["by quarter", "by chance", "by the quarter before"])
-def test_a_size_chosen_for_each_quarter_is_noticed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sized: str
+@pytest.mark.parametrize("sized", ["by what it earned", "by chance", "by the period before"])
+@pytest.mark.parametrize(
+    ("weeks", "months", "periods"), [(120, 1, "28 months"), (265, 3, "21 quarters")], ids=["month", "quarter"]
+)
+def test_a_size_chosen_for_each_period_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sized: str, weeks: int, months: int, periods: str
 ) -> None:
-    """Each quarter of five years has a size by what it earned, which hardly goes with the returns of its weeks."""
-    five_years = simulate_market(11, 60, 265)
-    quarter = five_years.schedule[five_years.decisions].astype("datetime64[M]").astype(np.int64) // 3
+    """Each month or quarter has a size by what it earned, which hardly goes with the returns of its weeks."""
+    years = simulate_market(11, 60, weeks)
+    period = years.schedule[years.decisions].astype("datetime64[M]").astype(np.int64) // months
 
     def resized(weights: Floats, gains: Floats) -> Floats:
-        earned = np.bincount(quarter - quarter[0], weights=(weights * gains).sum(axis=1))
+        earned = np.bincount(period - period[0], weights=(weights * gains).sum(axis=1))
         if sized == "by chance":
             np.random.default_rng(3).shuffle(earned)
-        elif sized == "by the quarter before":
+        elif sized == "by the period before":
             earned = np.roll(earned, 1)
         size = 0.8 + 0.4 * earned.argsort().argsort() / earned.size
-        larger: Floats = weights * size[quarter - quarter[0], np.newaxis]
+        if months == 1:  # two sizes, that go with the returns of the weeks by less than the threshold
+            size = np.where(size < 1, 0.8, 1.2)
+        larger: Floats = weights * size[period - period[0], np.newaxis]
         return larger
 
-    notices = notices_of(weighted(five_years, SPEC, resized, monkeypatch), tmp_path)
-    assert notices.keys() == ({"book.timing"} if sized == "by quarter" else set())
+    notices = notices_of(weighted(years, SPEC, resized, monkeypatch), tmp_path)
+    assert notices.keys() == ({"book.timing"} if sized == "by what it earned" else set())
     if notices:
-        assert (notices["book.timing"].message or "").startswith("Over 21 quarters ")
+        assert (notices["book.timing"].message or "").startswith(f"Over {periods} ")
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["known", "chance"])
