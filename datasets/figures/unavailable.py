@@ -7,8 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, ParamSpec, TypeAlias, TypeVar
 
-from schemas.warning_codes import warning
-
 P = ParamSpec("P")
 T = TypeVar("T")
 _log = logging.getLogger("datasets.figures")
@@ -249,6 +247,6 @@ class Warnings:
     def entries(self) -> tuple[dict[str, str], ...]:
         """The entries of `meta.warnings` and `meta.notices`."""
         return tuple(
-            {**warning(code, message, kind=kind), "block": block}
+            {"code": code, "message": message, **({} if kind is None else {"kind": kind}), "block": block}
             for (block, code, kind, _), message in self._messages.items()
         )
