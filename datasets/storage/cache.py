@@ -176,6 +176,7 @@ class Cache:
             self.counts.update(amounts)
 
     def _path(self, storage: Source, relative: str) -> Path:
+        storage.url(relative)  # refuses a path that leaves the root, and so the folder
         return self.folder / storage.identity / relative
 
     def _usable(self, path: Path, size: int, sha256: str) -> bool:

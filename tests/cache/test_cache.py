@@ -54,6 +54,18 @@ def test_a_file_is_copied_once_and_then_read_from_the_cache(remote: Remote, cach
     assert remote.requests == before
 
 
+def test_no_path_leaves_the_cache(remote: Remote, cache: Cache) -> None:
+    own = cache.folder.parent / "own.txt"
+    own.write_text("mine")
+    assert remote.snapshot(cache).manifest  # makes the folder of the root
+    storage = open_storage(remote.url, cache=cache)
+    with pytest.raises(ValueError, match="leaves the root"):
+        storage.intact_file("../../own.txt", 5, digest(b"other"))
+    with pytest.raises(ValueError, match="leaves the root"):
+        storage.intact_document("../../own.txt", digest(b"mine"))
+    assert own.read_text() == "mine"
+
+
 def test_all_readers_read_the_same_through_the_cache(remote: Remote, cache: Cache) -> None:
     far, near = remote.snapshot(cache), datasets.open(remote.folder)[ALPHA]
     assert far.manifest == near.manifest
