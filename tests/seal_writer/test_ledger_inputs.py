@@ -163,6 +163,18 @@ def test_weighted_names_without_prices_are_noted() -> None:
     assert "1 name with weights has no prices and no trades, the first: BBB" in notes
 
 
+def test_fills_have_the_names_of_other_libraries_and_an_index_of_days() -> None:
+    row = {"date": date(2024, 1, 8), "symbol": "AAA", "quantity": 0.01, "fill_price": 11.0}
+    plain = pl.DataFrame([row])
+    expected = Ledger.from_fills(plain, CLOSE, NYSE).tables["trades"]
+    instants = pd.DatetimeIndex(["2024-01-08 15:30"], tz=NYSE.zone)
+    for fills in (
+        plain.rename({"date": "Timestamp", "symbol": "Ticker", "quantity": "Quantity"}),
+        plain.drop("date").to_pandas().set_index(instants),
+    ):
+        assert Ledger.from_fills(fills, CLOSE, NYSE).tables["trades"].equals(expected)
+
+
 def test_scores_that_no_decision_uses_are_refused_or_noted() -> None:
     weights = pl.concat([WEEK, WEEK.with_columns(date=pl.col("date").dt.offset_by("7d"))])
     scores = weights.select("date", AAA=pl.lit(1.0))

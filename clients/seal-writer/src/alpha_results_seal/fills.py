@@ -18,11 +18,13 @@ ASSUMED = {
     "decision_at": "decision days of fills are unknown: decisions are dated by the session before the fill",
 }
 """Optional column of fills -> note on the value used in its place."""
+REQUIRED = ("date", "symbol", "quantity", "fill_price")
+"""The other columns of fills."""
 
 
 def read_fills(rows: pl.DataFrame, market: Market) -> pl.DataFrame:
     """Return fills completed with session, fee, mid and decision; raises SealError for an invalid one."""
-    require_columns(rows.columns, ("date", "symbol", "quantity", "fill_price"), "fills have")
+    require_columns(rows.columns, REQUIRED, "fills have")
     rows = rows.with_columns(
         pl.Series(name, to_doubles(rows[name], "fills"))
         for name in ("quantity", "fill_price", "fee", "mid_price")

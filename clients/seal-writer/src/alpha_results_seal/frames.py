@@ -109,7 +109,7 @@ def matrix(frame: Any, value: str, label: str) -> Matrix:
     SealError
         If days or names are missing or duplicated, or a value is infinite.
     """
-    frame = _columns(frame, label, value)
+    frame = named_columns(frame, label, value)
     if "date" not in frame.columns:
         first = ", ".join(map(repr, frame.columns[:3])) or "none"
         raise SealError(
@@ -141,7 +141,7 @@ def prices(frames: Any) -> tuple[Matrix, Matrix | None]:
     if isinstance(frames, Mapping):
         by_name = {name: frames[name] for name in ("close", "open") if name in frames}
     elif isinstance(frames, (str, os.PathLike, pl.DataFrame)) or _is_pandas(frames):
-        frame = _columns(frames, "prices", "close", "open")
+        frame = named_columns(frames, "prices", "close", "open")
         by_name = {name: frame for name in ("close", "open") if name == "close" or name in frame.columns}
     else:
         raise SealError(
@@ -211,7 +211,7 @@ def _file(path: Path, label: str) -> pl.DataFrame:
         raise SealError(f"{label}: {path} cannot be read: {reason}") from error
 
 
-def _columns(source: Any, label: str, *values: str) -> pl.DataFrame:
+def named_columns(source: Any, label: str, *values: str) -> pl.DataFrame:
     """Return a frame whose days are a column; a long one, which has a column of symbols, with the names of this package."""
     frame = table(_from_pandas(source, label) if _is_pandas(source) else source, label)
     lower = {name.lower(): name for name in reversed(frame.columns)}

@@ -15,8 +15,8 @@ from alpha_results_seal.checks import typed
 from alpha_results_seal.costs import Costs, is_finite
 from alpha_results_seal.derive import completed
 from alpha_results_seal.errors import SealError
-from alpha_results_seal.fills import ASSUMED, read_fills
-from alpha_results_seal.frames import Floats, Matrix, matrix, table
+from alpha_results_seal.fills import ASSUMED, REQUIRED, read_fills
+from alpha_results_seal.frames import Floats, Matrix, matrix, named_columns
 from alpha_results_seal.market import Market
 from alpha_results_seal.scores import select_tails
 from alpha_results_seal.weeks import (
@@ -226,10 +226,10 @@ class Ledger:
         Parameters
         ----------
         fills
-            In the order they were filled, with columns ``date`` (the session), ``symbol``, ``quantity`` (signed),
-            ``fill_price``, ``fee`` (money, by default 0), ``mid_price`` (by default the fill price, which then includes
-            the impact) and ``decision_at`` (by default the session before the fill). A fill whose mid is the open of its
-            session is stamped with the open, any other with the close.
+            In the order they were filled, with columns ``date`` (the session) and ``symbol``, or their aliases as for scores,
+            ``quantity`` (signed), ``fill_price``, ``fee`` (money, by default 0), ``mid_price`` (by default the fill price,
+            which then includes the impact) and ``decision_at`` (by default the session before the fill). A fill whose mid
+            is the open of its session is stamped with the open, any other with the close.
         closes
             Closes, and opens if known, as the prices of `from_weights`, from the first session on.
         calendar
@@ -258,7 +258,7 @@ class Ledger:
         """
         costs = Costs() if costs is None else costs
         _require_costs_and_calendar(costs, calendar)
-        recorded = table(fills, "fills")
+        recorded = named_columns(fills, "fills", *REQUIRED, *ASSUMED)
         targets = {} if weights is None else {book: matrix(weights, "weight", "weights")}
         scored = None if scores is None else matrix(scores, "score", "scores")
         market = Market.of(closes, calendar, _names(targets, scored))
