@@ -220,7 +220,7 @@ BOOK_NOTICES: Final = (
         "book.flat_sessions",
         "The book has sessions with a market P&L of 0: the market was closed, or these days were removed.",
         0.01,
-        f"highest share of the sessions of a book with positions in which market_pnl is below {FLAT:g} of the gross notional",
+        f"highest share of the sessions of a book with positions in which the size of market_pnl is below {FLAT:g} of the gross notional",
         "measured: 0 to 0.004 in honest runs, and 0 below a millionth",
         figure="flat_share",
     ),
