@@ -15,7 +15,6 @@ from examples.reference_engine import (
     Market,
     ledger,
     run_alpha,
-    simulate_market,
     write_seal,
 )
 from tests.notices.beside_prices import (
@@ -31,16 +30,6 @@ from tests.notices.beside_prices import (
     with_paths,
 )
 from tests.support.seals import rewrite
-
-
-@pytest.fixture(scope="module")
-def market() -> Market:
-    return simulate_market(11, 40, 80)
-
-
-@pytest.fixture(scope="module")
-def prices(market: Market, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return prices_of(market, tmp_path_factory.mktemp("prices"))
 
 
 def test_an_honest_run_agrees_with_its_market(market: Market, prices: Path, tmp_path: Path) -> None:

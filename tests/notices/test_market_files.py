@@ -15,7 +15,6 @@ import datasets
 from examples.reference_engine import (
     Market,
     RunRecord,
-    simulate_market,
     write_seal,
 )
 from pipeline.batch.many import build_many
@@ -33,16 +32,6 @@ from tests.notices.beside_prices import (
     seal_of,
     unmet,
 )
-
-
-@pytest.fixture(scope="module")
-def market() -> Market:
-    return simulate_market(11, 40, 80)
-
-
-@pytest.fixture(scope="module")
-def prices(market: Market, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return prices_of(market, tmp_path_factory.mktemp("prices"))
 
 
 def test_without_prices_the_flag_is_named(market: Market, tmp_path: Path) -> None:

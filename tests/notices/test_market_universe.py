@@ -32,16 +32,6 @@ from tests.notices.beside_prices import (
 )
 
 
-@pytest.fixture(scope="module")
-def market() -> Market:
-    return simulate_market(11, 40, 80)
-
-
-@pytest.fixture(scope="module")
-def prices(market: Market, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return prices_of(market, tmp_path_factory.mktemp("prices"))
-
-
 def stop_before_losses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let books close positions at the open of a session in which these lose more than 2 %."""
     genuine = ledger._Books.adjust  # noqa: SLF001 - what is falsified
