@@ -219,7 +219,7 @@ class Snapshot:
         Raises
         ------
         KindNotPublished
-            When the snapshot lacks the file, or the file lacks a column; `book` is none of its columns.
+            When the snapshot lacks the file, or the file lacks a column (`book` is not stored in it).
         SettingsError
             When `columns` is a single name.
         SnapshotCorrupt, StorageUnavailable
@@ -232,10 +232,10 @@ class Snapshot:
 
         path = self.file(dataset, book)
         with self.decoding(path), pa.OSFile(path) as source, pq.ParquetFile(source) as file:
-            held = file.schema_arrow.names  # Arrow would leave out a column that the file lacks
-            if lacking := [name for name in columns if name not in held]:
+            present = file.schema_arrow.names  # Arrow would leave out a column that the file lacks
+            if missing := [name for name in columns if name not in present]:
                 raise KindNotPublished(
-                    f"{self.alpha_id} has no column {lacking[0]!r} in its {dataset}; there are {', '.join(held)}"
+                    f"{self.alpha_id} has no column {missing[0]!r} in its {dataset}; there are {', '.join(present)}"
                 )
             rows = pl.from_arrow(file.read(list(columns), use_threads=False))
         assert isinstance(rows, pl.DataFrame)
