@@ -83,8 +83,9 @@ def costs(flows: Flows) -> dict[str, Any]:
         **figures,
         "gross": _ratios(gross),
         "net": _ratios(net),
-        "execution_cost": -float(execution.mean()) * SESSIONS_PER_YEAR,
-        "borrow_cost": -float(borrow.mean()) * SESSIONS_PER_YEAR,
+        # Subtracted from 0, as the negative of no cost would be -0.0.
+        "execution_cost": (0.0 - float(execution.mean())) * SESSIONS_PER_YEAR,
+        "borrow_cost": (0.0 - float(borrow.mean())) * SESSIONS_PER_YEAR,
         "break_even_multiple": break_even_multiple(flows),
         "break_even_bp": break_even_bp(flows),
         "at_multiples": [
@@ -119,7 +120,7 @@ def cost_bp(execution_cost: Floats, traded: Floats) -> Figure:
     5.0
     """
     notional = float(traded.sum())
-    return _no_trade() if notional <= 0 else -float(execution_cost.sum()) / notional * _BASIS_POINTS
+    return _no_trade() if notional <= 0 else (0.0 - float(execution_cost.sum())) / notional * _BASIS_POINTS
 
 
 def at_fixed_quantities(flows: Flows, multiple: float) -> Floats | Unavailable:

@@ -178,3 +178,10 @@ def test_unchanged_quantities_are_withheld_unless_every_session_has_a_rate(state
 
 def test_without_sessions_figures_are_withheld() -> None:
     assert all(isinstance(value, Unavailable) for value in costs(ledger(1, 0)).values())
+
+
+def test_a_book_without_costs_has_costs_of_zero_without_a_sign() -> None:
+    ones, none = np.ones(3), np.zeros(3)
+    figures = costs(Flows(ones, ones, none, none, none, none, ones, ones))
+    for name in ("execution_cost", "borrow_cost", "cost_bp"):
+        assert str(figures[name]) == "0.0", name
