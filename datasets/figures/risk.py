@@ -12,7 +12,7 @@ from datasets.figures.newey_west import bandwidth
 from datasets.figures.ratios import book_figures
 from datasets.figures.series import ROUNDING, SESSIONS_PER_YEAR, Dates, Floats, constant_rows, day, measured
 from datasets.figures.sharpe import sharpe_moments
-from datasets.figures.unavailable import Figure, Unavailable, no_variation, too_few
+from datasets.figures.unavailable import Figure, Unavailable, too_few
 from schemas.metrics.families.risk import DEEPEST, ROLLING
 
 _RETURNS = "daily returns"
@@ -253,7 +253,7 @@ def tail_ratio(returns: Floats) -> Figure:
         return too_few(int(returns.size), 20, _RETURNS)
     low, high = np.quantile(np.asarray(returns), [0.05, 0.95])
     if abs(low) <= ROUNDING:
-        return no_variation("lowest daily returns")
+        return Unavailable("nonpositive_variance", "the 5 % quantile of the daily returns of the window is 0")
     return float(abs(high) / abs(low))
 
 

@@ -159,6 +159,13 @@ def test_returns_that_do_not_vary_have_no_ratio() -> None:
     assert result["under_water"] == 0.0
 
 
+def test_a_book_with_few_losses_has_no_tail_ratio_and_the_reason_names_its_quantile() -> None:
+    result = measured(np.concatenate([[-0.02], np.zeros(60), np.full(60, 0.01)]))
+    reason = result["tail_ratio"]
+    assert isinstance(reason, Unavailable)
+    assert reason.text == "the 5 % quantile of the daily returns of the window is 0"
+
+
 def test_losses_within_rounding_give_no_ratio() -> None:
     equity = np.repeat(1.001 ** np.arange(150), 2)
     equity[1::2] = np.nextafter(equity[1::2], 0.0)
