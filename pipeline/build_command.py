@@ -74,6 +74,8 @@ def build(
         raise click.UsageError("give either seals, or --from with a folder or prefix that holds seals")
     if watch and searched is None:
         raise click.UsageError("--watch follows a folder or prefix: give it with --from")
+    if not watch and context.get_parameter_source("interval") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("--interval is the pause between two searches of --watch: give both")
     metrics = None
     if metrics_file is not None:
         from pipeline.batch.metrics_file import MetricsFile

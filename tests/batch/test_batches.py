@@ -156,6 +156,14 @@ def test_invalid_arguments_are_refused(tmp_path: Path, arguments: tuple[str, ...
     assert build(tmp_path / "root", *arguments).exit_code == 2
 
 
+def test_a_pause_without_a_watch_is_refused(tmp_path: Path, seal: Seal) -> None:
+    seal("Test_a")
+    result = build(tmp_path / "root", "--from", str(tmp_path / "seals"), "--interval", "5")
+    assert result.exit_code == 2
+    assert "--interval is the pause between two searches of --watch" in result.output
+    assert not (tmp_path / "root").exists()
+
+
 @pytest.mark.parametrize("text", ["soon", "5s", "nan", "-1", "1e9"])
 def test_an_interval_that_is_no_number_of_seconds_is_refused_with_the_rule(tmp_path: Path, text: str) -> None:
     result = build(tmp_path / "root", "--from", "b", "--interval", text)
