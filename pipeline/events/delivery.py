@@ -29,7 +29,9 @@ _PAUSE: Final = 1.0
 """Seconds before the second try; each later pause is twice as long."""
 _STARTED: Final = ""
 """Id that marks the end of the first run, which records past events as delivered without sending them."""
-_UNWRITABLE: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY})
+_UNWRITABLE: Final = frozenset(
+    {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
+)
 """Primary result codes of SQLite for a file that cannot be written."""
 _RETRIED: Final = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS})
 _PLAIN: Final = re.compile(r"[!-~]+")
@@ -78,14 +80,14 @@ class Delivered:
         try:
             yield
         except sqlite3.Error as error:
+            if not self._path.parent.is_dir():
+                raise SettingsError(
+                    f"--state: {self._path} cannot be opened ({error}); create its folder, and let this user write there"
+                ) from error
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in _UNWRITABLE:
                 raise DiskUnavailable(
                     f"--state: {self._path} cannot be written ({error}); free space on its disk and let this user write "
                     "it, then try again"
-                ) from error
-            if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CANTOPEN:
-                raise SettingsError(
-                    f"--state: {self._path} cannot be opened ({error}); create its folder, and let this user write there"
                 ) from error
             raise SettingsError(
                 f"--state: {self._path} cannot be used ({error}); give a file that this command created and no other process is using"

@@ -390,6 +390,10 @@ def test_a_state_that_cannot_be_opened_or_read_is_named(
     assert result.exit_code == 2
     assert f"--state: {missing} cannot be opened" in result.output
     assert "create its folder" in result.output
+    unwritable = Path("/proc/state.sqlite3")
+    result = notify("--webhook", receiver.url, "--state", str(unwritable))
+    assert result.exit_code == 5, "a folder in which no file can be created"
+    assert f"--state: {unwritable} cannot be written" in result.output
     state = tmp_path / "state.sqlite3"
     assert notify("--webhook", receiver.url).exit_code == 0
     content = state.read_bytes()
