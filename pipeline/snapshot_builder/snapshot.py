@@ -133,6 +133,8 @@ def build_seal(
             notices = in_declared_order((*own, *compared))
         manifest = _manifest(seal, writer, written, report, notices)
         with stages("publish"):
+            # A later seal may be served by now; the weeks of a seal that is not published must not be recorded.
+            _served(storage, seal, force=force)
             manifest = with_history(
                 storage, manifest, written.sealed_weeks, lambda history: history_notices(history).to_dict()
             )

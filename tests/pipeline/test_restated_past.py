@@ -219,6 +219,22 @@ def test_concurrent_builders_record_every_seal(
     assert len(decode_seals(path.read_bytes(), "seals")) == len(history(root)) + 1
 
 
+def test_a_seal_that_a_later_one_overtakes_is_not_recorded(
+    tmp_path: Path, runs: dict[tuple[int, bool], RunRecord]
+) -> None:
+    root = tmp_path / "root"
+    older, later = (str(seal(tmp_path, runs[12, True], day)) for day in (1, 2))
+
+    def overtake(stage: str) -> None:
+        if stage == "notices":
+            build_seal(later, root)
+
+    with pytest.raises(PublicationRefused, match="later than this seal"):
+        build_seal(older, root, on_stage=overtake)
+    recorded = decode_seals((root / sealed_weeks_path(ALPHA)).read_bytes(), "seals")
+    assert [entry.sealed_at for entry in recorded] == ["2026-02-02T00:00:00Z"]
+
+
 def test_a_damaged_seal_record_is_reported_and_never_overwritten(
     tmp_path: Path, runs: dict[tuple[int, bool], RunRecord]
 ) -> None:
