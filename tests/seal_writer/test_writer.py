@@ -187,6 +187,20 @@ def test_without_the_rules_a_seal_is_written_unchecked(
     assert (filled(tmp_path / "seal", tables).write() / "seal.json").is_file()
 
 
+def test_a_rule_that_fails_is_an_error_of_this_package(
+    tables: dict[str, pl.DataFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OverflowError("too large")
+
+    monkeypatch.setattr("pipeline.rules.ledger_rules.differ", fail)
+    with pytest.raises(
+        SealError, match=r"portfolio\.identity failed because of a bug, OverflowError: too large"
+    ):
+        filled(tmp_path / "seal", tables).write()
+    assert not (tmp_path / "seal").exists()
+
+
 @pytest.mark.parametrize(
     ("kind", "change", "said"),
     [

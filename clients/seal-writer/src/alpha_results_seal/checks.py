@@ -93,6 +93,11 @@ def pipeline_problems(folder: Path, manifest: bytes, *, strict: bool) -> list[st
     -------
     list of str or None
         One text per broken rule; None if the rules are not installed.
+
+    Raises
+    ------
+    SealError
+        If a rule fails because of a bug, or the disk does.
     """
     if sys.version_info < (3, 11):
         return None
@@ -101,12 +106,16 @@ def pipeline_problems(folder: Path, manifest: bytes, *, strict: bool) -> list[st
         from pipeline.seal.manifest import parse_manifest  # noqa: PLC0415 -- as above
         from pipeline.seal.seal import Seal  # noqa: PLC0415 -- as above
         from pipeline.seal.store import SealStore  # noqa: PLC0415 -- as above
+        from schemas.errors import AlphaResultsError  # noqa: PLC0415 -- as above
     except ImportError:
         return None
     parsed, problems = parse_manifest(manifest)
     if parsed is None:
         return [f"seal.json: {x.key} must be {x.expected} and is {x.value!r}" for x in problems]
-    report = check(Seal(SealStore(str(folder)), parsed, hashlib.sha256(manifest).hexdigest()))
+    try:
+        report = check(Seal(SealStore(str(folder)), parsed, hashlib.sha256(manifest).hexdigest()))
+    except AlphaResultsError as error:
+        raise SealError(str(error)) from error
     return [describe(violation) for violation in (*report.violations, *(report.warnings if strict else ()))]
 
 
