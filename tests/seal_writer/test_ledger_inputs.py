@@ -108,7 +108,10 @@ def test_invalid_input_is_reported_by_name(weights: Any, close: Any, said: str) 
             {pd.Timestamp("2024-01-08"): 0.0001},
             "Costs.interest has a rate of Timestamp('2024-01-08 00:00:00'): give rates by datetime.date",
         ),
-        (pd.Series([0.0001]), "give a finite return, or returns by datetime.date"),
+        (
+            pd.Series([0.0001]),
+            "Costs.interest is of type Series: give a finite return, or returns by datetime.date",
+        ),
     ],
 )
 def test_an_unusable_interest_rate_is_refused_by_day(interest: Any, said: str) -> None:

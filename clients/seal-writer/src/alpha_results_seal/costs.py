@@ -51,11 +51,11 @@ class Costs:
             rate = getattr(self, name)
             if not (is_finite(rate) and 0 <= rate < 1):
                 raise SealError(
-                    f"Costs.{name} is {rate!r}: give a fraction of 0 or more, below 1; 0.001 is ten basis points."
+                    f"Costs.{name} is {_shown(rate)}: give a fraction of 0 or more, below 1; 0.001 is ten basis points."
                 )
         if self.recovery is not None and not (is_finite(self.recovery) and 0 < self.recovery <= 1):
             raise SealError(
-                f"Costs.recovery is {self.recovery!r}: give the share of the last close received, above 0 and at most 1."
+                f"Costs.recovery is {_shown(self.recovery)}: give the share of the last close received, above 0 and at most 1."
             )
         if isinstance(self.interest, Mapping):
             for day, rate in self.interest.items():
@@ -96,8 +96,13 @@ class Costs:
 def _require_finite(name: str, rate: float | None) -> None:
     if rate is not None and not is_finite(rate):
         raise SealError(
-            f"Costs.{name} is {rate!r}: give a finite return, or returns by datetime.date, or leave it out."
+            f"Costs.{name} is {_shown(rate)}: give a finite return, or returns by datetime.date, or leave it out."
         )
+
+
+def _shown(rate: object) -> str:
+    """Return a rate for a message; only the type of a column or another object, whose text is long."""
+    return repr(rate) if isinstance(rate, (Real, str)) else f"of type {type(rate).__name__}"
 
 
 def is_finite(value: object) -> bool:
