@@ -218,3 +218,15 @@ def test_an_unknown_time_zone_is_reported_in_one_line() -> None:
     with pytest.raises(SealError, match="09:30 in 'NewYork' is not a valid time") as refusal:
         Ledger.from_weights(WEEK, CLOSE, Costs(), Calendar("NewYork", "09:30", "16:00"))
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", ["opened", "Opens"])
+def test_a_misspelt_open_is_no_price_frame_without_opens(name: str) -> None:
+    long = CLOSE.unpivot(index="date", variable_name="symbol", value_name="close")
+    close = CLOSE.select("date", "AAA")
+    weights = WEEK.select("date", "AAA")
+    for prices in (long.with_columns(pl.col("close").alias(name)), {"close": close, name: close}):
+        with pytest.raises(SealError, match=f"prices have no 'open' but '{name}': name that 'open'"):
+            Ledger.from_weights(weights, prices, Costs(), NYSE)
+    further = long.with_columns(volume=1.0, adj_close="close")
+    assert Ledger.from_weights(weights, further, Costs(), NYSE).tables

@@ -6,6 +6,7 @@ import datetime as dt
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -136,12 +137,15 @@ def prices(frames: Any) -> tuple[Matrix, Matrix | None]:
     Raises
     ------
     SealError
-        If a price is not above 0, or opens and closes have different days or names.
+        If a price is not above 0, opens and closes have different days or names, or the name of the opens is misspelt.
     """
     if isinstance(frames, Mapping):
+        _require_spelling(frames)
         by_name = {name: frames[name] for name in ("close", "open") if name in frames}
     elif isinstance(frames, (str, os.PathLike, pl.DataFrame)) or _is_pandas(frames):
         frame = named_columns(frames, "prices", "close", "open")
+        if "symbol" in frame.columns:
+            _require_spelling(frame.columns)
         by_name = {name: frame for name in ("close", "open") if name == "close" or name in frame.columns}
     else:
         raise SealError(
@@ -164,6 +168,15 @@ def prices(frames: Any) -> tuple[Matrix, Matrix | None]:
     ):
         raise SealError("prices: open and close have different days or names.")
     return close, opened
+
+
+def _require_spelling(names: Iterable[str]) -> None:
+    """Raise SealError if prices without an open have a column of a similar name; without it, fills would be at closes."""
+    lower = {str(name).lower(): name for name in names}
+    if "open" not in lower and (near := get_close_matches("open", lower, 1, 0.75)):
+        raise SealError(
+            f"prices have no 'open' but {lower[near[0]]!r}: name that 'open', or leave it out; fills are then at closes."
+        )
 
 
 def _file(path: Path, label: str) -> pl.DataFrame:
