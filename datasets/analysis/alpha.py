@@ -78,7 +78,7 @@ class Alpha(Snapshot):
         Raises
         ------
         SettingsError
-            When the granularity is unknown, an end is no day, or the first day is after the last.
+            When the granularity is unknown, a flag is no bool, an end is no day, or the first day is after the last.
         SnapshotCorrupt
             When a source file of the figures is missing or damaged.
         """
@@ -88,6 +88,9 @@ class Alpha(Snapshot):
 
         if granularity not in SCOPES:
             raise SettingsError(f"no granularity {granularity!r}; there are {', '.join(SCOPES)}")
+        for name, flag in (("panel", panel), ("raw", raw)):
+            if not isinstance(flag, bool):  # the text "false" would count as true
+                raise SettingsError(f"{name}={flag!r}: give True or False")
         query = MetricsQuery(
             frozenset(source.endpoint for source in SOURCES),
             require_window(Window(first, last)),

@@ -201,6 +201,8 @@ def test_arguments_of_another_type_are_named_with_what_to_give(root: Path, tmp_p
         (lambda: run.benchmark(file, symbol=number), "holds no row of 3; it has 1 symbol"),
         (lambda: run.exposures(file, benchmarks=number), "holds no row of 3; it has 1 symbol"),
         (lambda: run.metrics(first=pd.NaT), "first=NaT: give a datetime.date"),  # type: ignore[arg-type]
+        (lambda: run.metrics(raw="false"), "raw='false': give True or False"),  # type: ignore[arg-type]
+        (lambda: run.metrics(panel=number), "panel=3: give True or False"),
         (lambda: opened.correlations(number), "alphas: 3 is not the id of an alpha; give a list"),
         (lambda: opened.neighbours(ONE, among=[number]), "among: 3 is not the id of an alpha"),
         (lambda: opened.neighbours(ONE, limit=2.5), "limit=2.5: give a whole number"),  # type: ignore[arg-type]
