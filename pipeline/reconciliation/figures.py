@@ -69,71 +69,39 @@ class Figure:
         return {name: x for name, x in asdict(self).items() if x is not None or name not in optional}
 
 
-def daily_series(portfolio: pl.DataFrame, equity_basis: float) -> Daily | None:
-    """Select the sessions of the long_short book.
+def reconcile(
+    records: pl.DataFrame | None,
+    weeks: pl.DataFrame | None,
+    portfolio: pl.DataFrame | None,
+    equity_basis: float,
+) -> tuple[Figure, ...]:
+    """Recompute every figure that the interface serves from the weekly figures and the ledger of a sound run.
 
     Parameters
     ----------
-    portfolio : polars.DataFrame
-        Sealed ledger of all books.
+    records : polars.DataFrame or None
+        Sealed figures, as :meth:`pipeline.seal.Seal.metrics` returns them; None if the run sealed none.
+    weeks : polars.DataFrame or None
+        ``date``, ``week_status``, ``n_symbols``, ``n_return_obs``, ``ic`` and optionally ``raw_ic`` of ``weekly_signal``; None
+        without cross-sections or rebalance index.
+    portfolio : polars.DataFrame or None
+        Sealed ledger of all books; None if the run sealed none.
     equity_basis : float
         Opening equity of the run, in equity units.
-
-    Returns
-    -------
-    Daily or None
-        Ascending by date; None when the book has no session.
-    """
-    rows = portfolio.filter(pl.col("book") == CONDITIONED_BOOKS[0]).sort("date")
-    if not rows.height:
-        return None
-    columns = ("starting_equity", "ending_equity", "risk_free_return", "turnover")
-    starting, ending, risk_free, turnover = (floats_of(rows, name) for name in columns)
-    return Daily(dates_of(rows), starting, ending, risk_free, turnover, equity_basis)
-
-
-def weekly_series(weeks: pl.DataFrame) -> Weekly:
-    """Convert the weeks of a run to arrays.
-
-    Parameters
-    ----------
-    weeks : polars.DataFrame
-        ``date``, ``week_status``, ``n_symbols``, ``n_return_obs``, ``ic`` and optionally ``raw_ic`` of ``weekly_signal``.
-
-    Returns
-    -------
-    Weekly
-        Ascending by date; NaN stands for null.
-    """
-    rows = weeks.sort("date")
-    traded = (rows["week_status"] == TRADED).to_numpy()
-    n_symbols, n_return_obs, ic = (floats_of(rows, name) for name in ("n_symbols", "n_return_obs", "ic"))
-    raw_ic = floats_of(rows, "raw_ic") if "raw_ic" in rows.columns else None
-    return Weekly(dates_of(rows), traded, n_symbols, n_return_obs, ic, raw_ic)
-
-
-def reconcile(records: pl.DataFrame, weekly: Weekly | None, daily: Daily | None) -> tuple[Figure, ...]:
-    """Recompute every figure that the interface serves.
-
-    Parameters
-    ----------
-    records : polars.DataFrame
-        Sealed figures, as :meth:`pipeline.seal.Seal.metrics` returns them.
-    weekly : Weekly or None
-        Weeks of the complete run; None without cross-sections.
-    daily : Daily or None
-        Sessions of the complete run; None without a ledger.
 
     Returns
     -------
     tuple of Figure
         One per record whose name is served, in the order of the records.
     """
+    if records is None:
+        return ()
     decisions: Weekly | str = "the run sealed no decisions with the index of their weeks"
-    if weekly is not None:
+    if weeks is not None:
+        weekly = weekly_series(weeks)
         decisions = weekly if (weekly.n_return_obs > 0).any() else "the run sealed no forward return"
+    daily = None if portfolio is None else daily_series(portfolio, equity_basis)
     ledger = "the run sealed no ledger of long_short" if daily is None else daily
-    basis = 1.0 if daily is None else daily.equity_basis
 
     @cache
     def span(from_decisions: bool, scope: str, period: str | None) -> Weekly | Daily | str:
@@ -144,10 +112,29 @@ def reconcile(records: pl.DataFrame, weekly: Weekly | None, daily: Daily | None)
     # Vanishing equity makes returns unbounded, so that no figure can be computed from them.
     with np.errstate(all="ignore"):
         return tuple(
-            _reconciled(record, span, basis)
+            _reconciled(record, span, equity_basis)
             for record in records.iter_rows(named=True)
             if record["name"] in CONVENTIONS
         )
+
+
+def daily_series(portfolio: pl.DataFrame, equity_basis: float) -> Daily | None:
+    """Return the sessions of the long_short book, ascending; None if it has none."""
+    rows = portfolio.filter(pl.col("book") == CONDITIONED_BOOKS[0]).sort("date")
+    if not rows.height:
+        return None
+    columns = ("starting_equity", "ending_equity", "risk_free_return", "turnover")
+    starting, ending, risk_free, turnover = (floats_of(rows, name) for name in columns)
+    return Daily(dates_of(rows), starting, ending, risk_free, turnover, equity_basis)
+
+
+def weekly_series(weeks: pl.DataFrame) -> Weekly:
+    """Return the weeks of a run as arrays, ascending."""
+    rows = weeks.sort("date")
+    traded = (rows["week_status"] == TRADED).to_numpy()
+    n_symbols, n_return_obs, ic = (floats_of(rows, name) for name in ("n_symbols", "n_return_obs", "ic"))
+    raw_ic = floats_of(rows, "raw_ic") if "raw_ic" in rows.columns else None
+    return Weekly(dates_of(rows), traded, n_symbols, n_return_obs, ic, raw_ic)
 
 
 def not_reproduced(figures: Iterable[Figure]) -> list[Figure]:

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from pipeline.maths.weekly_signal import measured_decisions, weekly_ics
-from pipeline.reconciliation.figures import Figure, daily_series, not_reproduced, reconcile, weekly_series
+from pipeline.reconciliation.figures import Figure, not_reproduced
 from pipeline.rule import Finding, file_rule, limited
 from pipeline.seal import Seal
 
@@ -29,7 +29,7 @@ def metrics_reproduced(figures: Sequence[Figure]) -> Finding | None:
     Parameters
     ----------
     figures : sequence of Figure
-        As :func:`recompute_figures` returns them.
+        As :func:`pipeline.reconciliation.figures.reconcile` returns them.
 
     Returns
     -------
@@ -66,36 +66,6 @@ def measure_weeks(seal: Seal) -> pl.DataFrame | None:
     return weekly_ics(seal.table("rebalances"), measured_decisions(decisions, seal.smoothing))
 
 
-def recompute_figures(
-    records: pl.DataFrame | None,
-    weeks: pl.DataFrame | None,
-    portfolio: pl.DataFrame | None,
-    equity_basis: float,
-) -> tuple[Figure, ...]:
-    """Recompute the figures of a sound run from its weekly figures and its ledger.
-
-    Parameters
-    ----------
-    records : polars.DataFrame or None
-        Sealed figures; None if the run sealed none.
-    weeks : polars.DataFrame or None
-        As :func:`measure_weeks` returns them.
-    portfolio : polars.DataFrame or None
-        Sealed ledger of all books; None if the run sealed none.
-    equity_basis : float
-        Opening equity of the run, in equity units.
-
-    Returns
-    -------
-    tuple of Figure
-        As :func:`pipeline.reconciliation.figures.reconcile`; empty without sealed figures.
-    """
-    if records is None:
-        return ()
-    daily = None if portfolio is None else daily_series(portfolio, equity_basis)
-    return reconcile(records, None if weeks is None else weekly_series(weeks), daily)
-
-
 def with_reconciliation(records: pl.DataFrame, figures: Iterable[Figure]) -> pl.DataFrame:
     """Add the reconciliation of each record.
 
@@ -104,7 +74,7 @@ def with_reconciliation(records: pl.DataFrame, figures: Iterable[Figure]) -> pl.
     records : polars.DataFrame
         Sealed figures by ``name``, ``scope`` and ``period``.
     figures : iterable of Figure
-        As :func:`recompute_figures` returns them.
+        As :func:`pipeline.reconciliation.figures.reconcile` returns them.
 
     Returns
     -------

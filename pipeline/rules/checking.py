@@ -11,8 +11,8 @@ import polars as pl
 from pipeline.notices.evidence import Evidence, gather
 from pipeline.notices.outcome import NoticeOutcome
 from pipeline.notices.run_notices import Run, find_notices
-from pipeline.reconciliation.figures import Figure
-from pipeline.reconciliation.seal_figures import measure_weeks, metrics_reproduced, recompute_figures
+from pipeline.reconciliation.figures import Figure, reconcile
+from pipeline.reconciliation.seal_figures import measure_weeks, metrics_reproduced
 from pipeline.reconciliation.tables import Tables
 from pipeline.rule import Coverage, Level, Rule
 from pipeline.rules.file_checks import CheckState, check_files
@@ -125,7 +125,7 @@ def _report(state: CheckState, tables: Tables, *, figures: bool, prices: str | N
         state.on_step(metrics_reproduced.id)
         weeks = measure_weeks(seal)
         portfolio = seal.optional_table("portfolio")
-        recomputed = recompute_figures(seal.metrics(), weeks, portfolio, seal.equity_basis)
+        recomputed = reconcile(seal.metrics(), weeks, portfolio, seal.equity_basis)
         state.record(metrics_reproduced(recomputed))
         notices = judge(seal, evidence, state.coverage, weeks=weeks, figures=recomputed)
     elif figures and "metrics" in seal.kinds:

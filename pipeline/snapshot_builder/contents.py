@@ -18,8 +18,8 @@ from datasets.provenance.sealed_weeks import SealedWeek
 from pipeline.maths.ordering import ordered
 from pipeline.maths.weekly_digests import FillDigests, digest_decisions, seal_weeks
 from pipeline.maths.weekly_signal import measured_decisions
-from pipeline.reconciliation.figures import Figure
-from pipeline.reconciliation.seal_figures import recompute_figures, with_reconciliation
+from pipeline.reconciliation.figures import Figure, reconcile
+from pipeline.reconciliation.seal_figures import with_reconciliation
 from pipeline.seal import Seal
 from pipeline.seal.records import METRICS
 from pipeline.seal.tables import empty_table
@@ -210,7 +210,7 @@ def _write_metrics(seal: SealedRun, writer: SnapshotWriter, weeks: pl.DataFrame 
         return ()
     ordered_records = records.sort("scope", "period", "name", nulls_last=True)
     portfolio = seal.table("portfolio") if seal.has("portfolio") else None
-    figures = recompute_figures(ordered_records, weeks, portfolio, seal.equity_basis)
+    figures = reconcile(ordered_records, weeks, portfolio, seal.equity_basis)
     writer.table("sealed_metrics", with_reconciliation(ordered_records, figures))
     return figures
 

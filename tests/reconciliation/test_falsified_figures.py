@@ -20,7 +20,7 @@ import datasets
 from pipeline.group import cli
 from pipeline.reconciliation.conventions import CONVENTIONS, FROM_DECISIONS
 from pipeline.reconciliation.figures import Figure, daily_series, reconcile, weekly_series
-from pipeline.reconciliation.seal_figures import measure_weeks, recompute_figures
+from pipeline.reconciliation.seal_figures import measure_weeks
 from pipeline.rules import check
 from pipeline.seal import Seal
 from pipeline.snapshot_builder import build_seal
@@ -96,7 +96,7 @@ def test_recomputed_figures_are_those_the_interface_serves() -> None:
 
 def recomputed(seal: Seal) -> tuple[Figure, ...]:
     weeks, ledger = measure_weeks(seal), seal.optional_table("portfolio")
-    return recompute_figures(seal.metrics(), weeks, ledger, seal.equity_basis)
+    return reconcile(seal.metrics(), weeks, ledger, seal.equity_basis)
 
 
 def test_an_honest_run_has_every_figure_reproduced(valid: Path) -> None:
@@ -162,21 +162,16 @@ def test_each_listed_convention_is_recognised(valid: Path, name: str) -> None:
     assert figures[name, "overall"].status == "reproduced"
     records = seal.metrics()
     assert records is not None
-    weekly, daily = spans(seal)
-    span = weekly if name in FROM_DECISIONS else daily
+    weeks, ledger = weeks_of(seal), seal.table("portfolio")
+    span: Any = weekly_series(weeks) if name in FROM_DECISIONS else daily_series(ledger, seal.equity_basis)
     one = records.filter((pl.col("name") == name) & (pl.col("scope") == "overall"))
     for way in CONVENTIONS[name]:
         value = way.compute(span)
         unit = way.units[0] if way.units else one["unit"][0]
         stated = one.with_columns(value=pl.lit(value), unit=pl.lit(unit), annualised=way.annualised)
-        (figure,) = reconcile(stated, weekly, daily)
+        (figure,) = reconcile(stated, weeks, ledger, seal.equity_basis)
         assert figure.status == "reproduced", way.name
         assert figure.recomputed == pytest.approx(value)
-
-
-def spans(seal: Seal) -> tuple[Any, Any]:
-    daily = daily_series(seal.table("portfolio"), seal.equity_basis)
-    return weekly_series(weeks_of(seal)), daily
 
 
 @settings(max_examples=15)
@@ -188,11 +183,11 @@ def test_the_order_of_rows_and_records_does_not_matter(valid: Path, seed: int) -
     ledger, weeks = seal.table("portfolio"), weeks_of(seal)
 
     def violations_found(shuffle: bool) -> set[tuple[Any, ...]]:
-        frames = [
+        records_, weeks_, ledger_ = (
             frame.sample(fraction=1.0, shuffle=True, seed=seed) if shuffle else frame
             for frame in (records, weeks, ledger)
-        ]
-        result = reconcile(frames[0], weekly_series(frames[1]), daily_series(frames[2], seal.equity_basis))
+        )
+        result = reconcile(records_, weeks_, ledger_, seal.equity_basis)
         return {(x.name, x.scope, x.period, x.status, x.convention) for x in result}
 
     assert violations_found(shuffle=True) == violations_found(shuffle=False)
@@ -208,7 +203,7 @@ def weeks_of(seal: Seal) -> pl.DataFrame:
 @given(scale=st.sampled_from([1e-3, 7.0, 1e6]))
 def test_figures_scale_with_the_ledger(valid: Path, scale: float) -> None:
     seal = Seal.open(str(valid))
-    records, weeks = seal.metrics(), weekly_series(weeks_of(seal))
+    records, weeks = seal.metrics(), weeks_of(seal)
     assert records is not None
     money = pl.col("name").is_in(["pnl", "max_drawdown"])
     larger = records.with_columns(
@@ -216,8 +211,8 @@ def test_figures_scale_with_the_ledger(valid: Path, scale: float) -> None:
         unit=pl.when(money).then(pl.lit("base_currency_units")).otherwise("unit"),
     )
     ledger = seal.table("portfolio").with_columns(pl.col("starting_equity", "ending_equity") * scale)
-    small = reconcile(records, weeks, daily_series(seal.table("portfolio"), 1.0))
-    large = reconcile(larger, weeks, daily_series(ledger, scale))
+    small = reconcile(records, weeks, seal.table("portfolio"), 1.0)
+    large = reconcile(larger, weeks, ledger, scale)
     assert [x.status for x in large] == [x.status for x in small]
 
 
@@ -244,7 +239,7 @@ def test_a_span_that_opens_without_equity_has_no_ratio_to_it(name: str) -> None:
     )
     record = {"name": name, "scope": "yearly", "period": "2021", "value": 0.1, "unit": "ratio"}
     records = pl.DataFrame({**record, "annualised": False})
-    (figure,) = reconcile(records, None, daily_series(portfolio, 1.0))
+    (figure,) = reconcile(records, None, portfolio, 1.0)
     assert (figure.status, figure.recomputed) == ("not_reproduced", 0.0)
 
 
