@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from pipeline.rules.tolerance import differ
+from pipeline.snapshot_builder.ledgers import Span
 from pipeline.snapshot_builder.write import SnapshotWriter
 from schemas.plurals import counted
 
@@ -24,13 +25,14 @@ class Recorder(SnapshotWriter):
     """
 
     def __init__(self) -> None:
-        self.columns = {}
+        self.columns, self.spans = {}, {}
         self.tables: dict[tuple[str, str | None], pl.DataFrame] = {}
         self.documents: dict[str, bytes] = {}
 
     def table(self, dataset: str, rows: pl.DataFrame, book: str | None = None) -> None:
         """Keep a table."""
         self.tables[dataset, book] = rows
+        self.spans[dataset, book] = Span.of(rows)
 
     def document(self, relative: str, _: str, data: bytes) -> None:
         """Keep a document."""

@@ -33,7 +33,7 @@ from pipeline.seal.casting import POLARS_TYPES
 from pipeline.seal.declared_differences import DeclaredDifferences
 from pipeline.snapshot_builder.build_result import Stages
 from pipeline.snapshot_builder.contents import RestoredRun, write_datasets
-from pipeline.snapshot_builder.write import find_span
+from pipeline.snapshot_builder.ledgers import Span
 from schemas.errors import SnapshotCorrupt
 from schemas.plurals import counted
 from schemas.table import Table
@@ -250,10 +250,9 @@ def _check_table(
         return
     if rows.height != entry.rows:
         yield Fault(path, "rows", f"has {counted(rows.height, 'row')} where its manifest says {entry.rows}")
-    if find_span(rows) != (entry.first, entry.last):
-        yield Fault(
-            path, "span", f"runs from {find_span(rows)} where its manifest says {(entry.first, entry.last)}"
-        )
+    span, declared = Span.of(rows).ends, (entry.first, entry.last)
+    if span != declared:
+        yield Fault(path, "span", f"runs from {span} where its manifest says {declared}")
     order = [name for name in table.sort if name in rows.columns]
     if entry.dataset != _OWN_ORDER and not rows.select(order).equals(
         rows.select(order).sort(order, nulls_last=True, maintain_order=True)

@@ -29,6 +29,7 @@ from pipeline.snapshot_builder.by_side import BySide
 from pipeline.snapshot_builder.weekly import published_decisions, published_rebalances, weekly_tables
 from pipeline.snapshot_builder.write import SnapshotWriter
 from schemas.tables import SEALED_TABLES, TABLES
+from schemas.tables.books import BOOK_KINDS
 
 
 @dataclass
@@ -115,22 +116,20 @@ def write_datasets(seal: SealedRun, writer: SnapshotWriter, stages: Stages) -> W
     with stages("research figures"):
         delivered = research.measure_signal(weekly_signal, decisions, deciles)
     del decisions
-    spans: dict[str, ledgers.Spans] = {}
     ledger: ledgers.Books = {}
     if seal.has("portfolio"):
         with stages("portfolio"):
             ledger = ledgers.published_portfolio(seal.table("portfolio"), seal.equity_basis)
             writer.by_book("portfolio", ledger)
             writer.by_book("equity_curve", ledgers.published_equity_curves(ledger))
-            spans["portfolio"] = {book: ledgers.span(rows, "portfolio") for book, rows in ledger.items()}
     sides = {book: BySide(dates_of(rows)) for book, rows in ledger.items()}
     for kind in ("positions", "pnl", "trades"):
         if seal.has(kind):
             with stages(kind):
-                spans[kind] = _write_books(seal, writer, kind, partial(_add_up, sides, fills, kind))
+                _write_books(seal, writer, kind, partial(_add_up, sides, fills, kind))
     trials = _write_trials(seal, writer, stages)
-    if spans:
-        writer.table("books", ledgers.published_books(spans))
+    if any(map(seal.has, BOOK_KINDS)):
+        writer.table("books", ledgers.published_books(writer.spans))
     for name, rows in signal_tables.items():
         writer.table(name, rows)
     with stages("reconcile"):
@@ -161,23 +160,16 @@ def _write_decisions(seal: SealedRun, writer: SnapshotWriter) -> pl.DataFrame:
 
 def _write_books(
     seal: SealedRun, writer: SnapshotWriter, kind: str, on_rows: Callable[[str, pl.DataFrame], None]
-) -> ledgers.Spans:
-    """Write a table by book and return the span of each; call `on_rows` with the published rows of each book."""
-    spans: ledgers.Spans = {}
-
-    def add(book: str, rows: pl.DataFrame) -> None:
-        spans[book] = ledgers.span(rows, kind, spans.get(book))
-        on_rows(book, rows)
-
+) -> None:
+    """Write a table by book; call `on_rows` with the published rows of each book."""
     if isinstance(seal, Seal) and seal.in_parts and (layout := in_parts.find_layout(seal, kind)):
-        in_parts.write_books(seal, writer, kind, layout, add)
-        return spans
+        in_parts.write_books(seal, writer, kind, layout, on_rows)
+        return
     tables = ledgers.published_by_name(kind, seal.table(kind))
     seal.drop(kind)
     writer.by_book(kind, tables)
     for book, rows in tables.items():
-        add(book, rows)
-    return spans
+        on_rows(book, rows)
 
 
 def _add_up(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import astuple, dataclass
 from datetime import date
 from typing import Final
 
@@ -91,42 +92,59 @@ def _stored(rows: pl.DataFrame, table: Table) -> pl.DataFrame:
     return rows[[column.name for column in table.stored_columns if column.name in rows.columns]]
 
 
-Span = tuple[int, int, date | None, date | None]
-"""Days, rows, first and last day."""
-Spans = dict[str, Span]
-"""Book -> its span in one dataset."""
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The days and rows of a table.
+
+    Attributes
+    ----------
+    days, rows
+        Number of days with a row (0 in a table without days), and of rows.
+    first, last
+        First and last day with a row, the UTC day of fills; None without days.
+    """
+
+    days: int = 0
+    rows: int = 0
+    first: date | None = None
+    last: date | None = None
+
+    @classmethod
+    def of(cls, rows: pl.DataFrame) -> Span:
+        """Return the span of published rows."""
+        column = next((name for name in ("date", "timestamp") if name in rows.columns), None)
+        if column is None or rows.is_empty():
+            return cls(rows=rows.height)
+        day = pl.col(column).cast(pl.Date)
+        return cls(*rows.select(days=day.n_unique(), rows=pl.len(), first=day.min(), last=day.max()).row(0))
+
+    def __add__(self, later: Span) -> Span:
+        """Return the span of a table whose next rows, of later days, have another span."""
+        return Span(
+            self.days + later.days, self.rows + later.rows, self.first or later.first, later.last or self.last
+        )
+
+    @property
+    def ends(self) -> tuple[str | None, str | None]:
+        """First and last day as text."""
+        if self.first is None or self.last is None:
+            return None, None
+        return self.first.isoformat(), self.last.isoformat()
 
 
-def published_books(kinds: Mapping[str, Spans]) -> pl.DataFrame:
+def published_books(spans: Mapping[tuple[str, str | None], Span]) -> pl.DataFrame:
     """Summarise every (book, dataset) pair of the run, in API order.
 
     Parameters
     ----------
-    kinds
-        Dataset -> span of each book, for the datasets that the run sealed.
+    spans
+        Dataset and book -> span of the file.
     """
-    books = sorted({book for parts in kinds.values() for book in parts}, key=book_order)
+    books = sorted({book for kind, book in spans if book is not None}, key=book_order)
     rows = [
-        (book, kind, is_raw_book(book), *kinds[kind][book])
+        (book, kind, is_raw_book(book), *astuple(spans[kind, book]))
         for book in books
         for kind in BOOK_KINDS
-        if kind in kinds and book in kinds[kind]
+        if (kind, book) in spans
     ]
     return pl.DataFrame(rows, {x.name: POLARS_TYPES[x.type] for x in BOOKS}, orient="row")
-
-
-def span(rows: pl.DataFrame, kind: str, before: Span | None = None) -> Span:
-    """Count the days and rows of a book in a dataset, with its first and last day (UTC day for fills).
-
-    Parameters
-    ----------
-    rows
-        Published rows, sorted by day.
-    before
-        Span of the rows of the days before; None if there are none.
-    """
-    day = pl.col("timestamp").dt.date() if kind == "trades" else pl.col("date")
-    days, first, last = rows.select(days=day.n_unique(), first=day.min(), last=day.max()).row(0)
-    if before is not None:
-        return before[0] + days, before[1] + rows.height, before[2], last
-    return days, rows.height, first, last

@@ -18,7 +18,7 @@ from datasets.disk import writing
 from datasets.layout import table_path
 from datasets.manifest import FileEntry
 from datasets.publication.publish import Publication
-from pipeline.snapshot_builder.ledgers import Books
+from pipeline.snapshot_builder.ledgers import Books, Span
 from schemas.arrow import stored_schema
 from schemas.tables import PUBLISHED_TABLES
 
@@ -42,15 +42,6 @@ def _options(dataset: str, columns: list[str], n_rows: int) -> dict[str, Any]:
     }
 
 
-def find_span(rows: pl.DataFrame) -> tuple[str | None, str | None]:
-    """Return the first and last day with a row (YYYY-MM-DD, the UTC day of fills); None without rows."""
-    column = "date" if "date" in rows.columns else "timestamp" if "timestamp" in rows.columns else None
-    if column is None or rows.is_empty():
-        return None, None
-    days = rows[column].cast(pl.Date)
-    return str(days.min()), str(days.max())
-
-
 class SnapshotWriter:
     """Writes the files of a snapshot.
 
@@ -60,12 +51,15 @@ class SnapshotWriter:
         Entries of the written files, in the order of the calls.
     columns
         Dataset -> published columns that are present, in declared order.
+    spans
+        Dataset and book -> span of the table.
     """
 
     def __init__(self, publication: Publication) -> None:
         self._publication = publication
         self.files: list[FileEntry] = []
         self.columns: dict[str, tuple[str, ...]] = {}
+        self.spans: dict[tuple[str, str | None], Span] = {}
 
     def table(self, dataset: str, rows: pl.DataFrame, book: str | None = None) -> None:
         """Write a file; the same rows always give the same bytes.
@@ -81,8 +75,9 @@ class SnapshotWriter:
         buffer = io.BytesIO()
         rows.write_parquet(buffer, **_options(dataset, rows.columns, rows.height))
         entry = self._written(table_path(dataset, book), dataset, buffer.getbuffer())
-        first, last = find_span(rows)
-        self.files.append(replace(entry, book=book, rows=rows.height, first=first, last=last))
+        span = self.spans[dataset, book] = Span.of(rows)
+        first, last = span.ends
+        self.files.append(replace(entry, book=book, rows=span.rows, first=first, last=last))
 
     def by_book(self, dataset: str, parts: Books) -> None:
         """Write a dataset of one file per book."""
@@ -101,14 +96,12 @@ class SnapshotWriter:
         target = self._publication.folder / relative
         first = next(parts)
         self._declare(dataset, first.columns, book)
-        days: list[str] = []
-        rows = 0
+        span = Span()
 
         def source(*_: object) -> Iterator[pl.DataFrame]:
-            nonlocal rows
+            nonlocal span
             for part in itertools.chain([first], parts):
-                rows += part.height
-                days.extend(day for day in find_span(part) if day is not None)
+                span += Span.of(part)
                 yield part
 
         with writing(target):
@@ -123,9 +116,10 @@ class SnapshotWriter:
                 raise OSError(int(disk_error[1]), str(error)) from error
             with target.open("rb") as stream:
                 sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
-        assert rows == n_rows
-        span = (min(days), max(days)) if days else (None, None)
-        self.files.append(FileEntry(relative, dataset, book, rows, target.stat().st_size, sha256, *span))
+        assert span.rows == n_rows
+        self.spans[dataset, book] = span
+        size = target.stat().st_size
+        self.files.append(FileEntry(relative, dataset, book, n_rows, size, sha256, *span.ends))
 
     def document(self, relative: str, dataset: str, data: bytes) -> None:
         """Write a JSON document."""
