@@ -228,5 +228,15 @@ def test_a_misspelt_open_is_no_price_frame_without_opens(name: str) -> None:
     for prices in (long.with_columns(pl.col("close").alias(name)), {"close": close, name: close}):
         with pytest.raises(SealError, match=f"prices have no 'open' but '{name}': name that 'open'"):
             Ledger.from_weights(weights, prices, Costs(), NYSE)
+    with pytest.raises(SealError, match="prices have no 'open' but 'Open': name that 'open'"):
+        Ledger.from_weights(weights, {"close": close, "Open": close}, Costs(), NYSE)
     further = long.with_columns(volume=1.0, adj_close="close")
     assert Ledger.from_weights(weights, further, Costs(), NYSE).tables
+
+
+def test_a_wide_frame_may_have_a_name_open() -> None:
+    close = CLOSE.select("date", "AAA", open="AAA")
+    ledger = Ledger.from_weights(WEEK.select("date", "AAA"), close, Costs(), NYSE)
+    assert (
+        "prices have no open: fills are at closes, and forward_return is from close to close" in ledger.notes
+    )

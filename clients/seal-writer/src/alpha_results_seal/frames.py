@@ -140,17 +140,22 @@ def prices(frames: Any) -> tuple[Matrix, Matrix | None]:
         If a price is not above 0, opens and closes have different days or names, or the name of the opens is misspelt.
     """
     if isinstance(frames, Mapping):
-        _require_spelling(frames)
-        by_name = {name: frames[name] for name in ("close", "open") if name in frames}
+        given = dict(frames)
     elif isinstance(frames, (str, os.PathLike, pl.DataFrame)) or _is_pandas(frames):
         frame = named_columns(frames, "prices", "close", "open")
-        if "symbol" in frame.columns:
-            _require_spelling(frame.columns)
-        by_name = {name: frame for name in ("close", "open") if name == "close" or name in frame.columns}
+        # The columns of a wide frame are names, one of which may be "open".
+        columns = frame.columns if "symbol" in frame.columns else ()
+        given = {"close": frame, **dict.fromkeys(columns, frame)}
     else:
         raise SealError(
             "prices are a frame of Polars or pandas, a file of one, or {'open': frame, 'close': frame}."
         )
+    lower = {str(name).lower(): name for name in given}
+    if "open" not in given and (near := get_close_matches("open", lower, 1, 0.75)):
+        raise SealError(
+            f"prices have no 'open' but {lower[near[0]]!r}: name that 'open', or leave it out; fills are then at closes."
+        )
+    by_name = {name: given[name] for name in ("close", "open") if name in given}
     if "close" not in by_name:
         raise SealError("prices have no close, at which positions are marked.")
     parts = {name: matrix(frame, name, f"prices ({name})") for name, frame in by_name.items()}
@@ -168,15 +173,6 @@ def prices(frames: Any) -> tuple[Matrix, Matrix | None]:
     ):
         raise SealError("prices: open and close have different days or names.")
     return close, opened
-
-
-def _require_spelling(names: Iterable[str]) -> None:
-    """Raise SealError if prices without an open have a column of a similar name; without it, fills would be at closes."""
-    lower = {str(name).lower(): name for name in names}
-    if "open" not in lower and (near := get_close_matches("open", lower, 1, 0.75)):
-        raise SealError(
-            f"prices have no 'open' but {lower[near[0]]!r}: name that 'open', or leave it out; fills are then at closes."
-        )
 
 
 def _file(path: Path, label: str) -> pl.DataFrame:
