@@ -80,8 +80,6 @@ class Refusals:
         self._seal_keys = seal_keys
         self._keys_digest = ""
         self._known: dict[str, Refusal] = {}
-        self._stored: set[str] = set()
-        """Digests of all stored refusals, including those that `recheck` ignores."""
         self._is_read = self._warned = False
 
     def refresh(self, seen: Iterable[DiscoveredSeal]) -> None:
@@ -96,7 +94,6 @@ class Refusals:
         if self._is_read:
             return
         self._known = read_refusals(self._root)
-        self._stored = {*self._known}
         removed = self._known.keys() - {seal.digest for seal in seen}
         self._forget([digest for digest in removed if self._known[digest]["searched"] == self._searched])
         if self._recheck:
@@ -121,7 +118,7 @@ class Refusals:
 
     def record(self, seal: DiscoveredSeal, result: SealResult, files: str) -> None:
         """Store a refusal, or remove the refusal of a published seal; `files` is the listing digest from before the build."""
-        if result.error is None and seal.digest in self._stored:
+        if result.error is None:
             self._forget([seal.digest])
         if not isinstance(result.error, SealRefused):
             return
@@ -145,7 +142,6 @@ class Refusals:
             return  # known to this command only: one without --strict would publish the seal
         try:
             self._root.put(_path(seal.digest), orjson.dumps(entry))
-            self._stored.add(seal.digest)
         except (AlphaResultsError, OSError) as error:
             if not self._warned:
                 echo(f"a refusal could not be stored, so the seal will be checked again: {error}", err=True)
