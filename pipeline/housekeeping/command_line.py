@@ -92,11 +92,7 @@ def decision(name: str) -> Callable[[Callable[..., None]], click.Command]:
 
 def print_json(document: Any) -> None:
     """Print one JSON document; the bytes of a path that are not UTF-8, which JSON cannot hold, are escaped."""
-    try:
-        encoded = orjson.dumps(document, option=orjson.OPT_INDENT_2)
-    except orjson.JSONEncodeError:
-        encoded = orjson.dumps(_escaped(document), option=orjson.OPT_INDENT_2)
-    sys.stdout.buffer.write(encoded + b"\n")
+    sys.stdout.buffer.write(orjson.dumps(_escaped(document), option=orjson.OPT_INDENT_2) + b"\n")
     sys.stdout.buffer.flush()
 
 
