@@ -52,14 +52,11 @@ class Shape:
 
 def compare(declared: Field, document: Mapping[str, Any]) -> Shape:
     """Compare a document with the declaration of an object."""
-    problems: list[ShapeProblem] = []
-    extra: list[str] = []
-    for entry in _object(declared, document, ""):
-        if isinstance(entry, ShapeProblem):
-            problems.append(entry)
-        else:
-            extra.append(entry)
-    return Shape(tuple(problems), tuple(extra))
+    entries = list(_members(declared, document, ""))
+    return Shape(
+        tuple(entry for entry in entries if isinstance(entry, ShapeProblem)),
+        tuple(entry for entry in entries if isinstance(entry, str)),
+    )
 
 
 def with_optional_keys(field: Field) -> Field:
@@ -80,36 +77,29 @@ def _walk(field: Field, value: Any, path: str) -> _Shape:
     listed = not field.vocabulary or value in field.vocabulary
     if not (_TESTS[field.type](value) and listed and _bounded(field, value)):
         yield ShapeProblem(path, value, expectation(field))
-    elif field.type is FieldType.OBJECT:
-        yield from _object(field, value, path)
-    elif field.type is FieldType.MAP:
-        yield from _map(field, value, path)
+    elif field.type in (FieldType.OBJECT, FieldType.MAP):
+        yield from _members(field, value, path)
     elif field.type is FieldType.ARRAY and field.items is not None:
         for place, entry in enumerate(value):
             yield from _entry(field.items, entry, f"{path}[{place}]")
 
 
-def _object(field: Field, value: Mapping[str, Any], path: str) -> _Shape:
+def _members(field: Field, value: Mapping[str, Any], path: str) -> _Shape:
+    """Yield the same of an object, or of a map, which has no declared members."""
     declared = {member.name: member for member in field.fields}
     for name, entry in value.items():
         below = f"{path}.{name}" if path else name
         if name in declared:
             yield from _entry(declared[name], entry, below)
+        elif field.pattern is not None and re.search(field.pattern, name, re.ASCII) is None:
+            yield ShapeProblem(path, name, f"keys that match {field.pattern}")
         elif field.items is None:
             yield below
-        elif field.items.type is not FieldType.ANY:
+        elif field.type is FieldType.MAP or field.items.type is not FieldType.ANY:
             yield from _entry(field.items, entry, below)
     for name, member in declared.items():
         if name not in value and not member.optional:
             yield ShapeProblem(f"{path}.{name}" if path else name, "(absent)", expectation(member))
-
-
-def _map(field: Field, value: Mapping[str, Any], path: str) -> _Shape:
-    for name, entry in value.items():
-        if field.pattern is not None and re.search(field.pattern, name, re.ASCII) is None:
-            yield ShapeProblem(path, name, f"keys that match {field.pattern}")
-        elif field.items is not None:
-            yield from _entry(field.items, entry, f"{path}.{name}")
 
 
 def _entry(field: Field, value: Any, path: str) -> _Shape:
