@@ -4,7 +4,6 @@ A seal is untrusted input: the manifest is validated before other files are open
 before it is followed, and bytes are compared with their digest before they are decoded.
 """
 
-from pipeline.seal.manifest import KindEntry
 from pipeline.seal.seal import Seal
 
-__all__ = ["KindEntry", "Seal"]
+__all__ = ["Seal"]
