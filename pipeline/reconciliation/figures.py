@@ -200,29 +200,3 @@ def _rows(dates: Dates, scope: str, period: str) -> slice:
     first = np.datetime64(period).astype(PERIOD_UNITS[scope])
     low, high = np.searchsorted(dates, [first.astype("datetime64[D]"), (first + 1).astype("datetime64[D]")])
     return slice(int(low), int(high))
-
-
-def declared_and_figures(
-    declared: Mapping[str, Any], figures: Iterable[Figure], *, adjusted: bool
-) -> dict[str, Any]:
-    """Return the reconciliation for a report and the manifest of a snapshot.
-
-    Parameters
-    ----------
-    declared : Mapping[str, Any]
-        Differences of the engine that the seal declares.
-    figures : iterable of Figure
-        As :func:`reconcile` returns them.
-    adjusted : bool
-        Whether the seal has adjustments of quantity or cash.
-
-    Returns
-    -------
-    dict
-        ``declared``, ``adjusted`` and ``figures``; JSON-ready.
-    """
-    return {
-        "declared": dict(declared),
-        "adjusted": adjusted,
-        "figures": [figure.to_dict() for figure in figures],
-    }

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pipeline.notices.evidence import Evidence
 from pipeline.notices.outcome import NoticeOutcome
-from pipeline.reconciliation.figures import Figure, declared_and_figures
+from pipeline.reconciliation.figures import Figure
 from pipeline.rule import Coverage, Finding, Level, NotChecked, Rule
 from pipeline.rules.registry import RULES
 from pipeline.seal.file_rules import seal_signature
@@ -68,6 +68,15 @@ class Report:
         """Whether any rule is broken."""
         return bool(self.violations)
 
+    @property
+    def reconciliation(self) -> dict[str, Any]:
+        """Declared differences, whether there are adjustments, and the run's own figures, JSON-ready; also for the manifest."""
+        return {
+            "declared": dict(self.declared),
+            "adjusted": self.adjusted,
+            "figures": [figure.to_dict() for figure in self.figures],
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """Return the report as a JSON-ready mapping."""
         return {
@@ -83,7 +92,7 @@ class Report:
             },
             "notices": [notice.to_dict() for notice in self.notices],
             "rows": dict(self.counts),
-            "reconciliation": declared_and_figures(self.declared, self.figures, adjusted=self.adjusted),
+            "reconciliation": self.reconciliation,
         }
 
 

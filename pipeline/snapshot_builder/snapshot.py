@@ -22,7 +22,6 @@ from pipeline.archive.package import package
 from pipeline.notices.catalogue import catalogue_notices
 from pipeline.notices.history import history_notices
 from pipeline.notices.outcome import NoticeOutcome, in_declared_order
-from pipeline.reconciliation.figures import declared_and_figures
 from pipeline.reconciliation.seal_figures import metrics_reproduced
 from pipeline.rule import Finding
 from pipeline.rules.checking import check, judge
@@ -31,7 +30,7 @@ from pipeline.rules.report import Report, rule_outcomes
 from pipeline.seal import Seal
 from pipeline.seal.signature import read_keys
 from pipeline.snapshot_builder.build_result import BuildResult, Stages
-from pipeline.snapshot_builder.contents import Written, write_datasets
+from pipeline.snapshot_builder.contents import write_datasets
 from pipeline.snapshot_builder.write import SnapshotWriter
 from schemas.errors import OtherFormat, SealRefused
 from schemas.instants import utc_text
@@ -122,6 +121,7 @@ def build_seal(
         writer = SnapshotWriter(publication)
         written = write_datasets(seal, writer, stages)
         writer.document(PROBE, "probe", evidence.probe.encode())
+        report = replace(report, figures=written.figures)
         warning = metrics_reproduced(written.figures)
         if warning is not None:
             warning = replace(warning, file=seal.kinds["metrics"].path)
@@ -131,7 +131,7 @@ def build_seal(
             own = judge(seal, evidence, report.coverage, weeks=written.weekly_signal, figures=written.figures)
             compared = catalogue_notices(storage, seal.alpha_id, evidence.probe)
             notices = in_declared_order((*own, *compared))
-        manifest = _manifest(seal, writer, written, report, notices)
+        manifest = _manifest(seal, writer, report, notices)
         with stages("publish"):
             # A later seal may be served by now; the weeks of a seal that is not published must not be recorded.
             _served(storage, seal, force=force)
@@ -190,7 +190,7 @@ def _require_sound(seal: Seal, violations: Sequence[Finding], warnings: Sequence
 
 
 def _manifest(
-    seal: Seal, writer: SnapshotWriter, written: Written, report: Report, notices: tuple[NoticeOutcome, ...]
+    seal: Seal, writer: SnapshotWriter, report: Report, notices: tuple[NoticeOutcome, ...]
 ) -> Manifest:
     return Manifest(
         schema_version=schema_version(),
@@ -211,7 +211,7 @@ def _manifest(
         warnings=tuple(warning.to_dict() for warning in report.warnings),
         rules=tuple(RULES),
         built_with={"polars": pl.__version__},
-        reconciliation=declared_and_figures(report.declared, written.figures, adjusted=report.adjusted),
+        reconciliation=report.reconciliation,
         checks=rule_outcomes(report, seal.kinds),
         notices=tuple(notice.to_dict() for notice in notices),
     )
