@@ -58,8 +58,8 @@ class FileFact:
 
     @property
     def too_large(self) -> bool:
-        """Whether its actual or declared size exceeds the maximum of its kind."""
-        return max(self.bytes or 0, self.actual_bytes or 0) > self.limit
+        """Whether its actual or declared size, or its declared number of rows, exceeds the maximum."""
+        return max(self.bytes or 0, self.actual_bytes or 0) > self.limit or (self.rows or 0) > MAX_ROWS
 
 
 @file_rule(
@@ -159,7 +159,7 @@ _LIMITS: Final = ", ".join(f"{kind} {limit // 2**20:,} MiB" for kind, limit in M
 )
 def seal_size(kind: str, facts: Sequence[FileFact]) -> Finding | None:
     """Report the files of a kind that are too large to be read; one row is one file."""
-    broken = [fact for fact in facts if fact.too_large or (fact.rows or 0) > MAX_ROWS]
+    broken = [fact for fact in facts if fact.too_large]
     if not broken:
         return None
     examples = tuple(

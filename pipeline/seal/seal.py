@@ -34,7 +34,7 @@ from pipeline.seal.strict_json import NotJson, parse_json
 from pipeline.seal.tables import DecodedTable, decode_table
 from schemas.console.terminal import visible
 from schemas.errors import SealRefused, SealUnreadable
-from schemas.kinds import MAX_BYTES, MAX_ROWS
+from schemas.kinds import MAX_BYTES
 from schemas.objects.seal import FOLDER_KIND
 from schemas.tables import SEALED_TABLES
 
@@ -284,7 +284,7 @@ class Seal:
     def _fact(self, kind: str, entry: KindEntry, name: str, path: str) -> FileFact:
         limit = MAX_BYTES.get(kind, OTHER_BYTES)
         fact = FileFact(path, entry.files[name], entry.bytes, entry.rows, limit)
-        if fact.too_large or (entry.rows or 0) > MAX_ROWS:
+        if fact.too_large:
             return fact
         try:
             if self._is_copied(kind):
