@@ -143,7 +143,7 @@ class Snapshot:
 
     def has(self, dataset: str, book: str | None = None) -> bool:
         """Whether the dataset, or one of its books, was published."""
-        _require_names(dataset, book)
+        _require_names(dataset=dataset, book=book)
         if book is None:
             return dataset in self.manifest.columns
         return (dataset, book) in self._entries
@@ -154,6 +154,7 @@ class Snapshot:
 
     def n_rows(self, dataset: str, book: str | None = None) -> int:
         """Return the number of published rows; 0 for an absent dataset or book."""
+        _require_names(dataset=dataset, book=book)
         entry = self._entries.get((dataset, book))
         return 0 if entry is None else entry.rows
 
@@ -163,6 +164,7 @@ class Snapshot:
 
     def columns(self, dataset: str) -> tuple[str, ...]:
         """Return the published columns of a dataset in declared order; empty for an absent dataset."""
+        _require_names(dataset=dataset)
         return tuple(self.manifest.columns.get(dataset, ()))
 
     def entry(self, dataset: str, book: str | None = None) -> FileEntry:
@@ -175,7 +177,7 @@ class Snapshot:
         SettingsError
             When `dataset` or `book` is not one name.
         """
-        _require_names(dataset, book)
+        _require_names(dataset=dataset, book=book)
         try:
             return self._entries[dataset, book]
         except KeyError:
@@ -374,9 +376,14 @@ class Snapshot:
 
         Raises
         ------
+        SettingsError
+            When there is no such family, or `book` is not one name.
         SnapshotCorrupt
             When the document is missing or damaged.
         """
+        _require_names(family=family, book=book)
+        if family not in FAMILIES:
+            raise SettingsError(f"family={family!r}: there are {', '.join(FAMILIES)}")
         payload = FAMILIES[family].payload
         labels = {} if book is None else {"book": book}
         stored = self.figures(family)
@@ -390,8 +397,8 @@ class Snapshot:
         return withheld_payload(payload, Unavailable(MISSING_KIND, message, LEDGER.kind), **labels)
 
 
-def _require_names(dataset: str, book: str | None) -> None:
-    for name, value in (("dataset", dataset), ("book", book)):
+def _require_names(**names: object) -> None:
+    for name, value in names.items():
         if not (value is None or isinstance(value, str)):
             raise SettingsError(f"{name}={value!r}: give one name, as text")
 
