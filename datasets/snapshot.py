@@ -16,7 +16,7 @@ from datasets.disk import raise_disk_error
 from datasets.figures.series import Window
 from datasets.figures.unavailable import MISSING_KIND, Unavailable
 from datasets.figures.withheld import withheld_payload
-from datasets.layout import DESCRIPTION, MANIFEST, figures_path, snapshot_path
+from datasets.layout import MANIFEST, figures_path, snapshot_path
 from datasets.manifest import FileEntry, Manifest
 from datasets.pointer import Pointer
 from datasets.storage import Storage
@@ -337,11 +337,7 @@ class Snapshot:
         SnapshotCorrupt
             When the document is missing or damaged.
         """
-        if "description" not in self.manifest.kinds:
-            return None
-        data = self._document(f"{self._folder}/{DESCRIPTION}", self.entry("description").sha256)
-        description: dict[str, Any] = orjson.loads(data)
-        return description
+        return self._parsed("description")
 
     def figures(self, name: str) -> dict[str, Any] | None:
         """Return figures computed at publication, by book; None if the snapshot has none of this name.
@@ -351,13 +347,14 @@ class Snapshot:
         SnapshotCorrupt
             When the document is missing or damaged.
         """
-        path = figures_path(name)
-        if (path, None) not in self._entries:
+        return self._parsed(figures_path(name))
+
+    def _parsed(self, dataset: str) -> dict[str, Any] | None:
+        entry = self._entries.get((dataset, None))
+        if entry is None:
             return None
-        figures: dict[str, Any] = orjson.loads(
-            self._document(f"{self._folder}/{path}", self.entry(path).sha256)
-        )
-        return figures
+        document: dict[str, Any] = orjson.loads(self._document(f"{self._folder}/{entry.path}", entry.sha256))
+        return document
 
     def research(self, family: str, book: str | None = None) -> dict[str, Any]:
         """Return a family of research figures, as computed at publication.
