@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
 
 from datasets.pointer import Pointer
 from datasets.publication.decisions import empty_snapshots
+from schemas.objects.history import CHANGES
 
-PUBLISHED: Final = "published"
-REPLACED: Final = "replaced"
-ROLLED_BACK: Final = "rolled_back"
-WITHDRAWN: Final = "withdrawn"
+PUBLISHED, REPLACED, ROLLED_BACK, WITHDRAWN = CHANGES
 
 
 @dataclass(frozen=True, slots=True)
