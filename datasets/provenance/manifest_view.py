@@ -51,9 +51,7 @@ def visible(content: Any, *, raw: bool) -> Any:
 
 def _entry(entry: Any, *, raw: bool) -> Any:
     """Return the visible part of a list entry; `_REMOVED` if it must be omitted."""
-    if not isinstance(entry, Mapping):
-        return visible(entry, raw=raw)
-    if _is_row(entry):
+    if isinstance(entry, Mapping) and _is_row(entry):
         shown = {}
         for key, value in entry.items():
             name, text = _name(key, raw=raw), value
