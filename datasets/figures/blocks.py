@@ -135,8 +135,7 @@ def ic_deciles(sources: Sources, score_field: str | None = SCORE_FIELD) -> Block
     rows, sections = sources.deciles, sources.cross_sections
     if isinstance(rows, Unavailable):
         return rows
-    if isinstance(sections, Unavailable):
-        return sections
+    assert not isinstance(sections, Unavailable)  # the deciles are computed from them
     table = decile_block(rows, int(sections.date.size))
     if isinstance(table, Unavailable):
         return table
@@ -167,10 +166,9 @@ def panel(sources: Sources, deciles: Block | Unavailable) -> Block | Unavailable
     sections, raw = sources.cross_sections, sources.raw
     if isinstance(deciles, Unavailable):
         return deciles
-    if isinstance(sections, Unavailable):
-        return sections
-    if isinstance(raw, Unavailable):
-        return raw
+    # Deciles are computed from the cross-sections of the signal before smoothing.
+    assert not isinstance(sections, Unavailable)
+    assert not isinstance(raw, Unavailable)
     return {
         "signal": Signal.RAW.value,
         "ic_weekly": weekly_series(sections.date, sections.ic, "ic"),
