@@ -70,8 +70,8 @@ class Parameter:
         Inclusive bounds of numbers; for text, `minimum` is the least number of characters.
     choices
         Accepted words, in lower case.
-    least, most
-        Numbers of alphas that a list may have.
+    least
+        Minimum number of alphas of a list, which has at most :data:`MAX_COMPARED`.
     required
         Whether leaving it out is an error.
     in_path
@@ -86,7 +86,6 @@ class Parameter:
     maximum: float | None = None
     choices: tuple[str, ...] = ()
     least: int = 1
-    most: int = 1
     required: bool = False
     in_path: bool = False
 
@@ -97,7 +96,7 @@ class Parameter:
             name = f"({'|'.join(self.choices)})"
             return f"{name}(,{name})*"
         if self.kind is ParameterKind.ALPHAS:
-            more = f"{{{self.least - 1},{self.most - 1}}}"
+            more = f"{{{self.least - 1},{MAX_COMPARED - 1}}}"
             return rf"\s*{ADDRESS}\s*(,\s*{ADDRESS}\s*){more}"
         return _PATTERNS.get(self.kind, "")
 
@@ -114,7 +113,7 @@ class Parameter:
             which = "one or more, separated by commas, of " if several else "one of "
             return which + ", ".join(self.choices)
         if self.kind is ParameterKind.ALPHAS:
-            return f"{self.least} to {self.most} addresses of alphas, separated by commas, without white space inside them"
+            return f"{self.least} to {MAX_COMPARED} addresses of alphas, separated by commas, without white space inside them"
         if self.kind is ParameterKind.TEXT and self.minimum is not None:
             return f"text of at least {self.minimum:.0f} character; otherwise leave it out"
         return _RULES.get(self.kind, "text")
@@ -173,7 +172,7 @@ def _symbols(name: str, meaning: str) -> Parameter:
 
 
 def _alphas(name: str, meaning: str, **rules: Any) -> Parameter:
-    return Parameter(name, ParameterKind.ALPHAS, meaning, most=MAX_COMPARED, **rules)
+    return Parameter(name, ParameterKind.ALPHAS, meaning, **rules)
 
 
 def _in_path(parameter: Parameter) -> Parameter:

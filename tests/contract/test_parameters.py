@@ -12,6 +12,7 @@ from schemas.parameters import (
     BENCHMARK,
     BENCHMARKS,
     FROM_SNAPSHOT,
+    MAX_COMPARED,
     SNAPSHOT,
     TO_SNAPSHOT,
     Parameter,
@@ -119,7 +120,7 @@ def invalid(parameter: Parameter) -> tuple[str, ...]:
                 "SIM\u2003001",
             )
         case ParameterKind.ALPHAS:
-            too_many = ",".join(["Test_plain"] * (parameter.most + 1))
+            too_many = ",".join(["Test_plain"] * (MAX_COMPARED + 1))
             return ("", ",", "Test_plain,", "Test_plain,,Test_full", " ", "Test plain,Test_full", too_many)
         case ParameterKind.FORBIDDEN | ParameterKind.CURSOR | ParameterKind.WEIGHTS:
             return ("SIM001", "", "EQUAL", "1,-1,1", "1,,2", "nan,1,1", "1e3,1,1", "1, 2,3")
