@@ -123,8 +123,6 @@ def _add_members(schema: Schema, field: Field) -> None:
 
 
 def _with_null(schema: Schema) -> Schema:
-    if "oneOf" in schema:
-        return {**schema, "oneOf": [*schema["oneOf"], {"type": "null"}]}
     if "enum" in schema:
         schema = {**schema, "enum": [*schema["enum"], None]}
     return {**schema, "type": [schema["type"], "null"]}
