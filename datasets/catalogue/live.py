@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from datasets.catalogue.listing import Listing
-from datasets.catalogue.pointer_index import decode, encode, last_move, prefer_single_reads, read_index
+from datasets.catalogue.pointer_index import (
+    as_listed,
+    decode,
+    encode,
+    last_move,
+    prefer_single_reads,
+    read_index,
+    read_pointers,
+)
 from datasets.layout import CATALOG, SAVED_CATALOGUE, by_alpha, pointer_path
 from datasets.pointer import Pointer
 from datasets.snapshot import Snapshot
@@ -116,13 +124,9 @@ class Catalogue:
     def _read(self, signatures: Mapping[str, Signature], changed: list[str]) -> dict[str, bytes | None]:
         """Read the changed pointers, from the index if there are many."""
         index = {} if prefer_single_reads(len(changed), len(signatures)) else read_index(self._storage)
-        read: dict[str, bytes | None] = {
-            alpha: index[alpha][1]
-            for alpha in changed
-            if alpha in index and index[alpha][0] == signatures[alpha]
-        }
-        paths = {pointer_path(alpha): alpha for alpha in changed if alpha not in read}
-        return read | {paths[path]: data for path, data in self._storage.read_many(list(paths)).items()}
+        indexed = as_listed(index, {alpha: signatures[alpha] for alpha in changed})
+        others = [alpha for alpha in changed if alpha not in indexed]
+        return {alpha: data for alpha, (_, data) in indexed.items()} | read_pointers(self._storage, others)
 
     def _apply(self, listed: dict[str, Signature], changed: list[str]) -> None:
         def still_listed(entries: Mapping[str, T]) -> dict[str, T]:

@@ -15,7 +15,7 @@ import contextlib
 import logging
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -125,6 +125,17 @@ def read_index(storage: Storage) -> Texts:
         return {}
 
 
+def as_listed(texts: Texts, listed: Mapping[str, Signature]) -> dict[str, tuple[Signature, bytes]]:
+    """Return the pointers of an index whose signature is that of a listing."""
+    return {alpha: texts[alpha] for alpha in listed if alpha in texts and texts[alpha][0] == listed[alpha]}
+
+
+def read_pointers(storage: Storage, alphas: Iterable[str]) -> dict[str, bytes | None]:
+    """Return the bytes of the pointers of several alphas, as :meth:`datasets.storage.Storage.read_many`."""
+    paths = {pointer_path(alpha): alpha for alpha in alphas}
+    return {paths[path]: data for path, data in storage.read_many(list(paths)).items()}
+
+
 def rebuild(storage: Storage) -> None:
     """Rewrite the index of an object store from a listing, unless it lacks only a few pointers.
 
@@ -135,17 +146,11 @@ def rebuild(storage: Storage) -> None:
     try:
         version = storage.read_version(INDEX_PATH, MAX_INDEX_BYTES)
         known, listed = decode(version.data), by_alpha(storage.entries(CATALOG))
-        pointers = {
-            alpha: known[alpha]
-            for alpha, signature in listed.items()
-            if alpha in known and known[alpha][0] == signature
-        }
+        pointers = as_listed(known, listed)
         missing = [alpha for alpha in listed if alpha not in pointers]
         if known and prefer_single_reads(len(missing), len(listed)):
             return
-        contents = storage.read_many([pointer_path(alpha) for alpha in missing])
-        for alpha in missing:
-            data = contents[pointer_path(alpha)]
+        for alpha, data in read_pointers(storage, missing).items():
             if data is not None and _is_text(data):
                 pointers[alpha] = (listed[alpha], data)
         if len(data := encode(pointers)) <= MAX_INDEX_BYTES:
