@@ -224,7 +224,7 @@ class Alpha(Snapshot):
         KindNotPublished
             When the snapshot has no such book.
         """
-        return read_benchmark(self, market_data, symbol, book).curve
+        return read_benchmark(self, market_data, symbol, book).rows(from_previous=True)
 
     def exposures(
         self,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import polars as pl
 
-from datasets.figures.price import price_curve
+from datasets.figures.price import Benchmark, price_curve, price_summary
 from datasets.figures.series import FULL_HISTORY, Dates, Floats, Window, day
 from datasets.market_data.prices import read_symbols
 from datasets.snapshot import Snapshot, in_window
@@ -20,54 +20,66 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkPrices:
-    """A benchmark over the sessions of a book.
+    """A benchmark over consecutive days.
 
     Attributes
     ----------
     symbol : str
         In upper case.
-    rows : polars.DataFrame
-        ``date``, ``close`` and ``price`` by day of the benchmark. The price is the adjusted close if every day has one, else
-        the close.
+    dates : Dates, shape (n_days,)
+        Ascending.
+    close, price : Floats, shape (n_days,)
+        The close as stored, and the price that is compounded: the adjusted close if every day has one, else the close.
+    adjusted : bool
+        Whether the price is the adjusted close; False without days.
     previous_date : datetime.date or None
-        Last day of the benchmark before the first of `rows`; None when the market data have no price of it.
-    previous : float
-        Price of that day, adjusted or not as in `rows`; NaN when the market data have none.
+        Day of the benchmark before the first; None when the market data have no price of it, and without days.
+    previous_close, previous : float
+        Close and price of that day; NaN if it is None.
     """
 
     symbol: str
-    rows: pl.DataFrame
+    dates: Dates
+    close: Floats
+    price: Floats
+    adjusted: bool
     previous_date: dt.date | None
+    previous_close: float
     previous: float
 
-    @property
-    def curve(self) -> pl.DataFrame:
-        """Close, return, compounded return and drawdown by day, starting at the close before the first."""
-        dates, close, price = (self.rows[name].to_numpy() for name in ("date", "close", "price"))
-        return price_rows(dates, close, price, self.previous)
+    @classmethod
+    def over(cls, benchmark: Benchmark, rows: slice) -> Self:
+        """Select days of a benchmark."""
+        price, adjusted = benchmark.prices(rows)
+        dates, close = benchmark.dates[rows], benchmark.close[rows]
+        before = rows.start - 1
+        previous: tuple[dt.date | None, float, float] = None, math.nan, math.nan
+        if dates.size and before >= 0 and not math.isnan(price[before]):
+            previous = day(benchmark.dates, before), float(benchmark.close[before]), float(price[before])
+        return cls(benchmark.symbol, dates, close, price[rows], adjusted and dates.size > 0, *previous)
 
+    def rows(self, *, from_previous: bool) -> pl.DataFrame:
+        """Return the rows as they are served.
 
-def price_rows(dates: Dates, close: Floats, price: Floats, previous: float = math.nan) -> pl.DataFrame:
-    """Return the rows of a benchmark, as they are served.
+        Parameters
+        ----------
+        from_previous : bool
+            Whether returns start at the price of the day before the first, if that is known; else at the first price.
 
-    Parameters
-    ----------
-    dates : Dates, shape (n_days,)
-        Days of the rows.
-    close, price : Floats, shape (n_days,)
-        The close that is shown, and the price that is compounded; NaN stands for null.
-    previous : float
-        As in :func:`datasets.figures.price.price_curve`.
+        Returns
+        -------
+        polars.DataFrame
+            ``date``, ``close``, ``period_return``, ``cumulative_return`` and ``drawdown_pct``.
+        """
+        curve = price_curve(self.price, self.previous if from_previous else math.nan)
+        names = ("period_return", "cumulative_return", "drawdown_pct")
+        computed = {name: getattr(curve, name) for name in names}
+        return pl.DataFrame({"date": self.dates, "close": self.close, **computed}, nan_to_null=True)
 
-    Returns
-    -------
-    polars.DataFrame
-        ``date``, ``close``, ``period_return``, ``cumulative_return`` and ``drawdown_pct``.
-    """
-    curve = price_curve(price, previous)
-    names = ("period_return", "cumulative_return", "drawdown_pct")
-    computed = {name: getattr(curve, name) for name in names}
-    return pl.DataFrame({"date": dates, "close": close, **computed}, nan_to_null=True)
+    def summary(self, *, from_previous: bool) -> dict[str, Any]:
+        """Summarise the days, as :func:`datasets.figures.price.price_summary`; the parameter is that of :meth:`rows`."""
+        previous = self.previous if from_previous else math.nan
+        return price_summary(self.dates, self.close, self.price, previous)
 
 
 def read_benchmark(
@@ -105,8 +117,4 @@ def read_benchmark(
     (benchmark,) = read_symbols(market_data, (symbol,))
     days = run.read("equity_curve", ("date",), book).filter(in_window(window))["date"]
     rows = slice(0, 0) if days.is_empty() else Window(days[0], days[-1]).rows(benchmark.dates)
-    price, _ = benchmark.prices(rows)
-    columns = {"date": benchmark.dates[rows], "close": benchmark.close[rows], "price": price[rows]}
-    previous = float(price[rows.start - 1]) if rows.start else math.nan
-    previous_day = None if math.isnan(previous) else day(benchmark.dates, rows.start - 1)
-    return BenchmarkPrices(benchmark.symbol, pl.DataFrame(columns), previous_day, previous)
+    return BenchmarkPrices.over(benchmark, rows)

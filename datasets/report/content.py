@@ -10,7 +10,6 @@ import polars.selectors as cs
 from datasets.analysis.alpha import Alpha
 from datasets.figure_data import floats_of
 from datasets.figures.equity import equity_curve, equity_summary
-from datasets.figures.price import price_summary
 from datasets.figures.series import FULL_HISTORY, Window
 from datasets.market_data.benchmark_prices import read_benchmark
 from datasets.provenance.audit import Reader, audit_entries, verdict
@@ -250,14 +249,12 @@ def benchmark(
     if run.scan("equity_curve", book).filter(in_window(window)).head(1).collect().is_empty():
         return withheld(NO_SESSION)
     prices = read_benchmark(run, market_data, symbol, book, window)
-    rows = prices.rows
-    if rows.is_empty():
+    if not prices.dates.size:
         return withheld(f"the market data hold no price of {prices.symbol} in the sessions of the run")
-    dates, close, price = (rows[name].to_numpy() for name in ("date", "close", "price"))
-    summary = price_summary(dates, close, price, prices.previous)
+    summary = prices.summary(from_previous=True)
     return {
         "symbol": prices.symbol,
-        "columns": columns(prices.curve.drop("close")),
+        "columns": columns(prices.rows(from_previous=True).drop("close")),
         "summary": json_ready({**summary, "previous_date": prices.previous_date}),
     }
 

@@ -6,14 +6,11 @@ import datetime as dt
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from datasets.figures import series
-from datasets.figures.equity import period_returns
-from datasets.figures.price import Benchmark, price_summary
-from datasets.figures.series import Floats, null_if_nan
-from datasets.market_data.benchmark_prices import price_rows
+from datasets.figures.price import Benchmark
+from datasets.figures.series import Window, null_if_nan
+from datasets.market_data.benchmark_prices import BenchmarkPrices
 from schemas.objects.summaries import RETURN_BASES
 
 _ADJUSTED, _CLOSE = RETURN_BASES
@@ -52,31 +49,19 @@ def measure(benchmark: Benchmark, first: dt.date | None, last: dt.date | None) -
         has one, else the close; an empty window has the basis ``close``. The rows begin at the close of the window's
         first session. A book's returns include that session; the summary has the figures to compare with them.
     """
-    window = series.Window(first, last).rows(benchmark.dates)
-    dates, close = benchmark.dates[window], benchmark.close[window]
-    prices, adjusted = benchmark.prices(window)
-    price = prices[window]
+    prices = BenchmarkPrices.over(benchmark, Window(first, last).rows(benchmark.dates))
+    rows, from_previous = prices.rows(from_previous=True), prices.summary(from_previous=True)
+    known = prices.previous_date is not None
     return MeasuredWindow(
-        price_rows(dates, close, price),
+        prices.rows(from_previous=False),
         {
             "symbol": benchmark.symbol,
             "name": benchmark.name,
-            "return_basis": _ADJUSTED if adjusted and dates.size else _CLOSE,
-            **price_summary(dates, close, price),
-            **_from_previous_close(benchmark, prices, window),
+            "return_basis": _ADJUSTED if prices.adjusted else _CLOSE,
+            **prices.summary(from_previous=False),
+            "previous_date": prices.previous_date.isoformat() if prices.previous_date else None,
+            "previous_close": null_if_nan(prices.previous_close),
+            "first_return": rows["period_return"][0] if known else None,
+            "total_return_from_previous": from_previous["total_return"] if known else None,
         },
     )
-
-
-def _from_previous_close(benchmark: Benchmark, prices: Floats, window: slice) -> dict[str, Any]:
-    """Measure the window from the close of the previous session; null if there is none on the window's basis."""
-    price = prices[window]
-    before = slice(max(0, window.start - 1), window.start if price.size else 0)
-    previous = prices[before]
-    known = previous.size == 1 and not np.isnan(previous[0])
-    return {
-        "previous_date": str(benchmark.dates[before][0].astype("datetime64[D]")) if known else None,
-        "previous_close": float(benchmark.close[before][0]) if known else None,
-        "first_return": null_if_nan(period_returns(previous, price[:1])[0]) if known else None,
-        "total_return_from_previous": null_if_nan(period_returns(previous, price[-1:])[0]) if known else None,
-    }
