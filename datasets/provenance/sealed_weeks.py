@@ -74,13 +74,9 @@ class SealEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class _StoredSeal:
+class _StoredSeal(SealEntry):
     """A stored entry: the weeks that differ from the previous entry, and those that are gone."""
 
-    seal_digest: str
-    sealed_at: str
-    snapshot: str
-    weeks: dict[str, SealedWeek]
     gone: list[str]
 
 
@@ -226,7 +222,7 @@ def decode_seals(data: bytes, origin: str) -> list[SealEntry]:
     try:
         for stored in msgspec.json.decode(data, type=_Stored).seals:
             kept = {week: own for week, own in weeks.items() if week not in stored.gone}
-            weeks = kept | stored.weeks
+            weeks = {**kept, **stored.weeks}
             entries.append(SealEntry(stored.seal_digest, stored.sealed_at, stored.snapshot, weeks))
     except ValueError as error:
         raise SnapshotCorrupt(
