@@ -112,15 +112,13 @@ class RawSignal:
 
 
 @dataclass(frozen=True, slots=True)
-class CrossSections:
-    """Weekly figures of the delivered score; NaN stands for null.
+class CrossSections(Index):
+    """Weekly figures of the delivered score, by week of the index; NaN stands for null.
 
     Attributes
     ----------
-    date : Dates, shape (n_weeks,)
-        Rebalance dates, ascending.
-    traded, in_force : Flags, shape (n_weeks,)
-        Whether the status of the week is ``traded``; whether it is ``traded`` or ``pending``, so that a signal was in force.
+    in_force : Flags, shape (n_weeks,)
+        Whether the status of the week is ``traded`` or ``pending``, so that a signal was in force.
     n_symbols, cohort_size, n_return_obs : Floats, shape (n_weeks,)
         Names in the cross-section, those with a score, and those with a score and a forward return.
     ic : Floats, shape (n_weeks,)
@@ -129,8 +127,6 @@ class CrossSections:
         Figures of the signal before smoothing; None when the run did not record it.
     """
 
-    date: Dates
-    traded: Flags
     in_force: Flags
     n_symbols: Floats
     cohort_size: Floats
