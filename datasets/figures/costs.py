@@ -19,6 +19,7 @@ _OF_RETURNS: Final = (
     *("at_multiples", "gross", "net"),
 )
 """Figures that require equity above 0 at every open."""
+_NO_TRADES: Final = Unavailable("insufficient_data", "no trades")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ def cost_bp(execution_cost: Floats, traded: Floats) -> Figure:
     5.0
     """
     notional = float(traded.sum())
-    return _no_trade() if notional <= 0 else (0.0 - float(execution_cost.sum())) / notional * _BASIS_POINTS
+    return _NO_TRADES if notional <= 0 else (0.0 - float(execution_cost.sum())) / notional * _BASIS_POINTS
 
 
 def at_fixed_quantities(flows: Flows, multiple: float) -> Floats | Unavailable:
@@ -191,7 +192,7 @@ def break_even_bp(flows: Flows) -> Figure:
     """
     traded = float((flows.traded / flows.starting).sum())
     if traded <= 0:
-        return _no_trade()
+        return _NO_TRADES
     return _profit_per(
         float(((flows.market_pnl + flows.borrow) / flows.starting).sum()) * _BASIS_POINTS, traded
     )
@@ -201,10 +202,6 @@ def _profit_per(profit: float, amount: float) -> Figure:
     if profit <= 0:
         return Unavailable("insufficient_data", "the market P&L is not above 0, so no cost breaks even")
     return profit / amount
-
-
-def _no_trade() -> Unavailable:
-    return Unavailable("insufficient_data", "no trades")
 
 
 def _ratios(returns: Floats | Unavailable) -> dict[str, Figure]:

@@ -17,6 +17,10 @@ from datasets.figures.unavailable import Unavailable
 
 MIN_OBSERVATIONS: Final = 10
 """Minimum returns for the normal approximation of these figures."""
+_NO_DISPERSION: Final = Unavailable(
+    "nonpositive_variance",
+    "skewness and kurtosis of the returns imply no positive variance of the Sharpe ratio",
+)
 _EULER_GAMMA: Final = float(np.euler_gamma)
 _NORMAL: Final = NormalDist()
 """From the standard library, because SciPy would add a quarter of a second of loading to every build."""
@@ -124,7 +128,7 @@ def probabilistic_sharpe(moments: SharpeMoments, benchmark: float = 0.0) -> floa
     Bailey and López de Prado (2012), "The Sharpe Ratio Efficient Frontier", Journal of Risk 15(2), equation 11.
     """
     if moments.dispersion <= 0:
-        return _no_dispersion()
+        return _NO_DISPERSION
     distance = (moments.sharpe - benchmark) * math.sqrt(moments.observations - 1)
     return math.erfc(-distance / math.sqrt(2.0 * moments.dispersion)) / 2.0
 
@@ -213,20 +217,13 @@ def minimum_track_record(
     Bailey and López de Prado (2012), "The Sharpe Ratio Efficient Frontier", Journal of Risk 15(2), equation 13.
     """
     if moments.dispersion <= 0:
-        return _no_dispersion()
+        return _NO_DISPERSION
     if moments.sharpe <= benchmark:
         return Unavailable(
             "insufficient_data",
             "the measured Sharpe ratio is not above the benchmark, so no length is enough",
         )
     return 1.0 + moments.dispersion * (_NORMAL.inv_cdf(confidence) / (moments.sharpe - benchmark)) ** 2
-
-
-def _no_dispersion() -> Unavailable:
-    return Unavailable(
-        "nonpositive_variance",
-        "skewness and kurtosis of the returns imply no positive variance of the Sharpe ratio",
-    )
 
 
 OUTLIER: Final = 3.0
