@@ -165,13 +165,9 @@ class Pointer:
         """Return the decisions with a new one appended."""
         return (*self.decisions, decision)[-MAX_DECISIONS:]
 
-    def document(self) -> dict[str, Any]:
-        """Return the pointer as a JSON-ready dict."""
-        return {"format": FORMAT, **asdict(self)}
-
     def encode(self) -> bytes:
         """Return the canonical bytes."""
-        return encode(self.document())
+        return encode({"format": FORMAT, **asdict(self)})
 
     @classmethod
     def decode(cls, data: bytes, origin: str) -> Pointer:

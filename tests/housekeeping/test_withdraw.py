@@ -136,11 +136,11 @@ def test_a_damaged_snapshot_is_not_restored(history: History) -> None:
 def test_older_readers_neither_serve_nor_overwrite_a_withdrawal(history: History) -> None:
     """Readers see an empty snapshot sealed in the far future."""
     history.run("withdraw", ALPHA)
-    result = history.pointer.document()
-    assert result["sealed_at"] > "9999"
-    assert result["kinds"] == ()
-    assert result["name"] == ALPHA
-    assert result["snapshot"] not in history.snapshots
+    pointer = history.pointer
+    assert pointer.sealed_at > "9999"
+    assert pointer.kinds == ()
+    assert pointer.name == ALPHA
+    assert pointer.snapshot not in history.snapshots
     assert (history.place("manifest.json")).exists()
 
 
