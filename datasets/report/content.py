@@ -101,7 +101,7 @@ def content(
         "equity": equity(run, book, window),
         "risk": risk(run, book, window),
         "costs": costs(run, book, window),
-        "legs": legs(run, book, window),
+        "legs": _of_run(run, "concentration", "legs and concentration", book, window),
         "regimes": _with_reasons(run.regimes(market_data, benchmark=symbol, book=book, window=window)),
         "exposures": exposures(run, book, market_data, symbol, window),
         "benchmark": benchmark(run, book, market_data, symbol, window),
@@ -165,11 +165,6 @@ def costs(run: Alpha, book: str, window: Window) -> Content | None:
     """Return the costs of a book, as the API returns them; None for a window or without a ledger."""
     figures = _of_run(run, "costs", "costs", book, window)
     return None if "withheld" in figures else figures
-
-
-def legs(run: Alpha, book: str, window: Window) -> Content:
-    """Return the legs of a book and the concentration of its P&L, as the API returns them."""
-    return _of_run(run, "concentration", "legs and concentration", book, window)
 
 
 def _of_run(run: Alpha, family: str, what: str, book: str, window: Window) -> Content:
