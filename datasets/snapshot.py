@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -223,12 +223,13 @@ class Snapshot:
         KindNotPublished
             When the snapshot lacks the file, or the file lacks a column (`book` is not stored in it).
         SettingsError
-            When `columns` is a single name.
+            When `columns` is not a list.
         SnapshotCorrupt, StorageUnavailable
             As in :meth:`file`, and when the file cannot be decoded.
         """
-        if isinstance(columns, str):
-            raise SettingsError(f"columns={columns!r}: give a list of columns, such as [{columns!r}]")
+        if isinstance(columns, str) or not isinstance(columns, Iterable):
+            example = columns if isinstance(columns, str) else "date"
+            raise SettingsError(f"columns={columns!r}: give a list of columns, such as [{example!r}]")
         import pyarrow as pa  # noqa: PLC0415 - takes a tenth of a second to import
         import pyarrow.parquet as pq  # noqa: PLC0415 - as above
 

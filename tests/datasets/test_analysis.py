@@ -201,7 +201,11 @@ def test_arguments_of_another_type_are_named_with_what_to_give(root: Path, tmp_p
         (lambda: run.n_rows(books), "dataset=.*give one name"),
         (lambda: run.research(books), "family=.*give one name"),
         (lambda: run.research("cost"), "family='cost': there are costs, concentration, risk, signal"),
-        (lambda: run.read("decisions", "score"), "columns='score': give a list of columns"),
+        (
+            lambda: run.read("decisions", "score"),
+            r"columns='score': give a list of columns, such as \['score'\]",
+        ),
+        (lambda: run.read("decisions", number), r"columns=3: give a list of columns, such as \['date'\]"),
         (lambda: run.benchmark(file, symbol=number), "holds no row of 3; it has 1 symbol"),
         (lambda: run.exposures(file, benchmarks=number), "holds no row of 3; it has 1 symbol"),
         (lambda: run.metrics(first=pd.NaT), "first=NaT: give a datetime.date"),  # type: ignore[arg-type]
