@@ -144,6 +144,16 @@ def test_a_seal_that_would_be_refused_is_explained_and_leaves_no_files(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_session_sealed_twice_doubles_no_position(tables: dict[str, pl.DataFrame], tmp_path: Path) -> None:
+    ledger = tables["portfolio"]
+    twice = {**tables, "portfolio": pl.concat([ledger, ledger.tail(1)])}
+    twice["positions"] = tables["positions"].drop("signed_notional", "weight")
+    with pytest.raises(SealRefused) as refused:
+        filled(tmp_path / "seal", twice).write()
+    (problem,) = (x for x in refused.value.problems if x.startswith("table.key"))
+    assert problem.startswith("table.key (portfolio.parquet): 2 rows with the same (book, date)")
+
+
 def test_a_warning_is_refused_unless_allowed(tables: dict[str, pl.DataFrame], tmp_path: Path) -> None:
     figure = {
         "scope": "overall",

@@ -110,7 +110,8 @@ def _weights(positions: pl.DataFrame, ledger: pl.DataFrame) -> pl.DataFrame:
         return positions
     if not {*_SESSION, "ending_equity"} <= set(ledger.columns):
         return positions
-    equity = ledger.select(*_SESSION, "ending_equity")
+    # A session twice in the ledger is reported as such; it doubles no position.
+    equity = ledger.select(*_SESSION, "ending_equity").unique(_SESSION, keep="first")
     joined = positions.join(equity, on=_SESSION, how="left", maintain_order="left")
     return _added(joined, weight=pl.col("signed_notional") / pl.col("ending_equity")).drop("ending_equity")
 
