@@ -154,7 +154,7 @@ def portfolio_rounding_total(tables: Tables) -> Finding | None:
 @rule(
     "portfolio.carry",
     f"cash_carry is {CARRY['cash']}, or {CARRY['positive_cash']}; the same throughout the run, and 0 where no rate is stated.",
-    "None if the engine credits interest in another way; otherwise compute it on the cash at the open.",
+    "Leave it if the engine credits interest in another way; otherwise compute it on the cash at the open.",
     needs={"portfolio": (*SESSION, "cash_start", "cash_carry", "risk_free_return")},
     unique=("portfolio",),
     warns=True,
