@@ -317,11 +317,11 @@ def test_an_engine_without_a_version_is_refused() -> None:
     [
         ({"alpha_id": None}, "alpha_id None is invalid: use 1 to 128 letters"),
         ({"engine": 3}, "engine is 3: give its name and version"),
-        ({"sealed_at": "2024-01-05"}, "sealed_at is '2024-01-05', which has no time zone"),
         (
-            {"started_at": date(2024, 1, 5)},
-            "started_at is datetime.date.* has no time zone: give datetime.now",
+            {"sealed_at": "2024-01-05T16:00:00Z"},
+            "sealed_at is '2024-01-05T16:00:00Z': give an instant with a time zone",
         ),
+        ({"started_at": date(2024, 1, 5)}, "started_at is datetime.date.*: give an instant with a time zone"),
         ({"smoothing": True}, "smoothing is True: give a mapping such as {'applied': False}"),
     ],
 )

@@ -288,7 +288,9 @@ def _put(path: Path, content: bytes) -> dict[str, Any]:
 
 def _instant(name: str, moment: dt.datetime) -> str:
     if not isinstance(moment, dt.datetime) or moment.tzinfo is None:
-        raise SealError(f"{name} is {moment!r}, which has no time zone: give datetime.now(timezone.utc).")
+        raise SealError(
+            f"{name} is {moment!r}: give an instant with a time zone, such as datetime.now(timezone.utc)."
+        )
     return moment.astimezone(dt.timezone.utc).isoformat().replace("+00:00", "Z")
 
 
