@@ -102,15 +102,19 @@ def test_invalid_input_is_reported_by_name(weights: Any, close: Any, said: str) 
 @pytest.mark.parametrize(
     ("interest", "said"),
     [
-        (float("nan"), "Costs.interest is nan: give a finite return"),
-        ({date(2024, 1, 8): float("nan")}, "Costs.interest of 2024-01-08 is nan: give a finite return"),
+        (5, "Costs.interest is 5: give the return of a session, between -1 and 1"),
+        (float("nan"), "Costs.interest is nan: give the return of a session"),
+        (
+            {date(2024, 1, 8): float("nan")},
+            "Costs.interest of 2024-01-08 is nan: give the return of a session",
+        ),
         (
             {pd.Timestamp("2024-01-08"): 0.0001},
             "Costs.interest has a rate of Timestamp('2024-01-08 00:00:00'): give rates by datetime.date",
         ),
         (
             pd.Series([0.0001]),
-            "Costs.interest is of type Series: give a finite return, or returns by datetime.date",
+            "Costs.interest is of type Series: give the return of a session, between -1 and 1, or returns by datetime.date",
         ),
     ],
 )

@@ -61,9 +61,9 @@ class Costs:
             for day, rate in self.interest.items():
                 if type(day) is not dt.date:  # an instant of pandas or NumPy is equal to no day
                     raise SealError(f"Costs.interest has a rate of {day!r}: give rates by datetime.date.")
-                _require_finite(f"interest of {day}", rate)
+                _require_return(f"interest of {day}", rate)
         else:
-            _require_finite("interest", self.interest)
+            _require_return("interest", self.interest)
 
     def rate_on(self, day: dt.date) -> float | None:
         """Return the interest rate of one session; None if not stated."""
@@ -93,10 +93,11 @@ class Costs:
             )
 
 
-def _require_finite(name: str, rate: float | None) -> None:
-    if rate is not None and not is_finite(rate):
+def _require_return(name: str, rate: float | None) -> None:
+    if rate is not None and not (is_finite(rate) and -1 < rate < 1):
         raise SealError(
-            f"Costs.{name} is {_shown(rate)}: give a finite return, or returns by datetime.date, or leave it out."
+            f"Costs.{name} is {_shown(rate)}: give the return of a session, between -1 and 1, or returns by datetime.date, or leave "
+            "it out; 0.0001 is one basis point."
         )
 
 
