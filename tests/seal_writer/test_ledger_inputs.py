@@ -90,6 +90,8 @@ def test_optional_columns_of_fills_that_are_missing_are_noted() -> None:
         (WEEK.head(0), CLOSE, "weights have no day: give at least one decision"),
         (WEEK.rename({"AAA": "aaa"}), CLOSE, "no name with weights has prices, the first: 'aaa': compare the names"),
         (WEEK.drop("date"), CLOSE, "weights of long_short has no days"),
+        (WEEK, {"open": CLOSE.drop("AAA"), "close": CLOSE}, "open and close have different days or names, the first: AAA"),
+        (WEEK, {"open": CLOSE, "close": CLOSE.tail(2)}, "open and close have different days or names, the first: 2024-01-05"),
         (WEEK, CLOSE.with_columns(AAA=pl.col("AAA") - 11), "the close of AAA on 2024-01-05 is -1.0"),
         (WEEK.with_columns(AAA=-3.0), CLOSE.with_columns(AAA=pl.Series([1.0, 1.0, 9.0])), "lost all its equity on 2024-01-09"),
     ],

@@ -168,10 +168,15 @@ def prices(frames: Any) -> tuple[Matrix, Matrix | None]:
                 "above 0; leave out a bar that is missing."
             )
     close, opened = parts["close"], parts.get("open")
-    if opened is not None and (
-        opened.symbols != close.symbols or not np.array_equal(opened.days, close.days)
-    ):
-        raise SealError("prices: open and close have different days or names.")
+    if opened is not None:
+        differing = [
+            *sorted(set(opened.symbols) ^ set(close.symbols)),
+            *np.setxor1d(opened.days, close.days),
+        ]
+        if differing:
+            raise SealError(
+                f"prices: open and close have different days or names, the first: {differing[0]}."
+            )
     return close, opened
 
 
