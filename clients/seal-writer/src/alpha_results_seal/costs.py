@@ -96,8 +96,7 @@ class Costs:
 def _require_return(name: str, rate: float | None) -> None:
     if rate is not None and not (is_finite(rate) and -1 < rate < 1):
         raise SealError(
-            f"Costs.{name} is {_shown(rate)}: give the return of a session, between -1 and 1, or returns by datetime.date, or leave "
-            "it out; 0.0001 is one basis point."
+            f"Costs.{name} is {_shown(rate)}: give the return of a session, between -1 and 1, or returns by datetime.date, or leave it out."
         )
 
 

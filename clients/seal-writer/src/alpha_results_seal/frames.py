@@ -169,14 +169,9 @@ def prices(frames: Any) -> tuple[Matrix, Matrix | None]:
             )
     close, opened = parts["close"], parts.get("open")
     if opened is not None:
-        differing = [
-            *sorted(set(opened.symbols) ^ set(close.symbols)),
-            *np.setxor1d(opened.days, close.days),
-        ]
-        if differing:
-            raise SealError(
-                f"prices: open and close have different days or names, the first: {differing[0]}."
-            )
+        names, days = set(opened.symbols) ^ set(close.symbols), np.setxor1d(opened.days, close.days)
+        if differing := [*sorted(names), *days]:
+            raise SealError(f"prices: open and close differ in days or names, the first: {differing[0]}.")
     return close, opened
 
 
