@@ -16,6 +16,7 @@ from pipeline.notices.correlations import column_mean, correlations, judge_mean
 from pipeline.notices.held_names import Holdings
 from pipeline.notices.outcome import NoticeOutcome, by_chance, first_noticed, judged, not_checked, too_few
 from schemas.notices import NOTICES
+from schemas.notices.books import FLAT
 from schemas.notices.moves import (
     CLIPPED_FROM,
     LARGEST_OF_BOOK,
@@ -70,6 +71,7 @@ def judge_moves(holdings: Holdings, returns: Floats, weekly: Floats) -> Iterator
     yield _judge_copied_sessions(moves)
     yield _judge_clipped_losses(moves, sides)
     yield _judge_missing_losses(sides * moves, returns, weekly)
+    yield _judge_stale_losses(moves, sides)
     ticks = _ticks(holdings.marks)
     yield _judge_stale_marks(moves, ticks / holdings.marks[:, :-1])
     yield _judge_split_moves(holdings, ticks)
@@ -180,6 +182,27 @@ def _judge_missing_losses(earned: Floats, returns: Floats, weekly: Floats) -> No
     if not outcomes:
         return not_checked(notice, f"the largest moves are in fewer than {MIN_LARGEST_SESSIONS} sessions")
     return first_noticed(*outcomes)
+
+
+def _judge_stale_losses(moves: Floats, sides: Floats) -> NoticeOutcome:
+    """Judge whether names move against the book once their mark changes again: an old price may have hidden a loss.
+
+    A price that rounding alone leaves unchanged says nothing about the moves to come.
+    """
+    later = np.hstack([moves[:, 1:], np.full((len(moves), MAX_DELAY), np.nan)])
+    windows = np.lib.stride_tricks.sliding_window_view(later, MAX_DELAY, axis=1)
+    highest, lowest = np.fmax.reduce(windows, axis=-1), np.fmin.reduce(windows, axis=-1)
+    deviation = np.sqrt(column_mean(moves.T**2))[:, np.newaxis]
+    against = -sides * np.where(highest > -lowest, highest, lowest) / deviation
+    name, session = np.nonzero((np.abs(moves) < FLAT) & np.isfinite(against))
+    return judge_mean(
+        "book.stale_losses",
+        np.clip(against[name, session], -MAX_DEVIATIONS, MAX_DEVIATIONS),
+        "After {number} marks that did not change, names moved against the book by {mean:.2f} standard deviations on average.",
+        "no change and a later move",
+        period="mark",
+        groups=session,
+    )
 
 
 def _too_few_moves(notice: str, number: int) -> NoticeOutcome:

@@ -216,13 +216,28 @@ def test_a_price_of_a_few_ticks_may_double() -> None:
     assert (outcome.outcome, outcome.value) == ("pass", 0.0)
 
 
-def of_marks(marks: np.ndarray) -> dict[str, NoticeOutcome]:
+def of_marks(marks: np.ndarray, shares: float = 100.0) -> dict[str, NoticeOutcome]:
     """Judge names that are held throughout with a constant number of shares."""
     names, sessions = marks.shape
     holdings = Holdings(
-        "long_short", np.arange(names), np.arange(sessions), marks, np.full(marks.shape, 100.0)
+        "long_short", np.arange(names), np.arange(sessions), marks, np.full(marks.shape, shares)
     )
     return {outcome.notice: outcome for outcome in judge_moves(holdings, np.zeros(sessions), NO_WEEKS)}
+
+
+@pytest.mark.parametrize(("side", "expected"), [(100.0, "notice"), (-100.0, "pass"), (np.nan, "not_checked")])
+def test_falls_that_are_booked_three_sessions_later_are_noticed_where_they_are_losses(
+    side: float, expected: str
+) -> None:
+    moves = np.random.default_rng(3).normal(0, 0.02, (40, 200))
+    late = np.where(moves < -0.04, moves, 0.0)[:, :-3]
+    moves[:, :-3] -= late
+    moves[:, 3:] += late
+    marks = 50 * np.exp(np.cumsum(moves, axis=1))
+    outcome = of_marks(marks, side)["book.stale_losses"]
+    assert outcome.outcome == expected, outcome
+    if expected != "not_checked":
+        assert outcome.value == pytest.approx(np.sign(side) * 2.03, abs=0.05)
 
 
 @pytest.mark.parametrize("erased", [True, False])
