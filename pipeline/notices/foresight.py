@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from datasets.figures.series import Floats
+from datasets.figures.series import Flags, Floats
 from pipeline.notices.correlations import (
     centred_ranks,
     column_mean,
@@ -19,6 +19,7 @@ from schemas.notices import NOTICES
 from schemas.notices.notice import CHANCE
 from schemas.notices.signal import (
     EXTREME_RANK,
+    KNOWN_AFTER,
     MAX_UNEXPLAINED_IC,
     MIN_OUTLYING_WEEKS,
     MIN_RANKED_NAMES,
@@ -96,18 +97,11 @@ def judge_opposed_halves(scores: Floats) -> NoticeOutcome:
     together count as fewer in the error of the correlation, by the participation ratio of their covariances.
     """
     notice = "signal.opposed_halves"
-    scored = np.isfinite(scores)
-    measured = 2 * scored.sum(axis=0) >= scored.any(axis=1).sum()
-    weeks = int(measured.sum())
-    if weeks < MIN_OUTLYING_WEEKS:
-        return too_few(notice, weeks, "week", "scores of half of the names", MIN_OUTLYING_WEEKS)
-    relative = (scores - column_mean(scores))[:, measured]
-    relative = relative[np.isfinite(relative).mean(axis=1) >= MIN_SCORED_SHARE]
-    names = len(relative)
-    if names < MIN_RANKED_NAMES:
-        return too_few(
-            notice, names, "name", f"a score in {MIN_SCORED_SHARE:.0%} of the weeks", MIN_RANKED_NAMES
-        )
+    steady, measured = _steady(np.isfinite(scores))
+    names, weeks = int(steady.sum()), int(measured.sum())
+    if weeks < MIN_OUTLYING_WEEKS or names < MIN_RANKED_NAMES:
+        return _too_short(notice, names, weeks, "a score")
+    relative = (scores - column_mean(scores))[np.ix_(steady, measured)]
     first, second = (column_mean(half.T) for half in np.array_split(relative, 2, axis=1))
     correlation = float(np.corrcoef(first, second)[0, 1])
     deviations = np.nan_to_num(relative - column_mean(relative.T)[:, np.newaxis])
@@ -126,6 +120,52 @@ def judge_opposed_halves(scores: Floats) -> NoticeOutcome:
         names=names,
         weeks=weeks,
     )
+
+
+def judge_known_means(scores: Floats, returns: Floats, betas: Floats) -> NoticeOutcome:
+    """Judge whether names score early in the run by what they earn late in it, beside what else tells names apart.
+
+    The mean return of a name over the whole run is the sum of what it had earned and what it will earn. A score that leans to it goes with
+    the first, as many honest ones do, and with the second at given values of the first. Names that move more than others differ in both.
+    """
+    notice = "signal.known_means"
+    steady, measured = _steady(np.isfinite(scores + returns))
+    names, weeks = int(steady.sum()), int(measured.sum())
+    if weeks < MIN_OUTLYING_WEEKS or names < MIN_RANKED_NAMES:
+        return _too_short(notice, names, weeks, "a score and a forward return")
+    sizes = column_mean(np.abs(returns - column_mean(returns)).T)[steady]
+    score, earned = (relative_ranks(values)[np.ix_(steady, measured)].T for values in (scores, returns))
+    partial = []
+    for share in KNOWN_AFTER:
+        first = round(share * weeks)
+        past = column_mean(earned[:first])
+        means = np.column_stack([column_mean(score[:first]), column_mean(earned[first:])])
+        explaining = np.nan_to_num(relative_ranks(np.column_stack([past, betas[steady], sizes])))
+        ranks = relative_ranks(means)
+        rest = ranks - explaining @ np.linalg.lstsq(explaining, ranks, rcond=None)[0]
+        partial.append(float(np.corrcoef(rest[:, 0], rest[:, 1])[0, 1]))
+    lowest = float(np.min(partial))
+    return judged(
+        notice,
+        lowest,
+        f"The mean scores of {names} names in the first part of the run have a partial rank correlation of {lowest:.2f} or more with what they "
+        "earn in the rest.",
+        chance=math.tanh(CHANCE / math.sqrt(names - 3 - explaining.shape[1])),
+        names=names,
+        weeks=weeks,
+    )
+
+
+def _steady(known: Flags) -> tuple[Flags, Flags]:
+    """Return the names with values in most of the weeks in which half of the names have one, and these weeks."""
+    measured = 2 * known.sum(axis=0) >= known.any(axis=1).sum()
+    return known[:, measured].sum(axis=1) >= MIN_SCORED_SHARE * measured.sum(), measured
+
+
+def _too_short(notice: str, names: int, weeks: int, what: str) -> NoticeOutcome:
+    if weeks < MIN_OUTLYING_WEEKS:
+        return too_few(notice, weeks, "week", f"{what} of half of the names", MIN_OUTLYING_WEEKS)
+    return too_few(notice, names, "name", f"{what} in {MIN_SCORED_SHARE:.0%} of the weeks", MIN_RANKED_NAMES)
 
 
 def judge_neighbours(scores: Floats, returns: Floats, weights: Floats | None) -> NoticeOutcome:

@@ -46,6 +46,7 @@ _ON_RETURNS: Final = (
     "universe.gaps",
     "signal.innovation_ic",
     "signal.known_names",
+    "signal.known_means",
     "signal.extremes",
     "signal.neighbours",
     "signal.weight_ic",
@@ -201,6 +202,7 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
     late_returns = None if panel.marks is None else _to_next_week(panel.after_fills, panel.marks)
     yield foresight.judge_innovation(changes, returns, panel.news, late_returns)
     yield foresight.judge_known_names(changes, returns)
+    yield foresight.judge_known_means(panel.scores, returns, panel.betas)
     yield foresight.judge_neighbours(panel.scores, returns, panel.weights.get(CONDITIONED_BOOKS[0]))
     yield from judge_turned_weeks(panel.scores, returns)
     yield judge_repeated_returns(returns)

@@ -229,9 +229,26 @@ def test_scores_standardised_by_name_over_the_run_are_noticed(
         return own
 
     notices = notices_of(scored(market, SPEC, standardised, monkeypatch), tmp_path)
-    assert notices.keys() == ({"signal.opposed_halves"} if history == "the run" else set())
+    assert notices.keys() == (
+        {"signal.opposed_halves", "signal.known_means"} if history == "the run" else set()
+    )
     if notices:
         assert notices["signal.opposed_halves"].value == pytest.approx(-1, abs=0.02)
+
+
+@pytest.mark.parametrize("history", ["the run", "the past"])
+def test_scores_that_lean_to_the_mean_return_of_a_name_are_noticed_if_it_is_of_the_whole_run(
+    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, history: str
+) -> None:
+    def leaning(score: Floats, gains: Floats) -> Floats:
+        total = np.cumsum(gains, axis=0) - gains
+        mean = total[-1:] if history == "the run" else total
+        mixed: Floats = score + standard(mean) / 2
+        return mixed
+
+    outcome = outcomes_of(scored(market, SPEC, leaning, monkeypatch), tmp_path)["signal.known_means"]
+    assert outcome.outcome == ("notice" if history == "the run" else "pass")
+    assert outcome.value == pytest.approx(0.85 if history == "the run" else 0, abs=0.1)
 
 
 def test_names_that_move_together_count_as_one(
