@@ -80,7 +80,7 @@ def comparison(service: ServerState, request: Request) -> Single:
     find = service.snapshots.find_pinned
     later = find(served.alpha_id, values["to_snapshot"] or served.id)
     earlier = find(served.alpha_id, values["from_snapshot"] or _before(served.pointer, later.id))
-    caller = request.caller
+    request.pinned, caller = (earlier, later), request.caller
     changed, withheld = compare(
         service.engine, partial(answer_metrics, service), earlier, later, caller.callable_ids, raw=request.raw
     )

@@ -156,9 +156,9 @@ class EndpointHandler:
             await self._resolve(request)
             return await self._answer(request)
         except SnapshotCorrupt:
-            if request.pinned:  # gc may have removed it since the pointer was last read
-                open_fresh, snapshot = self._service.snapshots.open_fresh, request.snapshot
-                await self._service.compute(partial(open_fresh, snapshot.alpha_id, snapshot.id))
+            for snapshot in request.pinned:  # gc may have removed it since the pointer was last read
+                open_fresh = partial(self._service.snapshots.open_fresh, snapshot.alpha_id, snapshot.id)
+                await self._service.compute(open_fresh)
             raise
 
     # The checks
@@ -221,7 +221,8 @@ class EndpointHandler:
         served = request.snapshot
         if wanted != served.id:
             find = partial(self._service.snapshots.find_pinned, served.alpha_id, wanted)
-            request.snapshot, request.pinned = await self._service.compute(find), True
+            request.snapshot = await self._service.compute(find)
+            request.pinned = (request.snapshot,)
 
     # The answer
 

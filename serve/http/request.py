@@ -51,7 +51,7 @@ class Request:
     left
         Whether the connection was lost before the answer was ready; a caller that only stops sending may still read.
     pinned
-        Whether `snapshot` differs from the served one.
+        Snapshots that the request names and the answer reads; gc may remove them meanwhile.
     raw
         Whether the key sees the unconditioned signal and its books.
     limit_headers
@@ -78,7 +78,7 @@ class Request:
     started: float = 0.0
     caching: Caching = Caching.NONE
     left: bool = False
-    pinned: bool = False
+    pinned: tuple[Snapshot, ...] = ()
     raw: bool = False
     limit_headers: Mapping[str, str] = field(default_factory=dict)
     caller: Caller = field(init=False)

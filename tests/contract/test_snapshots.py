@@ -182,18 +182,21 @@ def test_a_snapshot_removed_by_gc_is_not_found_before_the_next_refresh(
         blind, contract_app.access_settings(folder, "limits-blind"), moved.api.keys
     ) as other:
         assert send(other, ENDPOINTS["signals.scores"], snapshot=moved.first).status_code == 200
+        between = {"from_snapshot": moved.first}
+        assert other.get("research.snapshots.compare", between, alpha=FULL).status_code == 200
         later = datetime.now(UTC) + timedelta(days=400)
         policy = Policy(keep=1, grace=timedelta(0))
         collect(open_storage(moved.api.root), FULL, policy, needed_since=None, now=later)
-        error = other.refused("signals.scores", {"snapshot": moved.first, "limit": "7"}, alpha=FULL)
-        assert error["code"] == "snapshot_not_found"
-        assert error["details"] == {"current": listed(other)}
+        pinned = {"snapshot": moved.first, "limit": "7"}
+        for endpoint, query in (("signals.scores", pinned), ("research.snapshots.compare", between)):
+            error = other.refused(endpoint, query, alpha=FULL)
+            assert error["code"] == "snapshot_not_found"
+            assert error["details"] == {"current": listed(other)}
     # A server with the rows in memory answers from them until it refreshes the catalogue.
-    query = {"snapshot": moved.first, "limit": "7"}
     eventually(
-        lambda: moved.api.get("signals.scores", query, alpha=FULL).status_code != 200,
+        lambda: moved.api.get("signals.scores", pinned, alpha=FULL).status_code != 200,
         "the end of a removed snapshot",
     )
-    error = moved.api.refused("signals.scores", query, alpha=FULL)
+    error = moved.api.refused("signals.scores", pinned, alpha=FULL)
     assert error["code"] == "snapshot_not_found"
     assert error["details"] == {"current": listed(moved.api)}
