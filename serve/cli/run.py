@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from datasets.layout import CATALOG
-from datasets.storage import open_storage
+from datasets.storage import open_storage, require_supported
 from schemas.errors import SettingsError
 from schemas.settings import SETTINGS
 from schemas.settings.options import flag, options
@@ -48,6 +48,7 @@ def run(**flags: Any) -> None:
     """
     access_flags = {name: flags.pop(name) for name in _ACCESS}
     program = settings.resolve(os.environ, flags)
+    require_supported(program.datasets)  # first, as the default access store lies beside the root
     access = AccessSettings.from_environment(
         os.environ, program.datasets, {**access_flags, "workers": program.workers}
     )
