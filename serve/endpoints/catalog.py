@@ -11,41 +11,31 @@ from schemas.field import Field, FieldType
 from schemas.metrics.headline import HEADLINE
 from schemas.objects.description import DESCRIPTION
 from schemas.tables.books import RAW_PREFIX
-from serve.auth.caller import Caller
 from serve.cache import LISTING
 from serve.http.handler import EndpointFunction, PageEndpoint
-from serve.http.params import Values
 from serve.http.request import Request
 from serve.http.responses import Single, run_meta
-from serve.pages.listing import AlphasQuery, FiguresQuery, closed_kinds
+from serve.pages.listing import AlphasQuery, closed_kinds
 from serve.state import ServerState
 
 
 def alphas(request: Request) -> AlphasQuery:
     """List the alphas that the key may read."""
-    return _query(request, None)
-
-
-def screen(request: Request) -> AlphasQuery:
-    """List the alphas that the key may read, by figures, tags and days."""
-    return _query(request, _figures(request.caller, request.values))
-
-
-def _query(request: Request, figures: FiguresQuery | None) -> AlphasQuery:
-    values, listing = request.values, request.listing
+    values = request.values
     return AlphasQuery(
-        (LISTING, listing.edition),
+        (LISTING, request.listing.edition),
         request.caller.alphas,
+        request.caller.runs,
         values["search"],
         values["complete_only"],
         values["limit"],
         values["offset"],
-        figures,
     )
 
 
-def _figures(caller: Caller, values: Values) -> FiguresQuery:
-    """Return the conditions on figures, tags and days; raises for those that the key may not use."""
+def screen(request: Request) -> AlphasQuery:
+    """List the alphas that the key may read, by figures, tags and days; raises for conditions that the key may not use."""
+    caller, values = request.caller, request.values
     sort = values["sort"]
     ranges = ((name, values[f"min_{name}"], values[f"max_{name}"]) for name in HEADLINE)
     bounds = tuple(x for x in ranges if x[1:] != (None, None))
@@ -54,17 +44,17 @@ def _figures(caller: Caller, values: Values) -> FiguresQuery:
         caller.require_call("performance.metrics", "list alphas by their figures")
     if values["tag"] is not None:
         caller.require_call("catalog.alphas.get", "list alphas by their tags")
-    return FiguresQuery(
-        values["fields"] or (),
-        sort,
-        bounds,
-        values["checked_only"],
-        values["tag"],
-        Window(values["started_from"], values["started_to"]),
-        Window(values["published_from"], values["published_to"]),
-        caller.runs,
-        closed_kinds(caller.callable_ids),
-        caller.expose_raw,
+    return alphas(request)._replace(
+        is_screen=True,
+        fields=values["fields"] or (),
+        sort=sort,
+        bounds=bounds,
+        checked_only=values["checked_only"],
+        tag=values["tag"],
+        started=Window(values["started_from"], values["started_to"]),
+        published=Window(values["published_from"], values["published_to"]),
+        closed=closed_kinds(caller.callable_ids),
+        raw=caller.expose_raw,
     )
 
 
@@ -126,8 +116,7 @@ def _without_raw(value: Any) -> Any:
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
-    # The edition of the list also changes with alphas that the key may not see, so a tag must not depend on it.
-    "catalog.alphas.list": PageEndpoint(alphas, source="alphas", tag_by_body=True),
-    "research.screen": PageEndpoint(screen, source="alphas", tag_by_body=True),
+    "catalog.alphas.list": PageEndpoint(alphas, source="alphas"),
+    "research.screen": PageEndpoint(screen, source="alphas"),
     "catalog.alphas.get": description,
 }

@@ -37,13 +37,13 @@ from serve.http.responses import (
     Single,
     answer_body,
     answer_response,
+    body_response,
     encode_page,
     entity_tag,
     matches,
     negotiate,
     not_modified,
     page_body,
-    page_response,
 )
 from serve.market_data.operator_files import require_known
 from serve.pages.books import visible_books
@@ -77,14 +77,11 @@ class PageEndpoint(NamedTuple):
         Returns members of the page's meta, which extend or replace those of every page of a run.
     source
         Name of the function in :attr:`ServerState.pages` that answers the query.
-    tag_by_body
-        Whether the entity tag is a digest of the page's bytes, because its query depends on more than the caller may see.
     """
 
     query: Callable[[Request], Any]
     meta: Callable[[Request, Any, PageResult], Mapping[str, Any]] | None = None
     source: str = "tables"
-    tag_by_body: bool = False
 
 
 class ComputedOnce(NamedTuple):
@@ -227,6 +224,7 @@ class EndpointHandler:
     # The answer
 
     async def _answer(self, request: Request) -> Response:
+        request.caching = self.endpoint.caching
         if isinstance(self._function, PageEndpoint):
             return await self._page(request, self._function)
         if isinstance(self._function, ComputedOnce):
@@ -234,7 +232,6 @@ class EndpointHandler:
         else:
             work: Callable[[], Any] = partial(self._function, self._service, request)
             answer = await (work() if self._on_loop else self._service.compute(work))
-        request.caching = self.endpoint.caching
         content = answer_body(answer, request)
         coding = negotiate(request.headers.get(b"accept-encoding"))
         respond = partial(answer_response, answer, content, coding, request)
@@ -261,19 +258,18 @@ class EndpointHandler:
 
     async def _page(self, request: Request, function: PageEndpoint) -> Response:
         """Answer with a cached body, else build one from rows in memory, else from rows that a thread reads."""
-        service, headers = self._service, request.limit_headers
+        service, snapshot = self._service, request.snapshot if self._takes_snapshot else None
         if_none_match = request.headers.get(b"if-none-match")
         coding = negotiate(request.headers.get(b"accept-encoding"))
         query, tag = self._query(request, function)
-        if if_none_match is not None and not function.tag_by_body:
+        if if_none_match is not None and snapshot is not None:
             etag = entity_tag(tag, coding)
             if matches(if_none_match, etag, exists=False):
-                return not_modified(etag, headers)
+                return not_modified(etag, request)
         body = service.bodies.get(query.snapshot, (tag, coding))
         if body is not None:
-            return page_response(body, headers, if_none_match)
+            return body_response(body, request)
 
-        snapshot = request.snapshot if self._takes_snapshot else None
         owner = request.listing if snapshot is None else snapshot
         # A page cut from rows in memory costs little, so it is cached once it is requested again.
         page, put = service.pages[function.source](query, owner), service.bodies.put_if_repeated
@@ -282,10 +278,11 @@ class EndpointHandler:
         meta = {} if function.meta is None else function.meta(request, query, page)
         content = page_body(query, page, snapshot, meta)
         large = coding != IDENTITY and len(content) > IMMEDIATE_BYTES
-        encode = partial(encode_page, None if function.tag_by_body else tag, coding, content)
+        # The query of a list of alphas depends on more than the caller may see, so that page's tag is a digest of its bytes.
+        encode = partial(encode_page, None if snapshot is None else tag, coding, content)
         body = await service.compute(encode) if large else encode()
         put(query.snapshot, (tag, coding), body, len(body.content) + OVERHEAD)
-        return page_response(body, headers, if_none_match)
+        return body_response(body, request)
 
     def _query(self, request: Request, function: PageEndpoint) -> tuple[Any, str]:
         """Return the query of a request, and the tag derived from everything that determines its page.

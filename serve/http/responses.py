@@ -333,34 +333,33 @@ class Response:
         await send({"type": "http.response.body", "body": self.body, "more_body": False})
 
 
-def not_modified(etag: str, headers: Mapping[str, str]) -> Response:
-    """Return the 304 for a page that the caller already has."""
-    sent = {**headers, "etag": etag, "cache-control": Caching.PRIVATE, "vary": "Accept-Encoding"}
-    return Response(304, b"", sent)
-
-
 def answer_response(answer: Answer, content: bytes, coding: str, request: Request) -> Response:
     """Encode the body of an answer that is not a cached page; the entity tag of a page is a digest of its bytes."""
-    headers = request.limit_headers
-    if isinstance(answer, Page):
-        body = encode_page(None, coding, content)
-        return page_response(body, headers, request.headers.get(b"if-none-match"))
-    body = encode_body(content, coding)
-    of_call = {} if request.caching is Caching.SHARED else headers
-    sent = {**of_call, "vary": "Accept-Encoding", "cache-control": request.caching}
+    is_page = isinstance(answer, Page)
+    body = encode_page(None, coding, content) if is_page else encode_body(content, coding)
+    return body_response(body, request)
+
+
+def body_response(body: Body, request: Request) -> Response:
+    """Return the response with an encoded body, or the 304 for a caller that already has it."""
+    if body.etag and matches(request.headers.get(b"if-none-match"), body.etag):
+        return not_modified(body.etag, request)
+    sent = _headers(request)
+    if body.etag:
+        sent["etag"] = body.etag
     if body.coding != IDENTITY:
         sent["content-encoding"] = body.coding
     return Response(200, body.content, sent)
 
 
-def page_response(body: Body, headers: Mapping[str, str], if_none_match: bytes | None) -> Response:
-    """Return the response with a page's encoded body, or the 304 for a caller that already has it."""
-    if matches(if_none_match, body.etag):
-        return not_modified(body.etag, headers)
-    sent = {**headers, "vary": "Accept-Encoding", "cache-control": Caching.PRIVATE, "etag": body.etag}
-    if body.coding != IDENTITY:
-        sent["content-encoding"] = body.coding
-    return Response(200, body.content, sent)
+def not_modified(etag: str, request: Request) -> Response:
+    """Return the 304 for a page that the caller already has."""
+    return Response(304, b"", _headers(request) | {"etag": etag})
+
+
+def _headers(request: Request) -> dict[str, str]:
+    of_call = {} if request.caching is Caching.SHARED else request.limit_headers
+    return {**of_call, "vary": "Accept-Encoding", "cache-control": request.caching}
 
 
 def matches(if_none_match: bytes | None, etag: str, *, exists: bool = True) -> bool:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -22,12 +21,23 @@ from serve.pages.query import PageResult, PageWork, Rows
 RUN_CLOSED: Final = "the key may not read this run"
 
 
-@dataclass(frozen=True, slots=True)
-class FiguresQuery:
-    """Parameters of a screen of alphas, without the search text.
+class AlphasQuery(NamedTuple):
+    """A page of the list of alphas, or of a screen, which has further conditions and columns.
 
     Attributes
     ----------
+    snapshot
+        :data:`serve.cache.LISTING` in place of an alpha, and the edition of the list.
+    allowed, runs
+        The alphas the key may read, and the runs whose data it may read.
+    search
+        Text that the address, name or summary contains; None for no condition.
+    complete_only
+        Whether to leave out runs that lack a required kind.
+    limit, offset
+        Page of the alphas that meet the conditions.
+    is_screen
+        Whether rows have the members of a screen; the plain list has none of the conditions below.
     fields
         Figures to show.
     sort
@@ -40,54 +50,74 @@ class FiguresQuery:
         A tag of the description; None for no condition.
     started, published
         Days of the run's start and of the first publication.
-    runs
-        The runs whose data the key may read.
     closed
         Kinds of data that the key may not read; figures computed from them are withheld.
     raw
         Whether the key has raw-book access.
     """
 
-    fields: tuple[str, ...]
-    sort: str | None
-    bounds: tuple[tuple[str, float | None, float | None], ...]
-    checked_only: bool
-    tag: str | None
-    started: Window
-    published: Window
+    snapshot: SnapshotKey
+    allowed: Allowed
     runs: Allowed
-    closed: tuple[str, ...]
-    raw: bool
+    search: str | None
+    complete_only: bool
+    limit: int
+    offset: int
+    is_screen: bool = False
+    fields: tuple[str, ...] = ()
+    sort: str | None = None
+    bounds: tuple[tuple[str, float | None, float | None], ...] = ()
+    checked_only: bool = False
+    tag: str | None = None
+    started: Window = Window()
+    published: Window = Window()
+    closed: tuple[str, ...] = ()
+    raw: bool = False
 
 
-def select(listing: Listing, query: FiguresQuery, chosen: Flags) -> Places:
-    """Return the indices of the alphas that meet the query, in its order.
-
-    Parameters
-    ----------
-    chosen
-        The alphas that the key may list and that meet the other conditions.
-    """
-    columns = listing.columns
-    if query.tag is not None:
-        chosen = chosen & columns.tagged(query.tag)
-    if query.checked_only:
-        chosen = chosen & columns.supported & columns.allowed(query.runs)
-    for days, window in ((columns.started, query.started), (columns.published, query.published)):
-        chosen = chosen if window.first is None else chosen & (days >= window.first.isoformat())
-        chosen = chosen if window.last is None else chosen & (days <= window.last.isoformat())
-    for name, least, most in query.bounds:
-        values = _values(columns, query, name)  # an unknown figure meets no bound
-        chosen = chosen if least is None else chosen & (values >= least)
-        chosen = chosen if most is None else chosen & (values <= most)
+def select(query: AlphasQuery, listing: Listing) -> Places:
+    """Return the indices of the alphas that meet a query, in its order."""
+    chosen = np.ones(len(listing.pointers), dtype=np.bool_)
+    for condition in _conditions(query, listing):
+        chosen &= condition
     if query.sort is None:
         return np.flatnonzero(chosen)
+    columns = listing.columns
     values = _values(columns, query, query.sort.removeprefix("-"))
     order = columns.ordered(values, descending=query.sort.startswith("-"))
     return order[chosen[order]]
 
 
-def _values(columns: Columns, query: FiguresQuery, name: str) -> Floats:
+def _conditions(query: AlphasQuery, listing: Listing) -> Iterator[Flags]:
+    """Yield the alphas that meet each condition."""
+    columns = listing.columns
+    if query.search is not None:
+        matching = np.zeros(len(listing.pointers), dtype=np.bool_)
+        matching[[listing.places[x.alpha_id] for x in listing.search(query.search)]] = True
+        yield matching
+    if query.complete_only:
+        yield np.array([x.complete for x in listing.pointers], dtype=np.bool_)
+    if not query.allowed.is_all:
+        yield columns.allowed(query.allowed)
+    if query.tag is not None:
+        yield columns.tagged(query.tag)
+    if query.checked_only:
+        yield columns.supported & columns.allowed(query.runs)
+    for days, window in ((columns.started, query.started), (columns.published, query.published)):
+        yield from _within(days, *(day and day.isoformat() for day in (window.first, window.last)))
+    for name, least, most in query.bounds:
+        yield from _within(_values(columns, query, name), least, most)  # an unknown figure meets no bound
+
+
+def _within(values: Any, least: Any, most: Any) -> Iterator[Flags]:
+    """Yield the alphas with at least and at most a value; None leaves an end open."""
+    if least is not None:
+        yield values >= least
+    if most is not None:
+        yield values <= most
+
+
+def _values(columns: Columns, query: AlphasQuery, name: str) -> Floats:
     """Return the values that the list is sorted or filtered by, NaN where the key may not see them."""
     if name in LISTED_ORDERS:
         return columns.ranks[name]
@@ -98,7 +128,7 @@ def _values(columns: Columns, query: FiguresQuery, name: str) -> Floats:
     return values if query.runs.is_all else np.where(columns.allowed(query.runs), values, np.nan)
 
 
-def figures(listing: Listing, query: FiguresQuery, place: int) -> dict[str, Any]:
+def figures(listing: Listing, query: AlphasQuery, place: int) -> dict[str, Any]:
     """Return the members of a row that show the requested figures; empty if none are requested."""
     if not query.fields:
         return {}
@@ -124,7 +154,7 @@ def figures(listing: Listing, query: FiguresQuery, place: int) -> dict[str, Any]
     }
 
 
-def _figure(columns: Columns, query: FiguresQuery, place: int, name: str) -> Entry:
+def _figure(columns: Columns, query: AlphasQuery, place: int, name: str) -> Entry:
     if name in CORRECTED_NAMES:
         return columns.corrected_entry(place, name, query.runs, query.closed)
     return columns.entry(place, name, query.closed)
@@ -139,34 +169,6 @@ _MAX_ALPHAS: Final = 20_000
 """Maximum number of alphas scanned on the event loop; more would keep other requests waiting for tens of milliseconds."""
 
 
-class AlphasQuery(NamedTuple):
-    """A page of the list of alphas.
-
-    Attributes
-    ----------
-    snapshot
-        :data:`serve.cache.LISTING` in place of an alpha, and the edition of the list.
-    allowed
-        The alphas the key may read.
-    search
-        Text that the address, name or summary contains; None for no condition.
-    complete_only
-        Whether to leave out runs that lack a required kind.
-    limit, offset
-        Page of the alphas that meet the conditions.
-    figures
-        Conditions of a screen on figures, tags and days; None for the plain list.
-    """
-
-    snapshot: SnapshotKey
-    allowed: Allowed
-    search: str | None
-    complete_only: bool
-    limit: int
-    offset: int
-    figures: FiguresQuery | None = None
-
-
 def list_alphas(query: AlphasQuery, listing: Listing) -> PageResult | PageWork:
     """Answer a query of the list of alphas, latest started first unless it sorts; return the work if it takes too long."""
     work = partial(_make_page, query, listing)
@@ -174,28 +176,19 @@ def list_alphas(query: AlphasQuery, listing: Listing) -> PageResult | PageWork:
 
 
 def _make_page(query: AlphasQuery, listing: Listing) -> PageResult:
-    pointers, wanted = listing.pointers, query.figures
-    chosen = np.ones(len(pointers), dtype=np.bool_)
-    if query.search is not None:
-        chosen[:] = False
-        chosen[[listing.places[x.alpha_id] for x in listing.search(query.search)]] = True
-    if query.complete_only:
-        chosen &= np.array([x.complete for x in pointers], dtype=np.bool_)
-    if not query.allowed.is_all:
-        chosen &= listing.columns.allowed(query.allowed)
-    places = np.flatnonzero(chosen) if wanted is None else select(listing, wanted, chosen)
+    places = select(query, listing)
     page = places[query.offset : query.offset + query.limit].tolist()
-    return PageResult(Rows.of([_row(listing, wanted, place) for place in page], places.size))
+    return PageResult(Rows.of([_row(listing, query, place) for place in page], places.size))
 
 
-def _row(listing: Listing, wanted: FiguresQuery | None, place: int) -> dict[str, Any]:
+def _row(listing: Listing, query: AlphasQuery, place: int) -> dict[str, Any]:
     pointer = listing.pointers[place]
     row = {"alpha_id": pointer.alpha_id, "name": pointer.name, "tldr": pointer.tldr}
-    if wanted is None:
+    if not query.is_screen:
         return row
     published = {
         "snapshot": pointer.snapshot,
         "published_at": pointer.first_published_at,
         "complete": pointer.complete,
     }
-    return row | published | figures(listing, wanted, place)
+    return row | published | figures(listing, query, place)
