@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -33,10 +33,7 @@ _ceiling: Final = options(
 
 
 def _print(
-    session: Session,
-    operation: Callable[[Administration], Awaitable[Account]],
-    *,
-    writable: bool = True,
+    session: Session, operation: Callable[[Administration], Account], *, writable: bool = True
 ) -> None:
     session.print_object(session.administer(operation, writable=writable).to_json())
 
@@ -70,7 +67,7 @@ def list_all(session: Session) -> None:
 @on_store
 def show(session: Session, account: str) -> None:
     """Show one account, given by e-mail address or id."""
-    _print(session, lambda a: a.accounts.find(account), writable=False)
+    _print(session, lambda a: a.accounts.find_account(account), writable=False)
 
 
 @accounts.command("set")

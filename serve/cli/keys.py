@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -89,8 +90,8 @@ def issue(
             raise click.UsageError(f"Missing option '{option}', or --like with the id of a key that has it.")
     require_published(session.datasets, grants, unpublished=unpublished)
 
-    async def issue_key(a: Administration) -> tuple[dict[str, Any], str]:
-        issued = await a.keys.issue(account, name, like=like, **grants)
+    def issue_key(a: Administration) -> tuple[dict[str, Any], str]:
+        issued = a.keys.issue(account, name, like=like, **grants)
         return a.keys.to_json(issued.record), issued.token
 
     with _profile_file(profile, url):
@@ -174,8 +175,8 @@ def rotate(session: Session, key_id: str, grace: str | None) -> None:
     """
     seconds = None if grace is None else _seconds(grace)
 
-    async def rotate_key(a: Administration) -> tuple[dict[str, Any], str, dict[str, Any]]:
-        issued, old = await a.keys.rotate(key_id, grace_seconds=seconds)
+    def rotate_key(a: Administration) -> tuple[dict[str, Any], str, dict[str, Any]]:
+        issued, old = a.keys.rotate(key_id, grace_seconds=seconds)
         return a.keys.to_json(issued.record), issued.token, a.keys.to_json(old)
 
     row, token, old = session.administer(rotate_key)
@@ -194,13 +195,13 @@ def _seconds(text: str) -> int:
         raise click.BadParameter(f"{text!r}: {error}", param_hint="--grace") from error
 
 
-async def _with_last_use(session: Session, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _with_last_use(session: Session, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return keys with ``last_used_at`` and ``calls_this_month``; if counts cannot be read, both are null and a line gives the reason."""
     from serve.auth.clocks import wall_us  # noqa: PLC0415 - it loads the store, which --help does not need
     from serve.auth.limits import last_uses  # noqa: PLC0415 - as above
 
     try:
-        uses = await last_uses(session.settings, [row["key_id"] for row in rows], wall_us())
+        uses = asyncio.run(last_uses(session.settings, [row["key_id"] for row in rows], wall_us()))
     except AlphaResultsError as error:
         echo(f"warning: last use is not known: {error}", err=True)
         return [row | {"last_used_at": None, "calls_this_month": None} for row in rows]
@@ -221,11 +222,9 @@ def list_all(session: Session, account: str | None, revoked: bool) -> None:
 
     It shows when each was last used and the calls counted this month. Both may be half a second old, and leave out refused calls. `-` means no call yet, or none in the last month.
     """
-
-    async def list_keys(a: Administration) -> list[dict[str, Any]]:
-        rows = [a.keys.to_json(record) for record in await a.keys.all(account, revoked=revoked)]
-        return await _with_last_use(session, rows)
-
+    rows = session.administer(
+        lambda a: [a.keys.to_json(record) for record in a.keys.all(account, revoked=revoked)], writable=False
+    )
     columns = (
         "key_id",
         "name",
@@ -237,14 +236,11 @@ def list_all(session: Session, account: str | None, revoked: bool) -> None:
         "expires_at",
         "created_at",
     )
-    session.print_rows(columns, session.administer(list_keys, writable=False))
+    session.print_rows(columns, _with_last_use(session, rows))
 
 
-def _print(session: Session, operation: Callable[[Administration], Awaitable[KeyRecord]]) -> None:
-    async def run(a: Administration) -> dict[str, Any]:
-        return a.keys.to_json(await operation(a))
-
-    session.print_object(session.administer(run))
+def _print(session: Session, operation: Callable[[Administration], KeyRecord]) -> None:
+    session.print_object(session.administer(lambda a: a.keys.to_json(operation(a))))
 
 
 @keys.command()
@@ -255,12 +251,8 @@ def show(session: Session, key_id: str) -> None:
 
     It shows the key's own grants and those in force under its account's ceiling.
     """
-
-    async def find_key(a: Administration) -> dict[str, Any]:
-        row = a.keys.to_json(await a.keys.find(key_id))
-        return (await _with_last_use(session, [row]))[0]
-
-    session.print_object(session.administer(find_key, writable=False))
+    row = session.administer(lambda a: a.keys.to_json(a.keys.find(key_id)), writable=False)
+    session.print_object(_with_last_use(session, [row])[0])
 
 
 @keys.command("set")

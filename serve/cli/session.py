@@ -7,7 +7,7 @@ import getpass
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
@@ -70,28 +70,19 @@ class Session:
             )
         return settings
 
-    def administer(
-        self,
-        operation: Callable[[Administration], Awaitable[Result]],
-        *,
-        writable: bool = True,
-    ) -> Result:
-        """Open the store, run one operation and close it.
+    def administer(self, operation: Callable[[Administration], Result], *, writable: bool = True) -> Result:
+        """Open the store, run one operation in a transaction and close the store.
 
         Parameters
         ----------
         operation
-            Receives the open store.
+            Receives the administration.
         writable
             False for an operation that only reads; no file is created then.
         """
-        from serve.auth.admin import open_administration  # noqa: PLC0415 - it loads the store, which --help does not need
+        from serve.auth.admin import administer  # noqa: PLC0415 - it loads the store, which --help does not need
 
-        async def run() -> Result:
-            async with open_administration(self.settings, _actor(), writable=writable) as administration:
-                return await operation(administration)
-
-        return asyncio.run(run())
+        return asyncio.run(administer(self.settings, _actor(), operation, writable=writable))
 
     def print_object(self, value: dict[str, Any]) -> None:
         """Print one object: as JSON, or one line per field."""

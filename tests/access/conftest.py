@@ -14,13 +14,13 @@ import pytest
 import redis
 import structlog
 
-from serve.auth.admin import Administration, open_administration
 from serve.auth.authenticator import Authenticator
 from serve.auth.settings import AccessSettings
 from serve.auth.store.opening import open_store
 from serve.auth.store.repository import Repository
 from serve.auth.store.tables import keys
 from serve.auth.tokens import Token, TokenShape, new_token
+from tests.support.administration import Administration, open_administration
 from tests.support.postgres import PostgresServer, postgres_running
 from tests.support.redis import RedisServer, redis_binaries, redis_running
 

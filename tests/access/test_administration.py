@@ -7,9 +7,9 @@ import pytest
 
 from schemas.endpoints import ADMIN_IDS, ENDPOINTS, META_IDS
 from schemas.errors import AccessError
-from serve.auth.admin import Administration
 from serve.auth.store.tables import KeyStatus
 from tests.access.conftest import OWNER
+from tests.support.administration import Administration
 
 pytestmark = pytest.mark.anyio
 
@@ -144,8 +144,8 @@ async def test_keys_are_listed_newest_first(administration: Administration) -> N
 async def test_accounts_are_found_by_address_in_any_case_and_by_id(administration: Administration) -> None:
     made = await administration.accounts.create("Some.One@Example.org", admin=True)
     assert made.email == "some.one@example.org"
-    assert await administration.accounts.find("SOME.ONE@example.ORG") == made
-    assert await administration.accounts.find(made.id) == made
+    assert await administration.accounts.find_account("SOME.ONE@example.ORG") == made
+    assert await administration.accounts.find_account(made.id) == made
     assert made.to_json()["ceiling"] == {
         "endpoints": {"mode": "list", "ids": list(META_IDS)},
         "alphas": {"mode": "all"},
@@ -177,7 +177,7 @@ REFUSED_ACCOUNTS: dict[str, tuple[Act, str]] = {
         "administrators only",
     ),
     "bad ceiling": (lambda a: a.accounts.create("x@y.org", ceiling_runs="Test_*"), "prefix:Test_"),
-    "unknown account": (lambda a: a.accounts.find("x@y.org"), "accounts list"),
+    "unknown account": (lambda a: a.accounts.find_account("x@y.org"), "accounts list"),
     "no change": (lambda a: a.accounts.change(OWNER), "nothing to change"),
     "same value": (lambda a: a.accounts.change(OWNER, ceiling_alphas="all"), "nothing to change"),
     "active already": (lambda a: a.accounts.activate(OWNER), "active already"),

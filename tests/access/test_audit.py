@@ -6,9 +6,9 @@ import asyncpg
 import pytest
 
 from schemas.errors import AccessError
-from serve.auth.admin import Administration
 from serve.auth.settings import AccessSettings
 from tests.access.conftest import OWNER
+from tests.support.administration import Administration
 
 pytestmark = pytest.mark.anyio
 
@@ -55,7 +55,7 @@ async def test_a_failed_action_leaves_no_change_and_no_audit_row(administration:
     with pytest.raises(AccessError):
         await administration.accounts.change("other@example.org", email=OWNER, admin=True)
     assert await administration.audit_log() == before
-    assert not (await administration.accounts.find("other@example.org")).is_admin
+    assert not (await administration.accounts.find_account("other@example.org")).is_admin
 
 
 CHANGES = (

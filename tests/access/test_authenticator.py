@@ -13,13 +13,13 @@ from schemas.endpoint import Endpoint
 from schemas.endpoints import ENDPOINTS, META_IDS
 from schemas.errors import ApiError
 from schemas.instants import instant
-from serve.auth.admin import Administration
 from serve.auth.authenticator import Authenticator
 from serve.auth.caller import Caller
 from serve.auth.settings import AccessSettings
 from serve.auth.store.repository import KeyStore
 from serve.auth.tokens import TokenShape, new_token
 from tests.access.conftest import OWNER, Expire
+from tests.support.administration import Administration
 from tests.support.keys import bearer, credentials
 
 pytestmark = pytest.mark.anyio
@@ -45,7 +45,7 @@ async def refusal(
 
 
 async def issue(administration: Administration, **grants: Any) -> str:
-    return (await administration.keys.issue(OWNER, "k", **grants)).token
+    return str((await administration.keys.issue(OWNER, "k", **grants)).token)
 
 
 def key_id(token: str) -> str:
@@ -59,7 +59,7 @@ def with_other_secret(token: str) -> str:
 async def test_an_admitted_call_has_its_key_and_usage(
     access: Authenticator, administration: Administration
 ) -> None:
-    owner = await administration.accounts.find(OWNER)
+    owner = await administration.accounts.find_account(OWNER)
     await administration.accounts.change(OWNER, ceiling_endpoints=",".join(META_IDS))
     token = await issue(administration)
     caller = await access.authorize(bearer(token), PEER, ME)
@@ -152,7 +152,7 @@ async def test_a_key_row_shows_effective_grants_and_administrators_see_revoked_k
         administration, endpoints="all", alphas="all", raw=True, expires="2999-01-31T12:00:00+02:00"
     )
     await administration.accounts.change(OWNER, ceiling_endpoints="meta.me", ceiling_alphas="list:Test_a")
-    (row,) = await access.inventory((await administration.accounts.find(OWNER)).id)
+    (row,) = await access.inventory((await administration.accounts.find_account(OWNER)).id)
     assert row.rights.allow["endpoints"] == {"mode": "list", "ids": ["meta.me"]}
     assert row.rights.allow["alphas"] == {"mode": "list", "ids": ["Test_a"]}
     assert row.rights.expose_raw is True

@@ -16,7 +16,6 @@ import redis
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError, SettingsError, StorageUnavailable
 from schemas.limits import LIMIT_WINDOWS, LimitWindow
-from serve.auth.admin import open_administration
 from serve.auth.authenticator import Authenticator
 from serve.auth.clocks import wall_us
 from serve.auth.limits.counts import MONTH, LimitStatus, RateLimit
@@ -25,6 +24,7 @@ from serve.auth.limits.journal import Journal, read_last_uses
 from serve.auth.limits.redis import RedisLimiter
 from serve.auth.settings import AccessSettings
 from tests.access.oracle import DAY_US, WINDOW
+from tests.support.administration import open_administration
 from tests.support.keys import bearer
 from tests.support.postgres import postgres_running
 from tests.support.processes import REPOSITORY

@@ -13,11 +13,11 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from schemas.errors import SettingsError, StorageUnavailable
-from serve.auth.admin import open_administration
 from serve.auth.settings import AccessSettings, StoreLocation
 from serve.auth.store.opening import open_store, revision, store_at, upgrade
 from serve.auth.store.repository import Repository
 from serve.auth.store.tables import REVISION, VERSION_TABLE, keys, metadata
+from tests.support.administration import open_administration
 
 pytestmark = pytest.mark.anyio
 

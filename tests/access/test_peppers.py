@@ -9,12 +9,12 @@ import pytest
 
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError, SettingsError
-from serve.auth.admin import open_administration
 from serve.auth.authenticator import Authenticator
 from serve.auth.settings import AccessSettings
 from serve.auth.store.repository import KeyRecord
 from serve.auth.tokens import NO_PEPPER
 from tests.access.conftest import new_schema
+from tests.support.administration import open_administration
 from tests.support.keys import bearer
 from tests.support.postgres import PostgresServer
 
@@ -31,12 +31,12 @@ def plain(tmp_path: Path) -> AccessSettings:
 async def issue(settings: AccessSettings, email: str) -> str:
     async with open_administration(settings, "tester") as administration:
         await administration.accounts.create(email)
-        return (await administration.keys.issue(email, "k")).token
+        return str((await administration.keys.issue(email, "k")).token)
 
 
 async def stored(settings: AccessSettings) -> list[KeyRecord]:
     async with open_administration(settings, "tester", writable=False) as administration:
-        return await administration.keys.all(revoked=True)
+        return list(await administration.keys.all(revoked=True))
 
 
 async def answer(settings: AccessSettings, token: str) -> str:

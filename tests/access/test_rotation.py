@@ -14,11 +14,11 @@ import pytest
 
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import AccessError, ApiError
-from serve.auth.admin import Administration
 from serve.auth.authenticator import Authenticator
 from serve.auth.limits import last_uses
 from serve.auth.settings import AccessSettings
 from tests.access.conftest import OWNER, Expire
+from tests.support.administration import Administration
 from tests.support.keys import credentials
 from tests.support.operators import Operators, operators
 
@@ -46,7 +46,7 @@ async def answer(access: Authenticator, token: str) -> str:
 
 
 def rights(administration: Administration, record: object) -> dict[str, object]:
-    shown = administration.keys.to_json(record)  # type: ignore[arg-type]
+    shown = administration.keys.to_json(record)
     return {name: value for name, value in shown.items() if name not in OWN}
 
 

@@ -8,12 +8,12 @@ import pytest
 
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import AlphaResultsError, ApiError
-from serve.auth.admin import Administration
 from serve.auth.authenticator import Authenticator
 from serve.auth.settings import AccessSettings
 from serve.auth.store.repository import KeyStore
 from serve.auth.tokens import new_token
 from tests.access.conftest import OWNER, Emitted
+from tests.support.administration import Administration
 from tests.support.keys import bearer
 from tests.support.postgres import PostgresServer
 

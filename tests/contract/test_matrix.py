@@ -19,9 +19,9 @@ from schemas.endpoint import AllowListScope, Endpoint
 from schemas.endpoints import ENDPOINTS
 from schemas.error_codes import ERROR_CODES
 from schemas.parameters import ParameterKind
-from serve.auth.admin import open_administration
 from tests.contract.cases import CASES, OF_AN_ALPHA, WEEK, every
 from tests.support import contract_app, plain_http
+from tests.support.administration import open_administration
 from tests.support.conformance import check, strict
 from tests.support.contract_app import ABSENT, ADMINISTRATOR, FULL, HIDDEN, MANY, Keys
 

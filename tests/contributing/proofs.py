@@ -24,9 +24,9 @@ from schemas.documents.openapi import rendered
 from schemas.documents.parts import PARTS
 from schemas.endpoints import ENDPOINTS
 from schemas.errors import ApiError
-from serve.auth.admin import open_administration
 from serve.auth.authenticator import Authenticator
 from serve.auth.settings import AccessSettings
+from tests.support.administration import open_administration
 from tests.support.application import running
 from tests.support.keys import bearer
 from tests.support.seals import make_seal, rewrite

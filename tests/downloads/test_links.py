@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from serve.auth.admin import open_administration
 from serve.auth.caller import rights_of
 from serve.endpoints import downloads
 from tests.downloads.signed_links import LIST, code, fetched, signed, signed_by, target
+from tests.support.administration import open_administration
 from tests.support.application import running
 from tests.support.client import ApiClient
 from tests.support.contract_app import FULL, HIDDEN

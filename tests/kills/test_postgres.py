@@ -12,11 +12,11 @@ import pytest
 import uvloop
 
 from schemas.errors import StorageUnavailable
-from serve.auth.admin import open_administration
 from serve.auth.settings import AccessSettings
 from serve.auth.store.opening import open_store, store_at
 from serve.auth.store.repository import KeyStore, Repository
 from tests.support import published
+from tests.support.administration import open_administration
 from tests.support.callers import calling
 from tests.support.operators import operators
 from tests.support.postgres import PostgresServer, postgres_running

@@ -6,7 +6,7 @@ RUN = "/v1/alphas/Test_hand"
 
 
 def test_access_can_be_widened_and_narrowed_between_two_calls(api: ApiClient) -> None:
-    from serve.auth.admin import open_administration  # noqa: PLC0415 - one test needs it
+    from tests.support.administration import open_administration  # noqa: PLC0415 - one test needs it
 
     token = api.key()
     key_id = token.split("_")[2].split(".")[0]

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from schemas.errors import AccessError
-from serve.auth.admin import Administration
 from tests.state_machines.key_model import (
     ACTIVE,
     ENDPOINTS,
@@ -25,6 +24,7 @@ from tests.state_machines.key_model import (
     spelled,
 )
 from tests.state_machines.store import PICK, Store
+from tests.support.administration import Administration
 
 _ENDPOINTS: Final = st.sampled_from(("all", *ENDPOINTS))
 _ALPHAS: Final = st.sampled_from(("all", *GRANTS))
@@ -144,8 +144,9 @@ class KeyRules(Store):
     def close_or_reopen(self, account: int, active: bool) -> None:
         one = self.accounts[account]
 
-        def act(to: Administration) -> Awaitable[Any]:
-            return to.accounts.activate(one.email) if active else to.accounts.deactivate(one.email)
+        async def act(to: Administration) -> Any:
+            change = to.accounts.activate if active else to.accounts.deactivate
+            return await change(one.email)
 
         if self._act("reopen" if active else "close", act, allowed=one.active is not active):
             one.active = active

@@ -20,11 +20,11 @@ from schemas import version
 from schemas.errors import AlphaResultsError
 from schemas.version import schema_version
 from serve import app
-from serve.auth.admin import Administration, open_administration
 from serve.state import ServerState
 from tests.state_machines.clock import Clock
 from tests.state_machines.root_model import Refused, Release
 from tests.state_machines.runs import Run
+from tests.support.administration import Administration, open_administration
 from tests.support.application import running
 from tests.support.client import ApiClient
 from tests.support.pipeline_command import CommandResult, run_pipeline

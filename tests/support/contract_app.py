@@ -21,12 +21,12 @@ from schemas.endpoints import ENDPOINTS
 from schemas.instants import microseconds
 from schemas.kinds import TABLE_KINDS
 from serve.app import create
-from serve.auth.admin import open_administration
 from serve.auth.settings import AccessSettings
 from serve.auth.store.repository import Repository
 from serve.auth.store.tables import keys
 from serve.http.request import Application
 from serve.settings import Settings
+from tests.support.administration import open_administration
 from tests.support.application import started
 from tests.support.client import ApiClient
 from tests.support.conformance import check

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from serve.auth.admin import open_administration
+from serve.auth.admin.keys import IssuedKey
 from serve.auth.settings import AccessSettings
 from serve.http.access_log import by_name
+from tests.support.administration import open_administration
 
 WIDE: Final = "per_second=100000,per_minute=1000000,per_day=10000000,monthly=null"
 """Limits that no test reaches."""
@@ -48,4 +49,5 @@ async def issue_key(
         if email not in known:
             await administration.accounts.create(email, admin=admin, ceiling_endpoints="all")
         given = {"endpoints": "all", "alphas": "all", "runs": "all", "rate": WIDE, **grants}
-        return (await administration.keys.issue(email, "a key", **given)).token
+        issued: IssuedKey = await administration.keys.issue(email, "a key", **given)
+        return issued.token

@@ -2,41 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from serve.auth.admin.accounts import Accounts, Operations, in_transaction
+from serve.auth.admin.accounts import Accounts
 from serve.auth.admin.keys import Keys
 from serve.auth.settings import AccessSettings
 from serve.auth.store.opening import open_store
-from serve.auth.store.repository import KeyStore, Repository
+from serve.auth.store.repository import Repository
+
+T = TypeVar("T")
 
 
-class Administration(Operations):
-    """Operations on an open store: on accounts, on keys, and on the audit log."""
+class Administration:
+    """Operations on accounts, on keys and on the audit log, in one transaction."""
 
-    def __init__(self, store: KeyStore, actor: str, settings: AccessSettings) -> None:
-        super().__init__(store, actor)
-        self.accounts = Accounts(store, actor)
-        self.keys = Keys(store, actor, settings)
+    def __init__(self, rows: Repository, actor: str, settings: AccessSettings) -> None:
+        self._rows = rows
+        self.accounts = Accounts(rows, actor)
+        self.keys = Keys(rows, actor, settings)
 
-    @in_transaction
-    def audit_log(
-        self, rows: Repository, *, subject: str | None = None, limit: int = 100
-    ) -> list[dict[str, Any]]:
+    def audit_log(self, *, subject: str | None = None, limit: int = 100) -> list[dict[str, Any]]:
         """Return the newest entries, newest first, for one account or key or for all."""
-        return rows.entries(subject, limit)
+        return self._rows.entries(subject, limit)
 
 
-@asynccontextmanager
-async def open_administration(
-    settings: AccessSettings, actor: str, *, writable: bool = True
-) -> AsyncIterator[Administration]:
-    """Open the store with the settings of its servers; the audit log names the actor.
+async def administer(
+    settings: AccessSettings, actor: str, operation: Callable[[Administration], T], *, writable: bool = True
+) -> T:
+    """Open the store with the settings of its servers, and run an operation in one transaction.
 
-    Without `writable`, every operation that changes something fails and no store is created. A pepper is created only
-    when a key is issued.
+    Parameters
+    ----------
+    settings
+        Settings of the store and of its keys.
+    actor
+        Name in the audit log.
+    operation
+        Receives the administration; an exception rolls back.
+    writable
+        False for an operation that only reads; no store is created then. A pepper is created only when a key is issued.
 
     Raises
     ------
@@ -45,6 +50,6 @@ async def open_administration(
     """
     store = await open_store(settings, writable=writable, create=writable)
     try:
-        yield Administration(store, actor, settings)
+        return await store.run(lambda rows: operation(Administration(rows, actor, settings)))
     finally:
         await store.close()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from collections.abc import Mapping
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -12,62 +12,51 @@ from schemas.errors import AccessError
 from serve.auth.admin import validation
 from serve.auth.allow_list import ALL, DEFAULT_CEILING, LISTS
 from serve.auth.clocks import wall_us
-from serve.auth.store.repository import Account, KeyRecord, KeyStore, Repository
+from serve.auth.store.repository import Account, KeyRecord, Repository
 from serve.auth.store.tables import Role, accounts, audit
 from serve.auth.tokens import new_id
-
-A = TypeVar("A", bound="Operations")
-P = ParamSpec("P")
-T = TypeVar("T")
 
 _DOCUMENTS: Final = frozenset((*LISTS, *(f"ceiling_{name}" for name in LISTS), "limits", "addresses"))
 """Columns with JSON text, which the audit log shows decoded."""
 
 
 class Operations:
-    """Operations of one operator on an open store, which must be writable for operations that change something.
+    """Operations of one operator in a transaction, which must be writable for operations that change something.
 
     A refused operation raises AccessError; its message names the fix.
     """
 
-    def __init__(self, store: KeyStore, actor: str) -> None:
-        self.store = store
+    def __init__(self, rows: Repository, actor: str) -> None:
+        self.rows = rows
         self._actor = actor
 
-    def note(self, rows: Repository, action: str, subject: str, detail: Mapping[str, Any]) -> None:
-        """Add a row to the audit log, in the transaction of its operation."""
+    def note(self, action: str, subject: str, detail: Mapping[str, Any]) -> None:
+        """Add a row to the audit log."""
         readable = {name: _decode(value) if name in _DOCUMENTS else value for name, value in detail.items()}
         text = json.dumps(readable, ensure_ascii=False)
         entry = {"at": wall_us(), "actor": self._actor, "action": action, "subject": subject, "detail": text}
-        rows.add(audit, entry)
+        self.rows.add(audit, entry)
 
     def update(
-        self,
-        rows: Repository,
-        table: sa.Table,
-        before: Account | KeyRecord,
-        action: str,
-        after: Mapping[str, Any],
+        self, table: sa.Table, before: Account | KeyRecord, action: str, after: Mapping[str, Any]
     ) -> None:
         """Change columns of a row, and add each as [before, after] to the audit log; raises if none differs."""
         pairs = {name: [getattr(before, name), value] for name, value in after.items()}
         changed = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
         if not changed:
             raise AccessError("nothing to change: every value given is already set; give at least one other")
-        rows.change(table, before.id, after)
-        self.note(rows, action, before.id, changed)
+        self.rows.change(table, before.id, after)
+        self.note(action, before.id, changed)
 
-
-def in_transaction(
-    method: Callable[Concatenate[A, Repository, P], T],
-) -> Callable[Concatenate[A, P], Coroutine[Any, Any, T]]:
-    """Wrap a method that works on a repository, so that it runs in its own transaction."""
-
-    async def run(self: A, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self.store.run(lambda rows: method(self, rows, *args, **kwargs))
-
-    run.__doc__ = method.__doc__
-    return run
+    def find_account(self, email_or_id: str, *, to_change: bool = False) -> Account:
+        """Return an account by e-mail address or id, locked until the transaction ends if it is to be changed."""
+        wanted = email_or_id.strip()
+        account = self.rows.account(wanted, to_change=to_change)
+        if account is None:
+            raise AccessError(
+                f"account: there is no account {wanted!r}; `accounts list` shows them, `accounts create` opens one"
+            )
+        return account
 
 
 def _decode(value: Any) -> Any:
@@ -76,24 +65,10 @@ def _decode(value: Any) -> Any:
     return json.loads(value) if isinstance(value, str) else value
 
 
-def find_account(rows: Repository, email_or_id: str, *, to_change: bool = False) -> Account:
-    """Return an account by e-mail address or id, locked until the transaction ends if it is to be changed."""
-    wanted = email_or_id.strip()
-    account = rows.account(wanted, to_change=to_change)
-    if account is None:
-        raise AccessError(
-            f"account: there is no account {wanted!r}; `accounts list` shows them, `accounts create` opens one"
-        )
-    return account
-
-
 class Accounts(Operations):
     """Operations on accounts."""
 
-    @in_transaction
-    def create(
-        self, rows: Repository, /, email: str, *, admin: bool = False, **ceilings: str | None
-    ) -> Account:
+    def create(self, /, email: str, *, admin: bool = False, **ceilings: str | None) -> Account:
         """Open an account.
 
         Its keys may call the three meta endpoints until an operator opens more of them here or by `change`. Alphas
@@ -108,28 +83,20 @@ class Accounts(Operations):
             **(_DEFAULT_CEILINGS | _ceiling_columns(ceilings, admin=admin)),
         )
         try:
-            rows.add(accounts, account._asdict())
+            self.rows.add(accounts, account._asdict())
         except sa.exc.IntegrityError:
             raise AccessError(
                 f"email: {account.email} has an account already; `accounts set` changes it, `accounts activate` reopens it"
             ) from None
-        self.note(rows, "account.create", account.id, account.to_json())
+        self.note("account.create", account.id, account.to_json())
         return account
 
-    @in_transaction
-    def all(self, rows: Repository) -> list[Account]:
+    def all(self) -> list[Account]:
         """Return every account, oldest first."""
-        return rows.accounts()
+        return self.rows.accounts()
 
-    @in_transaction
-    def find(self, rows: Repository, email_or_id: str) -> Account:
-        """Return one account; raises for an unknown one."""
-        return find_account(rows, email_or_id)
-
-    @in_transaction
     def change(
         self,
-        rows: Repository,
         /,
         email_or_id: str,
         *,
@@ -138,35 +105,33 @@ class Accounts(Operations):
         **ceilings: str | None,
     ) -> Account:
         """Change address, role or ceiling; None keeps a value. Changes apply from the next call of every key."""
-        account = find_account(rows, email_or_id, to_change=True)
+        account = self.find_account(email_or_id, to_change=True)
         role = account.role if admin is None else (Role.ADMIN if admin else Role.USER)
         after = {"role": str(role), **_ceiling_columns(ceilings, admin=role == Role.ADMIN)}
         if email is not None:
             after["email"] = validation.email(email)
-        return self._update(rows, account, "account.set", after)
+        return self._update(account, "account.set", after)
 
-    @in_transaction
-    def deactivate(self, rows: Repository, email_or_id: str) -> Account:
+    def deactivate(self, email_or_id: str) -> Account:
         """Close an account: all its keys answer ``account_inactive`` until it is activated again."""
-        account = find_account(rows, email_or_id, to_change=True)
+        account = self.find_account(email_or_id, to_change=True)
         if not account.active:
             raise AccessError(f"{account.email} is deactivated already; `accounts activate` reopens it")
-        return self._update(rows, account, "account.deactivate", {"active": False})
+        return self._update(account, "account.deactivate", {"active": False})
 
-    @in_transaction
-    def activate(self, rows: Repository, email_or_id: str) -> Account:
+    def activate(self, email_or_id: str) -> Account:
         """Reopen an account: its keys work again as they are."""
-        account = find_account(rows, email_or_id, to_change=True)
+        account = self.find_account(email_or_id, to_change=True)
         if account.active:
             raise AccessError(f"{account.email} is active already; `accounts deactivate` closes it")
-        return self._update(rows, account, "account.activate", {"active": True})
+        return self._update(account, "account.activate", {"active": True})
 
-    def _update(self, rows: Repository, account: Account, action: str, after: dict[str, Any]) -> Account:
+    def _update(self, account: Account, action: str, after: dict[str, Any]) -> Account:
         try:
-            self.update(rows, accounts, account, action, after)
+            self.update(accounts, account, action, after)
         except sa.exc.IntegrityError:
             raise AccessError(f"email: {after['email']} belongs to another account; choose another") from None
-        return find_account(rows, account.id)
+        return self.find_account(account.id)
 
 
 _DEFAULT_CEILINGS: Final = {

@@ -10,14 +10,14 @@ from typing import Any, Final
 from schemas.errors import AccessError
 from schemas.instants import instant, utc_text
 from serve.auth.admin import validation
-from serve.auth.admin.accounts import Operations, find_account, in_transaction
+from serve.auth.admin.accounts import Operations
 from serve.auth.allow_list import ALL, DEFAULT_ALPHAS, LISTS, AllowList
 from serve.auth.caller import rights_of
 from serve.auth.clocks import SECOND_US, wall_us
 from serve.auth.limits.counts import RateLimit, rate_limit
 from serve.auth.settings import AccessSettings
 from serve.auth.store.opening import load_digests
-from serve.auth.store.repository import Account, KeyRecord, KeyStore, Repository
+from serve.auth.store.repository import Account, KeyRecord, Repository
 from serve.auth.store.tables import KeyStatus, Role, keys
 from serve.auth.tokens import TokenShape, new_token
 
@@ -33,15 +33,13 @@ class IssuedKey:
 class Keys(Operations):
     """Operations on keys."""
 
-    def __init__(self, store: KeyStore, actor: str, settings: AccessSettings) -> None:
-        super().__init__(store, actor)
+    def __init__(self, rows: Repository, actor: str, settings: AccessSettings) -> None:
+        super().__init__(rows, actor)
         self._settings = settings
         self._shape = TokenShape(settings.key_prefix, settings.environment)
 
-    @in_transaction
     def issue(
         self,
-        rows: Repository,
         /,
         account: str | None = None,
         name: str | None = None,
@@ -65,10 +63,10 @@ class Keys(Operations):
         columns = _DEFAULTS
         about: dict[str, str] = {}
         if like is not None:
-            other = _find_key(rows, like, to_change=True)
+            other = self.find(like, to_change=True)
             columns, about["like"] = _grants(other), other.id
             account, name = account or other.account_id, other.name if name is None else name
-        owner = find_account(rows, account or "", to_change=True)
+        owner = self.find_account(account or "", to_change=True)
         columns = columns | self._columns({"name": name, **options}, columns, admin=owner.is_admin)
         if columns["expires_at"] is not None and columns["expires_at"] <= wall_us():
             raise AccessError(
@@ -77,12 +75,9 @@ class Keys(Operations):
         if like is not None:  # it may be an administrator's
             listed = AllowList.loads(columns["endpoints"])
             validation.require_grantable(listed.values, "endpoints", admin=owner.is_admin)
-        return self._insert(rows, owner, columns, "key.issue", about)
+        return self._insert(owner, columns, "key.issue", about)
 
-    @in_transaction
-    def rotate(
-        self, rows: Repository, key_id: str, *, grace_seconds: int | None = None
-    ) -> tuple[IssuedKey, KeyRecord]:
+    def rotate(self, key_id: str, *, grace_seconds: int | None = None) -> tuple[IssuedKey, KeyRecord]:
         """Issue another token with the rights of a key; the old one works for a grace period or until it is revoked.
 
         Parameters
@@ -98,7 +93,7 @@ class Keys(Operations):
         IssuedKey, KeyRecord
             The new key, with another id, and the old one after the change.
         """
-        old = _usable(rows, key_id)
+        old = self._usable(key_id)
         now = wall_us()
         is_suspended = old.status == KeyStatus.SUSPENDED
         if is_suspended or (old.expires_at is not None and old.expires_at <= now):
@@ -106,23 +101,23 @@ class Keys(Operations):
             raise AccessError(
                 f"key {old.id} is {state}: `keys issue --like {old.id}{more}` issues another with its rights"
             )
-        owner = find_account(rows, old.account_id, to_change=True)
-        issued = self._insert(rows, owner, _grants(old), "key.rotate", {"replaces": old.id})
+        owner = self.find_account(old.account_id, to_change=True)
+        issued = self._insert(owner, _grants(old), "key.rotate", {"replaces": old.id})
         if grace_seconds == 0:
-            old = self._update(rows, old, "key.revoke", {"status": KeyStatus.REVOKED.value})
+            old = self._update(old, "key.revoke", {"status": KeyStatus.REVOKED.value})
         elif grace_seconds is not None:
             end = now + grace_seconds * SECOND_US
             if old.expires_at is None or end < old.expires_at:
-                old = self._update(rows, old, "key.set", {"expires_at": end})
+                old = self._update(old, "key.set", {"expires_at": end})
         return issued, old
 
     def _insert(
-        self, rows: Repository, owner: Account, columns: dict[str, Any], action: str, about: Mapping[str, str]
+        self, owner: Account, columns: dict[str, Any], action: str, about: Mapping[str, str]
     ) -> IssuedKey:
         if not owner.active:
             raise AccessError(f"{owner.email} is deactivated; `accounts activate` it before issuing keys")
         token = new_token()
-        digest, pepper_id = load_digests(rows, self._settings, wall_us()).make(token)
+        digest, pepper_id = load_digests(self.rows, self._settings, wall_us()).make(token)
         values = {
             "id": token.key_id,
             "account_id": owner.id,
@@ -132,29 +127,35 @@ class Keys(Operations):
             "created_at": wall_us(),
             **columns,
         }
-        rows.add(keys, values)
-        self.note(rows, action, token.key_id, {"account": owner.id, **about, **columns})
-        return IssuedKey(_find_key(rows, token.key_id), self._shape.spell(token))
+        self.rows.add(keys, values)
+        self.note(action, token.key_id, {"account": owner.id, **about, **columns})
+        return IssuedKey(self.find(token.key_id), self._shape.spell(token))
 
-    @in_transaction
-    def all(self, rows: Repository, account: str | None = None, *, revoked: bool = False) -> list[KeyRecord]:
+    def all(self, account: str | None = None, *, revoked: bool = False) -> list[KeyRecord]:
         """Return keys, newest first: of one account or all, with or without the revoked ones."""
-        owner = None if account is None else find_account(rows, account).id
-        return rows.keys(owner, revoked=revoked)
+        owner = None if account is None else self.find_account(account).id
+        return self.rows.keys(owner, revoked=revoked)
 
-    @in_transaction
-    def find(self, rows: Repository, key_id: str) -> KeyRecord:
-        """Return one key; raises for an unknown one."""
-        return _find_key(rows, key_id)
+    def find(self, key_id: str, *, to_change: bool = False) -> KeyRecord:
+        """Return one key, locked until the transaction ends if it is to be changed; raises for an unknown one."""
+        record = self.rows.key(key_id.strip(), to_change=to_change)
+        if record is None:
+            # The text may be a pasted token, so it is not repeated.
+            shown = f"the id {key_id!r}" if len(key_id) <= 16 else "that id"
+            raise AccessError(f"key: no key has {shown}; `keys list` shows the ids, 16 characters each")
+        return record
 
-    @in_transaction
-    def change(
-        self, rows: Repository, /, key_id: str, *, name: str | None = None, **options: str | bool | None
-    ) -> KeyRecord:
+    def _usable(self, key_id: str) -> KeyRecord:
+        record = self.find(key_id, to_change=True)
+        if record.status == KeyStatus.REVOKED:
+            raise AccessError(f"key {record.id} was revoked, which is final; `keys issue` makes another")
+        return record
+
+    def change(self, /, key_id: str, *, name: str | None = None, **options: str | bool | None) -> KeyRecord:
         """Widen or narrow a key; None keeps a value. Changes apply from the key's next call."""
-        record = _usable(rows, key_id)
+        record = self._usable(key_id)
         after = self._columns({"name": name, **options}, _grants(record), admin=record.role == Role.ADMIN)
-        return self._update(rows, record, "key.set", after)
+        return self._update(record, "key.set", after)
 
     def _columns(
         self, options: Mapping[str, Any], granted: Mapping[str, Any], *, admin: bool
@@ -173,31 +174,28 @@ class Keys(Operations):
         read = [(*readers[name], value) for name, value in options.items() if value is not None]
         return {column: reader(value) for column, reader, value in read}
 
-    @in_transaction
-    def suspend(self, rows: Repository, key_id: str) -> KeyRecord:
+    def suspend(self, key_id: str) -> KeyRecord:
         """Stop a key until it is reactivated."""
-        record = _usable(rows, key_id)
+        record = self._usable(key_id)
         if record.status == KeyStatus.SUSPENDED:
             raise AccessError(f"key {record.id} is suspended already; `keys reactivate` lifts it")
-        return self._update(rows, record, "key.suspend", {"status": KeyStatus.SUSPENDED.value})
+        return self._update(record, "key.suspend", {"status": KeyStatus.SUSPENDED.value})
 
-    @in_transaction
-    def reactivate(self, rows: Repository, key_id: str) -> KeyRecord:
+    def reactivate(self, key_id: str) -> KeyRecord:
         """Reactivate a suspended key."""
-        record = _usable(rows, key_id)
+        record = self._usable(key_id)
         if record.status == KeyStatus.ACTIVE:
             raise AccessError(f"key {record.id} is active already; `keys suspend` stops it")
-        return self._update(rows, record, "key.reactivate", {"status": KeyStatus.ACTIVE.value})
+        return self._update(record, "key.reactivate", {"status": KeyStatus.ACTIVE.value})
 
-    @in_transaction
-    def revoke(self, rows: Repository, key_id: str) -> KeyRecord:
+    def revoke(self, key_id: str) -> KeyRecord:
         """Revoke a key permanently."""
-        record = _usable(rows, key_id)
-        return self._update(rows, record, "key.revoke", {"status": KeyStatus.REVOKED.value})
+        record = self._usable(key_id)
+        return self._update(record, "key.revoke", {"status": KeyStatus.REVOKED.value})
 
-    def _update(self, rows: Repository, record: KeyRecord, action: str, after: dict[str, Any]) -> KeyRecord:
-        self.update(rows, keys, record, action, after)
-        return _find_key(rows, record.id)
+    def _update(self, record: KeyRecord, action: str, after: dict[str, Any]) -> KeyRecord:
+        self.update(keys, record, action, after)
+        return self.find(record.id)
 
     def to_json(self, record: KeyRecord) -> dict[str, Any]:
         """Return a key for programs, with the grants in force and the stored ones."""
@@ -234,19 +232,3 @@ _DEFAULTS: Final[dict[str, Any]] = {
 def _grants(record: KeyRecord) -> dict[str, Any]:
     """Return the label and the grants of a key by column of the store."""
     return {name: getattr(record, name) for name in ("name", *_DEFAULTS)}
-
-
-def _find_key(rows: Repository, key_id: str, *, to_change: bool = False) -> KeyRecord:
-    record = rows.key(key_id.strip(), to_change=to_change)
-    if record is None:
-        # The text may be a pasted token, so it is not repeated.
-        shown = f"the id {key_id!r}" if len(key_id) <= 16 else "that id"
-        raise AccessError(f"key: no key has {shown}; `keys list` shows the ids, 16 characters each")
-    return record
-
-
-def _usable(rows: Repository, key_id: str) -> KeyRecord:
-    record = _find_key(rows, key_id, to_change=True)
-    if record.status == KeyStatus.REVOKED:
-        raise AccessError(f"key {record.id} was revoked, which is final; `keys issue` makes another")
-    return record
