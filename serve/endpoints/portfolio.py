@@ -8,20 +8,16 @@ from typing import Any, Final
 from serve.endpoints.signals import stored_rows
 from serve.http.handler import EndpointFunction, PageEndpoint
 from serve.http.request import Request
-from serve.pages.query import PageQuery, PageResult
+from serve.pages.query import PageQuery
 
 
-def _list_meta(request: Request, _: PageQuery, __: PageResult) -> Mapping[str, Any]:
+def _list_meta(request: Request, _: PageQuery) -> Mapping[str, Any]:
     snapshot = request.snapshot
     return {"alpha_id": snapshot.alpha_id, "source_alpha_id": snapshot.manifest.source_alpha_id}
 
 
-def _book_meta(request: Request, query: PageQuery, page: PageResult) -> Mapping[str, Any]:
-    return {**_list_meta(request, query, page), "book": query.book}
-
-
-def _curve_meta(request: Request, query: PageQuery, page: PageResult) -> Mapping[str, Any]:
-    return {**_book_meta(request, query, page), "summary": page.summary}
+def _book_meta(request: Request, query: PageQuery) -> Mapping[str, Any]:
+    return {**_list_meta(request, query), "book": query.book}
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
@@ -30,5 +26,5 @@ ROUTES: Final[Mapping[str, EndpointFunction]] = {
     "portfolio.positions": PageEndpoint(stored_rows, _book_meta),
     "portfolio.pnl": PageEndpoint(stored_rows, _book_meta),
     "portfolio.trades": PageEndpoint(stored_rows, _book_meta),
-    "portfolio.equity_curve": PageEndpoint(stored_rows, _curve_meta, source="curves"),
+    "portfolio.equity_curve": PageEndpoint(stored_rows, _book_meta, source="curves"),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -10,7 +9,7 @@ from schemas.endpoints import ENDPOINTS
 from schemas.parameters import BOOK, SIDES, SYMBOL
 from serve.http.handler import EndpointFunction, PageEndpoint
 from serve.http.request import Request
-from serve.pages.query import PageQuery, PageResult, weight_column
+from serve.pages.query import PageQuery, weight_column
 
 _SORT_COLUMNS: Final = {"score": "score", "rank": "average_rank", "symbol": "symbol"}
 _DESCENDING: Final = frozenset({"score", "weight"})
@@ -54,23 +53,12 @@ def scores(request: Request) -> PageQuery:
     return query if request.values["fields"] == "core" else query._replace(row="score_all")
 
 
-def _week_meta(_: Request, query: PageQuery, page: PageResult) -> Mapping[str, Any]:
-    date, week = query.first, page.week
-    assert isinstance(date, dt.date)
-    return {
-        "book": query.book,
-        "date": date.isoformat(),
-        "week_status": None if week is None else week.status,
-        "n_symbols": 0 if week is None or page.missing else week.symbols,
-    }
-
-
-def _panel_meta(request: Request, _: PageQuery, __: PageResult) -> Mapping[str, Any]:
+def _panel_meta(request: Request, _: PageQuery) -> Mapping[str, Any]:
     return {"fields": request.values["fields"]}
 
 
 ROUTES: Final[Mapping[str, EndpointFunction]] = {
     "signals.rebalances.list": PageEndpoint(stored_rows),
-    "signals.rebalances.get": PageEndpoint(cross_section, _week_meta),
+    "signals.rebalances.get": PageEndpoint(cross_section),
     "signals.scores": PageEndpoint(scores, _panel_meta),
 }

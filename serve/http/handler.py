@@ -74,13 +74,13 @@ class PageEndpoint(NamedTuple):
     query
         A pure function from a checked request to the hashable query.
     meta
-        Returns members of the page's meta, which extend or replace those of every page of a run.
+        Returns members of the page's meta that do not depend on its rows; they extend or replace those of every page of a run.
     source
         Name of the function in :attr:`ServerState.pages` that answers the query.
     """
 
     query: Callable[[Request], Any]
-    meta: Callable[[Request, Any, PageResult], Mapping[str, Any]] | None = None
+    meta: Callable[[Request, Any], Mapping[str, Any]] | None = None
     source: str = "tables"
 
 
@@ -275,7 +275,7 @@ class EndpointHandler:
         page, put = service.pages[function.source](query, owner), service.bodies.put_if_repeated
         if not isinstance(page, PageResult):
             page, put = await service.compute(page), service.bodies.put
-        meta = {} if function.meta is None else function.meta(request, query, page)
+        meta = {} if function.meta is None else function.meta(request, query)
         content = page_body(query, page, snapshot, meta)
         large = coding != IDENTITY and len(content) > IMMEDIATE_BYTES
         # The query of a list of alphas depends on more than the caller may see, so that page's tag is a digest of its bytes.

@@ -161,7 +161,7 @@ def page_body(query: Any, page: PageResult, snapshot: Snapshot | None, meta: Map
         Members that extend or replace those of every page of a run.
     """
     if snapshot is not None:
-        meta = {**run_meta(snapshot), **meta}
+        meta = {**run_meta(snapshot), **meta, **page.meta}
     warnings = [kind_missing(kind) for kind in page.missing]
     if page.unknown:
         warnings.append(unknown_symbols(page.unknown))

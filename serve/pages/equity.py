@@ -80,7 +80,7 @@ def curve(ledger: Ledger, book: str, window: slice, *, offset: int, limit: int) 
         for name in _ROW
     ]
     rows = frame_rows(pl.DataFrame(columns), starting.size)
-    return PageResult(rows, summary={"book": book, **summary})
+    return PageResult(rows, meta={"summary": {"book": book, **summary}})
 
 
 def curve_page(cache: SizedLRUCache[Ledger], query: PageQuery, snapshot: Snapshot) -> PageResult | PageWork:
@@ -99,7 +99,7 @@ def _measure(
     book = query.book or ""
     if not holds_book(snapshot, query.table, book, raw=query.raw):
         summary = {"book": book, **NO_SESSIONS}
-        return PageResult(NO_ROWS, missing=(query.table,), summary=summary)
+        return PageResult(NO_ROWS, missing=(query.table,), meta={"summary": summary})
     if ledger is None:
         ledger = make_ledger(snapshot.read("portfolio", LEDGER_COLUMNS, book))
         cache.put(snapshot.key, query.book, ledger, ledger.bytes)

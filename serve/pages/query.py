@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias
 
 import orjson
@@ -139,17 +140,14 @@ class PageResult(NamedTuple):
         Kinds of which the run has no rows, if the page is empty for that reason.
     unknown
         Requested symbols that the run never had.
-    week
-        Week of a cross-section; None when the run has no rebalance index.
-    summary
-        Summary of an equity curve over its window, not over the page.
+    meta
+        Members of the page's meta that its rows do not show, such as the summary of a window.
     """
 
     rows: Rows
     missing: tuple[str, ...] = ()
     unknown: tuple[UnknownSymbol, ...] = ()
-    week: Week | None = None
-    summary: Mapping[str, Any] | None = None
+    meta: Mapping[str, Any] = MappingProxyType({})
 
 
 PageWork: TypeAlias = Callable[[], PageResult]

@@ -246,12 +246,12 @@ class TableSource(NamedTuple):
         return rows, select_symbols(stored) if "symbol" in TABLES[self.view.table] else None
 
 
-def table_source(view: TableView, snapshot: Snapshot) -> TableSource | None:
-    """Return the inputs of a view's table; None when a column that its rows are filtered by is missing."""
+def table_source(view: TableView, snapshot: Snapshot) -> TableSource:
+    """Return the inputs of a view's table; raises NotTabled when a column that its rows are filtered by is missing."""
     table, present = TABLES[view.table], snapshot.columns(view.table)
     figures = FIGURES if view.row == DECISION else ()
     if not set(figures) <= set(present):
-        return None
+        raise NotTabled("a column is missing")
     shown = projection(ROWS[view.row], present, raw=view.raw, book=view.book)
     keys = {"day": DAY_COLUMNS[view.table].name, **({"symbol": "symbol"} if "symbol" in table else {})}
     keys |= {name: name for name in figures}

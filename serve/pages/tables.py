@@ -10,10 +10,10 @@ import threading
 import time
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import pyarrow as pa
 import structlog
@@ -149,7 +149,7 @@ class TablePages:
         except RowsDamaged as error:
             self._tables.discard(snapshot, table, error)
             return None
-        return None if rows is None else PageResult(rows, unknown=unknown, week=week)
+        return None if rows is None else PageResult(rows, unknown=unknown, meta=_meta(query, week))
 
     def _read(
         self, query: PageQuery, snapshot: Snapshot, view: TableView, weeks: RebalanceIndex | None
@@ -169,18 +169,18 @@ class TablePages:
                 weeks = _read_weeks(snapshot)
                 self._weeks.put(query.snapshot, None, weeks, _WEEK_BYTES * len(weeks.dates))
             if not weeks.dates:
-                return PageResult(NO_ROWS, missing=("rebalances",))
+                return PageResult(NO_ROWS, missing=("rebalances",), meta=_meta(query, None))
             week = weeks.week(query.first)
             if week.symbols is None:
-                return PageResult(NO_ROWS, missing=("decisions",), week=week)
+                return PageResult(NO_ROWS, missing=("decisions",), meta=_meta(query, week))
         file = _published_file(view, snapshot)
         if file is None:
-            return PageResult(NO_ROWS, missing=(query.table,), week=week)
+            return PageResult(NO_ROWS, missing=(query.table,), meta=_meta(query, week))
         unknown = self._unknown(query, snapshot, at_once=False) or ()
         started = time.perf_counter()
         rows = self._engine.page(query, file, None if week is None else week.symbols)
         self._tables.record_miss(snapshot, view, file.rows, time.perf_counter() - started)
-        return PageResult(rows, unknown=unknown, week=week)
+        return PageResult(rows, unknown=unknown, meta=_meta(query, week))
 
     def _unknown(
         self, query: PageQuery, snapshot: Snapshot, *, at_once: bool
@@ -188,6 +188,18 @@ class TablePages:
         if query.symbols is None:
             return ()
         return self._symbols.unknown(snapshot, query.symbols, raw=query.raw, at_once=at_once)
+
+
+def _meta(query: PageQuery, week: Week | None) -> Mapping[str, Any]:
+    """Return the members of the meta of a cross-section; none for the pages of other tables."""
+    if query.first is None or query.row != DECISION:
+        return {}
+    return {
+        "book": query.book,
+        "date": query.first.isoformat(),
+        "week_status": None if week is None else week.status,
+        "n_symbols": 0 if week is None else week.symbols or 0,
+    }
 
 
 def _read_weeks(snapshot: Snapshot) -> RebalanceIndex:
@@ -324,8 +336,6 @@ class RowTables:
 
     def _open_or_build(self, snapshot: Snapshot, view: TableView, *, build: bool) -> RowTable | None:
         owner, source = snapshot.key, table_source(view, snapshot)
-        if source is None:
-            raise NotTabled("a column is missing")
         size = _estimated_bytes(view, snapshot.n_rows(view.table, view.book))
         if self.folder is not None:
             try:

@@ -63,7 +63,7 @@ def test_every_page_of_every_window_matches_the_definition(
     expected = plain(frame[start:end], "b", offset, limit)
     actual = curve(make_ledger(frame), "b", slice(start, end), offset=offset, limit=limit)
     rows = b"[" + bytes(actual.rows.objects) + b"]"
-    assert (rows, orjson.dumps(actual.summary)) == expected
+    assert (rows, orjson.dumps(actual.meta["summary"])) == expected
     assert actual.rows.total == end - start
     assert actual.rows.returned == len(orjson.loads(rows))
 
