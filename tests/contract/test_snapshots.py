@@ -18,6 +18,8 @@ from pipeline.snapshot_builder import build_seal
 from schemas.endpoint import Endpoint, Shape
 from schemas.endpoints import ENDPOINTS
 from schemas.parameters import SNAPSHOT
+from serve.endpoints import snapshots
+from serve.pages.compare import compare
 from tests.contract.cases import CASES, arguments_of, every
 from tests.support import contract_app
 from tests.support.contract_app import FULL, HIDDEN, NOWHERE, PLAIN, UNDECIDED, ContractApp, Keys
@@ -173,22 +175,25 @@ def test_a_snapshot_opens_no_alpha_that_is_forbidden_or_missing(moved: Moved, en
 
 
 def test_a_snapshot_removed_by_gc_is_not_found_before_the_next_refresh(
-    moved: Moved, prices: Path, folder: Path
+    moved: Moved, prices: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def compare_after_gc(*arguments: Any, **options: Any) -> Any:
+        later = datetime.now(UTC) + timedelta(days=400)
+        policy = Policy(keep=1, grace=timedelta(0))
+        collect(open_storage(moved.api.root), FULL, policy, needed_since=None, now=later)
+        return compare(*arguments, **options)
+
     blind = replace(
         contract_app.settings(moved.api.root, prices), refresh_seconds=3600.0, memory_bytes=1, rows_bytes=0
     )
+    pinned = {"snapshot": moved.first, "limit": "7"}
+    between = {"from_snapshot": moved.first}
     with contract_app.opened(
         blind, contract_app.access_settings(folder, "limits-blind"), moved.api.keys
     ) as other:
         assert send(other, ENDPOINTS["signals.scores"], snapshot=moved.first).status_code == 200
-        between = {"from_snapshot": moved.first}
-        assert other.get("research.snapshots.compare", between, alpha=FULL).status_code == 200
-        later = datetime.now(UTC) + timedelta(days=400)
-        policy = Policy(keep=1, grace=timedelta(0))
-        collect(open_storage(moved.api.root), FULL, policy, needed_since=None, now=later)
-        pinned = {"snapshot": moved.first, "limit": "7"}
-        for endpoint, query in (("signals.scores", pinned), ("research.snapshots.compare", between)):
+        monkeypatch.setattr(snapshots, "compare", compare_after_gc)
+        for endpoint, query in (("research.snapshots.compare", between), ("signals.scores", pinned)):
             error = other.refused(endpoint, query, alpha=FULL)
             assert error["code"] == "snapshot_not_found"
             assert error["details"] == {"current": listed(other)}
