@@ -12,13 +12,14 @@ import structlog
 from hypothesis import HealthCheck, settings
 
 # Fixtures of several folders; imported here, each session-wide one is created once.
+from tests.support.application import api  # noqa: F401
 from tests.support.bucket import bucket, s3_server  # noqa: F401
 from tests.support.contract_root import contract_root  # noqa: F401
 from tests.support.dask import dask  # noqa: F401
 from tests.support.hand_made_root import server_root, token  # noqa: F401
 from tests.support.history import built, history  # noqa: F401
 from tests.support.remote_root import published_run, remote  # noqa: F401
-from tests.support.seals import make_seal
+from tests.support.seals import make_seal, seal  # noqa: F401
 
 # A slow machine is not a failure: no test asserts a time. Property tests try new examples in each run, except in the run that decides
 # whether a change lands (TEST_EXAMPLES=same), where a failure must be caused by the change and be reproducible.

@@ -1,8 +1,8 @@
-"""A root of three alphas, one of which has checks of every outcome, and a running application over it."""
+"""A root of three alphas, one of which has checks of every outcome."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,8 +11,6 @@ import pytest
 from pipeline.rules.registry import RULES
 from pipeline.snapshot_builder import build_seal
 from schemas.metrics.checked import FORWARD_RETURN_RULE
-from tests.support.application import running
-from tests.support.client import ApiClient
 from tests.support.recorded import record
 from tests.support.seals import make_seal, rewrite
 
@@ -109,9 +107,3 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         build_seal(str(rewrite(seal, "metrics", _falsified) if alpha == AUDITED else seal), published)
     record(published, AUDITED, checks=CHECKS, notices=NOTICES, history=HISTORY, warnings=WARNINGS)
     return published
-
-
-@pytest.fixture(scope="session")
-def api(root: Path) -> Iterator[ApiClient]:
-    with running(root) as result:
-        yield result

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from examples.reference_engine import RunRecord, write_seal
 from pipeline.snapshot_builder import build_seal
 from schemas.errors import SealRefused
 from tests.reconciliation.forged_runs import FORGERIES, honest
-from tests.support.application import running
 from tests.support.client import ApiClient
 
 REFUSED = (
@@ -41,12 +39,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for alpha_id, forgery in NOTICED.items():
         build_seal(sealed(FORGERIES[forgery][0](), folder, alpha_id), folder / "root")
     return folder / "root"
-
-
-@pytest.fixture(scope="module")
-def api(root: Path) -> Iterator[ApiClient]:
-    with running(root) as result:
-        yield result
 
 
 @pytest.mark.parametrize("forgery", REFUSED)

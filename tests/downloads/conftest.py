@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.support.application import running
 from tests.support.client import ApiClient
 from tests.support.contract_root import ContractRoot
 
@@ -13,12 +11,6 @@ from tests.support.contract_root import ContractRoot
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory, contract_root: ContractRoot) -> Path:
     return contract_root(tmp_path_factory.mktemp("tables"))
-
-
-@pytest.fixture(scope="module")
-def api(root: Path) -> Iterator[ApiClient]:
-    with running(root) as client:
-        yield client
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,11 +27,6 @@ Change = Callable[[pl.DataFrame], pl.DataFrame]
 @pytest.fixture(scope="module")
 def valid(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_seal(tmp_path_factory.mktemp("valid"), ranks=True, tried=(1.0,))
-
-
-@pytest.fixture
-def seal(valid: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(valid, tmp_path / valid.name))
 
 
 def _faults(history: History, *arguments: str) -> list[dict[str, str]]:

@@ -1,15 +1,13 @@
-"""One root of alphas with different kinds, and one running application."""
+"""One root of alphas with different kinds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pipeline.snapshot_builder import build_seal
-from tests.support.application import running
 from tests.support.client import ApiClient
 from tests.support.contract_app import LEFT_OUT, rowless
 from tests.support.seals import make_seal, rewrite
@@ -58,12 +56,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return published
 
 
-@pytest.fixture(scope="session")
-def api(root: Path) -> Iterator[ApiClient]:
-    with running(root) as api:
-        yield api
-
-
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def token(api: ApiClient) -> str:
     return api.key()

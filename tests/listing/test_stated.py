@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,12 +59,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for seal in (make_seal(folder, alpha_id=HONEST), nothing_else, without_raw, by_365):
         build_seal(str(seal), published)
     return published
-
-
-@pytest.fixture(scope="module")
-def api(root: Path) -> Iterator[ApiClient]:
-    with running(root) as result:
-        yield result
 
 
 def listed(api: ApiClient, query: str) -> dict[str, dict[str, Any]]:

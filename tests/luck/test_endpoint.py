@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -65,12 +65,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for alpha, changes in ALPHAS.items():
         build_seal(str(seals.make_seal(folder / "seals", alpha_id=alpha, **changes)), folder / "root")
     return folder / "root"
-
-
-@pytest.fixture(scope="module")
-def api(root: Path) -> Iterator[ApiClient]:
-    with running(root) as result:
-        yield result
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -41,12 +40,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for alpha, changes in {ALPHA: {"source_alpha_id": "research-7"}, **LACKING}.items():
         build_seal(str(seals.make_seal(folder, alpha_id=alpha, **changes)), published)  # type: ignore[arg-type]
     return published
-
-
-@pytest.fixture(scope="module")
-def api(root: Path) -> Iterator[ApiClient]:
-    with running(root) as result:
-        yield result
 
 
 @pytest.fixture(scope="module")

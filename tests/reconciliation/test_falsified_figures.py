@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,6 @@ from pipeline.seal import Seal
 from pipeline.snapshot_builder import build_seal
 from schemas.errors import SealRefused
 from schemas.metrics.core import CORE, RANK_IC, RISK_FREE_RATE
-from tests.support.application import running
 from tests.support.client import ApiClient
 from tests.support.seals import make_seal, rewrite
 
@@ -54,11 +52,6 @@ Record = dict[str, Any]
 @pytest.fixture(scope="module")
 def valid(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_seal(tmp_path_factory.mktemp("valid"), source=False, description=False)
-
-
-@pytest.fixture
-def seal(valid: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(valid, tmp_path / valid.name))
 
 
 def restated(seal: Path, name: str, scope: str, change: Callable[[Record], Record]) -> Record:
@@ -267,12 +260,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     build_seal(str(made), folder / "root")
     build_seal(str(make_seal(folder, alpha_id="Test_honest")), folder / "root")
     return folder / "root"
-
-
-@pytest.fixture(scope="module")
-def api(root: Path) -> Iterator[ApiClient]:
-    with running(root) as result:
-        yield result
 
 
 def test_the_recomputed_figure_is_served_with_a_warning_naming_both(api: ApiClient) -> None:

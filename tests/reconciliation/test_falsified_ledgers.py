@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import polars as pl
@@ -30,11 +29,6 @@ from tests.support.seals import make_seal, rewrite
 @pytest.fixture(scope="module")
 def valid(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_seal(tmp_path_factory.mktemp("valid"), source=False, description=False)
-
-
-@pytest.fixture
-def seal(valid: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(valid, tmp_path / valid.name))
 
 
 def checked(seal: Path) -> Report:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 
 import datasets
 from pipeline.snapshot_builder import build_seal
-from tests.support.application import running
 from tests.support.client import ApiClient
 from tests.support.seals import make_seal, rewrite
 
@@ -45,12 +43,6 @@ def thinned(seal: Path) -> Path:
         "metrics",
         lambda document: {"records": [x for x in document["records"] if "raw" not in x["name"]]},
     )
-
-
-@pytest.fixture(scope="module")
-def api(root: Path) -> Iterator[ApiClient]:
-    with running(root) as result:
-        yield result
 
 
 def metrics(api: ApiClient, alpha: str) -> dict[str, Any]:

@@ -21,7 +21,6 @@ from datasets.provenance.manifest_view import visible
 from pipeline.snapshot_builder import build_seal
 from schemas.endpoints import ENDPOINTS
 from tests.reconciliation.test_falsified_figures import OVERALL, restated
-from tests.support.application import running
 from tests.support.client import ApiClient
 from tests.support.seals import make_seal, rewrite
 
@@ -58,12 +57,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }  # fmt: skip
     shutil.rmtree(seal)
     return folder / "root"
-
-
-@pytest.fixture(scope="module")
-def api(root: Path) -> Iterator[ApiClient]:
-    with running(root) as result:
-        yield result
 
 
 def targets(week: str) -> Iterator[str]:

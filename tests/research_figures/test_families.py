@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,6 @@ from schemas.endpoints import ENDPOINTS
 from schemas.metrics.families import FAMILIES
 from schemas.metrics.families.family import Family
 from tests.support import conformance, seals
-from tests.support.application import running
 from tests.support.client import ApiClient
 
 ALPHA = "Test_figures"
@@ -57,12 +55,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for alpha, changes in {ALPHA: {"weeks": 70}, **LACKING}.items():
         build_seal(str(seals.make_seal(folder / "seals", alpha_id=alpha, **changes)), folder / "root")
     return folder / "root"
-
-
-@pytest.fixture(scope="module")
-def api(root: Path) -> Iterator[ApiClient]:
-    with running(root) as result:
-        yield result
 
 
 def nulls(values: dict[str, Any], prefix: str = "") -> set[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -29,11 +28,6 @@ from tests.support.seals import make_seal, rewrite
 @pytest.fixture(scope="module")
 def valid(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_seal(tmp_path_factory.mktemp("valid"), ranks=True, tried=(1.0,))
-
-
-@pytest.fixture
-def seal(valid: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(valid, tmp_path / valid.name))
 
 
 def test_every_rule_has_a_seal_that_breaks_it() -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from tests.support import published
-from tests.support.application import running
 from tests.support.client import ApiClient
 from tests.support.redis import RedisServer, redis_running
 
@@ -18,13 +17,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder.mkdir()
     published.publish(folder, published.full(), description={"name": "By hand"}, name="By hand")
     return folder
-
-
-@pytest.fixture(scope="module")
-def api(root: Path) -> Iterator[ApiClient]:
-    """Return the application over that root."""
-    with running(root) as result:
-        yield result
 
 
 @pytest.fixture(scope="module")

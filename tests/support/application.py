@@ -9,12 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from serve.app import create
 from serve.auth.settings import AccessSettings
 from serve.http.request import Application
 from serve.settings import Settings
 from tests.support.client import ApiClient
+
+
+@pytest.fixture(scope="module")
+def api(root: Path) -> Iterator[ApiClient]:
+    """Return the application over the root of the module."""
+    with running(root) as result:
+        yield result
 
 
 @contextmanager
