@@ -20,14 +20,13 @@ from serve.auth.store.repository import KeyStore
 from serve.auth.tokens import TokenShape, new_token
 from tests.access.conftest import OWNER, Expire
 from tests.support.administration import Administration
-from tests.support.keys import bearer, credentials
+from tests.support.keys import WIDE, bearer, credentials
 
 pytestmark = pytest.mark.anyio
 
 ME = ENDPOINTS["meta.me"]
 SCORES = ENDPOINTS["signals.scores"]
 PEER = "203.0.113.7"
-WIDE = "per_second=1000000,per_minute=1000000,per_day=1000000,monthly=null"
 
 
 async def used(access: Authenticator, token: str) -> tuple[int, ...]:

@@ -12,7 +12,6 @@ from alpha_results_client import exchange
 
 from tests.support import contract_app
 from tests.support.contract_app import Keys
-from tests.support.server import served
 
 
 @dataclass(frozen=True)
@@ -30,13 +29,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     root = contract_app.publish(folder)
     prices = contract_app.market_data(folder)
     keys = asyncio.run(contract_app.issue_keys(contract_app.access_settings(folder)))
-    variables = {
-        "ALPHA_RESULTS_ACCESS": f"sqlite:///{folder}/access.sqlite3",
-        "ALPHA_RESULTS_LIMITS_STATE": str(folder / "limits.sqlite3"),
-        "ALPHA_RESULTS_MARKET_DATA": str(prices),
-        "ALPHA_RESULTS_REFRESH_SECONDS": "0.2",
-    }
-    with served(root, variables=variables) as (_, address):
+    with contract_app.served_over_sockets(
+        root, prices, folder, ALPHA_RESULTS_REFRESH_SECONDS="0.2"
+    ) as address:
         yield Service(address, keys, root)
 
 

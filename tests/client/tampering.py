@@ -1,4 +1,4 @@
-"""A transport that answers or damages chosen requests."""
+"""A transport that records requests, and answers or damages chosen ones."""
 
 from __future__ import annotations
 
@@ -9,16 +9,32 @@ import httpx
 
 
 class TamperingTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
-    """Forwards requests to the real service, records them, and changes answers of files and links."""
+    """Forwards requests to the real service, records them, and changes answers.
 
-    def __init__(self, change: Callable[[httpx.Request, bytes], httpx.Response | None] | None = None) -> None:
+    Parameters
+    ----------
+    change
+        Returns another answer to a request with this body, or None.
+    before
+        Called before each request with the number of earlier ones.
+    """
+
+    def __init__(
+        self,
+        change: Callable[[httpx.Request, bytes], httpx.Response | None] = lambda *_: None,
+        before: Callable[[int], None] = lambda _: None,
+    ) -> None:
         self._inner = httpx.HTTPTransport()
-        self._change = change or (lambda *_: None)
+        self._change, self._before = change, before
         self.requests: list[httpx.Request] = []
+        self.statuses: list[int] = []
+        """Statuses of the service's answers."""
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self._before(len(self.requests))
         self.requests.append(request)
         answer = self._inner.handle_request(request)
+        self.statuses.append(answer.status_code)
         body = b"".join(answer.stream)  # type: ignore[arg-type]  # as it was sent
         answer.close()
         sent = httpx.Response(answer.status_code, headers=answer.headers, stream=httpx.ByteStream(body))
@@ -57,6 +73,6 @@ class BrokenStream(httpx.SyncByteStream, httpx.AsyncByteStream):
         raise httpx.ReadError("the connection broke")
 
 
-def refusal(status: int, code: str) -> httpx.Response:
+def refusal(status: int, code: str, **headers: str) -> httpx.Response:
     envelope = {"code": code, "message": "A sentence.", "details": None, "request_id": "r-1"}
-    return httpx.Response(status, json={"error": envelope})
+    return httpx.Response(status, json={"error": envelope}, headers=headers)

@@ -35,32 +35,13 @@ from alpha_results_client.cache import DiskCache
 
 from pipeline.snapshot_builder import build_seal
 from tests.client.conftest import Service
+from tests.client.tampering import TamperingTransport, refusal
 from tests.support.contract_app import FULL, HIDDEN
 from tests.support.seals import make_seal
 from tests.support.waiting import eventually
 
 KEY = "ar_live_0123456789abcdef." + "s" * 43
 BASE = "http://service.invalid"
-
-
-class Recorder(httpx.BaseTransport):
-    """Forwards requests to the real service and records requests and answers."""
-
-    def __init__(self, between: Callable[[int], None] = lambda _: None) -> None:
-        self._inner = httpx.HTTPTransport()
-        self._between = between
-        self.requests: list[httpx.Request] = []
-        self.statuses: list[int] = []
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        self._between(len(self.requests))
-        self.requests.append(request)
-        response = self._inner.handle_request(request)
-        self.statuses.append(response.status_code)
-        return response
-
-    def close(self) -> None:
-        self._inner.close()
 
 
 @pytest.fixture
@@ -80,11 +61,6 @@ def answering(*answers: httpx.Response | Exception) -> httpx.MockTransport:
         return result
 
     return httpx.MockTransport(answer)
-
-
-def refusal(status: int, code: str, **headers: str) -> httpx.Response:
-    envelope = {"code": code, "message": "A sentence.", "details": None, "request_id": "r-1"}
-    return httpx.Response(status, json={"error": envelope}, headers=headers)
 
 
 def healthy() -> httpx.Response:
@@ -139,7 +115,7 @@ def test_permanent_errors_are_not_retried(waits: list[float], status: int, code:
 
 
 def test_the_client_waits_for_a_real_keys_limits(service: Service) -> None:
-    recorder = Recorder()
+    recorder = TamperingTransport()
     with Client(service.address, service.keys["second"], transport=recorder) as client:  # one call per second
         for _ in range(2):
             client.me()
@@ -207,7 +183,7 @@ def test_pages_come_from_one_snapshot_although_another_is_published_between_them
 
     with Client(service.address, service.keys["raw"]) as client:
         before = client[name].scores()
-    recorder = Recorder(republish)
+    recorder = TamperingTransport(before=republish)
     with Client(service.address, service.keys["raw"], transport=recorder, links=False) as client:
         result = client.table("signals.scores", alpha=name)
     assert result.meta["snapshot"] == first
@@ -225,14 +201,14 @@ def test_pages_come_from_one_snapshot_although_another_is_published_between_them
 def test_a_cached_answer_is_used_while_its_entity_tag_is_confirmed(service: Service, tmp_path: Path) -> None:
     folder = tmp_path / "answers"
     for requested in range(3):
-        recorder = Recorder()
+        recorder = TamperingTransport()
         with Client(
             service.address, service.keys["raw"], cache=folder, transport=recorder, links=False
         ) as client:
             result = client[FULL].scores()
         assert set(recorder.statuses) == {304 if requested else 200}
         assert result.height > 100
-    other = Recorder()
+    other = TamperingTransport()
     with Client(
         service.address, service.keys["reader"], cache=folder, transport=other, links=False
     ) as client:
@@ -242,7 +218,7 @@ def test_a_cached_answer_is_used_while_its_entity_tag_is_confirmed(service: Serv
         assert path.stat().st_mode & 0o077 == 0
         assert KEY.encode() not in path.read_bytes()
         path.write_bytes(path.read_bytes()[:-5])
-    damaged = Recorder()
+    damaged = TamperingTransport()
     with Client(service.address, service.keys["raw"], cache=folder, transport=damaged, links=False) as client:
         assert client[FULL].scores().equals(result)
     assert set(damaged.statuses) == {200}

@@ -182,7 +182,7 @@ def test_objects_have_real_dates_and_instants(service: Service) -> None:
             metrics = client[FULL].metrics(start="2019-06-03", panel=True)
         assert metrics["window"]["from"] == dt.date(2019, 6, 3)
         assert isinstance(client[FULL].table("portfolio.equity_curve").meta["summary"]["first_date"], dt.date)
-        assert client.me()["rate_limit"]["per_second"] == 1_000_000
+        assert client.me()["rate_limit"]["per_second"] == 100_000
 
 
 def test_metrics_are_returned_as_a_table(service: Service) -> None:

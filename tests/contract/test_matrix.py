@@ -23,7 +23,8 @@ from tests.contract.cases import CASES, OF_AN_ALPHA, WEEK, every
 from tests.support import contract_app, plain_http
 from tests.support.administration import open_administration
 from tests.support.conformance import check, strict
-from tests.support.contract_app import ABSENT, ADMINISTRATOR, FULL, HIDDEN, MANY, Keys
+from tests.support.contract_app import ABSENT, ADMINISTRATOR, FULL, HIDDEN, Keys
+from tests.support.keys import WIDE
 
 HERE: Final = "127.0.0.1"
 PRIVATE: Final = tuple(e for e in ENDPOINTS.values() if not e.public)
@@ -76,7 +77,7 @@ OF_THE_LIST: Final = {
 
 async def _issue(folder: Path) -> dict[str, str]:
     """Issue the keys of this suite, an administrator's so that no endpoint is closed."""
-    everything: dict[str, Any] = {"alphas": "all", "runs": "all", "rate": MANY}
+    everything: dict[str, Any] = {"alphas": "all", "runs": "all", "rate": WIDE}
     testing = {"alphas": "prefix:Test_", "runs": "prefix:Test_"}
     grants = {f"all but {e.id}": {"endpoints": ",".join(sorted(ENDPOINTS.keys() - {e.id}))} for e in PRIVATE}
     grants |= {

@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from tests.support.callers import calling
+from tests.support.keys import WIDE
 from tests.support.operators import Operators, operators
 from tests.support.server import served
 from tests.support.waiting import PATIENCE
@@ -31,8 +32,7 @@ def test_operators_change_keys_and_copy_the_store_under_sixteen_callers(
 ) -> None:
     operate("accounts", "create", "--email", "o@example.org")
     store = f"{server_root}.access.sqlite3"
-    wide = "per_second=1000000,per_minute=1000000,per_day=1000000,monthly=null"
-    issue = ("keys", "issue", "--account", "o@example.org", "--name", "n", "--rate", wide)
+    issue = ("keys", "issue", "--account", "o@example.org", "--name", "n", "--rate", WIDE)
     callers_token = operate.json(*issue)["token"]
     chance, keys, used = random.Random(11), dict[str, str](), Counter[str]()
     with (

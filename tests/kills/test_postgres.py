@@ -18,6 +18,7 @@ from serve.auth.store.repository import KeyStore, Repository
 from tests.support import published
 from tests.support.administration import open_administration
 from tests.support.callers import calling
+from tests.support.keys import WIDE
 from tests.support.operators import operators
 from tests.support.postgres import PostgresServer, postgres_running
 from tests.support.processes import signalled, tasks
@@ -25,7 +26,6 @@ from tests.support.server import served
 from tests.support.waiting import eventually
 
 AWAY = "503, Retry-After 1"
-WIDE = "per_second=1000000,per_minute=1000000,per_day=1000000,monthly=null"
 
 
 @pytest.fixture

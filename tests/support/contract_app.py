@@ -30,6 +30,7 @@ from tests.support.administration import open_administration
 from tests.support.application import started
 from tests.support.client import ApiClient
 from tests.support.conformance import check
+from tests.support.keys import WIDE
 from tests.support.seals import make_seal, rewrite
 from tests.support.server import served
 
@@ -53,7 +54,6 @@ NOWHERE: Final = "Test_nowhere"
 LEFT_OUT: Final = ("entry_at", "maturity_at", "forward_return", "decision_reason")
 """Columns of the cross-sections that one of the runs never recorded."""
 
-MANY: Final = "per_second=1000000,per_minute=1000000,per_day=1000000,monthly=null"
 OWNER: Final = "owner@example.org"
 ADMINISTRATOR: Final = "operator@example.org"
 FORMER: Final = "former@example.org"
@@ -150,14 +150,14 @@ REFUSED: Final = (
 async def issue_keys(settings: AccessSettings) -> Keys:
     """Create the accounts and issue one key of every kind."""
     result = Keys()
-    everything: dict[str, Any] = {"endpoints": "all", "alphas": "all", "runs": "all", "rate": MANY}
+    everything: dict[str, Any] = {"endpoints": "all", "alphas": "all", "runs": "all", "rate": WIDE}
     sorts: dict[str, tuple[str, dict[str, Any]]] = {
         "reader": (OWNER, everything),
         "raw": (OWNER, {**everything, "raw": True}),
         "administrator": (ADMINISTRATOR, {**everything, "raw": True}),
         "testing": (OWNER, {**everything, "alphas": "prefix:Test_", "runs": "prefix:Test_"}),
         "nothing": (OWNER, {**everything, "endpoints": ""}),
-        "defaults": (NEWCOMER, {"rate": MANY}),
+        "defaults": (NEWCOMER, {"rate": WIDE}),
         "unlimited_metrics_only": (OWNER, {**everything, "endpoints": "performance.metrics"}),
         "elsewhere": (OWNER, {**everything, "ips": "198.51.100.0/24"}),
         "suspended": (OWNER, everything),
@@ -165,14 +165,14 @@ async def issue_keys(settings: AccessSettings) -> Keys:
         "former": (FORMER, everything),
         "second": (
             ADMINISTRATOR,
-            {**everything, "rate": MANY.replace("per_second=1000000", "per_second=1")},
+            {**everything, "rate": WIDE.replace("per_second=100000", "per_second=1")},
         ),
         **dict.fromkeys(
             ("minute", "another minute"),
-            (ADMINISTRATOR, {**everything, "rate": MANY.replace("per_minute=1000000", "per_minute=1")}),
+            (ADMINISTRATOR, {**everything, "rate": WIDE.replace("per_minute=1000000", "per_minute=1")}),
         ),
-        "day": (ADMINISTRATOR, {**everything, "rate": MANY.replace("per_day=1000000", "per_day=1")}),
-        "month": (ADMINISTRATOR, {**everything, "rate": MANY.replace("monthly=null", "monthly=1")}),
+        "day": (ADMINISTRATOR, {**everything, "rate": WIDE.replace("per_day=10000000", "per_day=1")}),
+        "month": (ADMINISTRATOR, {**everything, "rate": WIDE.replace("monthly=null", "monthly=1")}),
         "counted": (
             OWNER,
             {**everything, "rate": "per_second=900,per_minute=9000,per_day=90000,monthly=900000"},
@@ -308,7 +308,9 @@ def made(application: Application, access: AccessSettings, keys: Keys, root: Pat
 
 
 @contextmanager
-def served_over_sockets(root: Path, prices: Path, folder: Path, state: str = "limits") -> Iterator[str]:
+def served_over_sockets(
+    root: Path, prices: Path, folder: Path, state: str = "limits", **variables: str
+) -> Iterator[str]:
     """Run ``alpha-results serve run`` over the same until the block is left, and return its address.
 
     Parameters
@@ -319,12 +321,15 @@ def served_over_sockets(root: Path, prices: Path, folder: Path, state: str = "li
         Folder of the key store and the log.
     state
         Name of the file of call counts: two running programs must not share one.
+    variables
+        Further settings.
     """
-    variables = {
+    given = {
         "ALPHA_RESULTS_ACCESS": f"sqlite:///{folder}/access.sqlite3",
         "ALPHA_RESULTS_LIMITS_STATE": str(folder / f"{state}.sqlite3"),
         "ALPHA_RESULTS_MARKET_DATA": str(prices),
         "ALPHA_RESULTS_THREADS": "2",
+        **variables,
     }
-    with served(root, log=folder / f"server-{state}.log", variables=variables) as (_, base):
+    with served(root, log=folder / f"server-{state}.log", variables=given) as (_, base):
         yield base
