@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ import pytest
 
 from tests.support.processes import REPOSITORY
 from tests.support.seals import make_seal
+from tests.support.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -50,3 +54,37 @@ def program(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
         if process.poll() is None:
             process.send_signal(signal.SIGKILL)
         process.communicate()
+
+
+@dataclass
+class Watch:
+    """The command watching ``seals/``; after its end, the other lines of its report and what it wrote to stderr."""
+
+    process: subprocess.Popen[str]
+    rest: list[dict[str, Any]] = field(default_factory=list)
+    errors: str = ""
+
+    def line(self) -> dict[str, Any]:
+        """Return the next line of the report."""
+        assert self.process.stdout is not None
+        result: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return result
+
+
+@pytest.fixture
+def watch(
+    tmp_path: Path, program: Callable[..., subprocess.Popen[str]]
+) -> Callable[..., AbstractContextManager[Watch]]:
+    """Return a function that watches ``seals/`` within a block, and then ends the command by SIGTERM."""
+
+    @contextmanager
+    def watching(*more: str, interval: str = "0.2", begin: Sequence[str] = ()) -> Iterator[Watch]:
+        flags = ("--from", str(tmp_path / "seals"), "--watch", "--interval", interval, "--json")
+        result = Watch(program(*flags, *more, begin=begin))
+        yield result
+        result.process.send_signal(signal.SIGTERM)
+        output, result.errors = result.process.communicate(timeout=PATIENCE)
+        assert result.process.returncode == 0
+        result.rest = [json.loads(line) for line in output.splitlines()]
+
+    return watching

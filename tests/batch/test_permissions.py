@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from datasets.layout import CATALOG
+from tests.batch.conftest import Watch
 from tests.support.processes import WITHOUT_RIGHTS
-from tests.support.waiting import PATIENCE, eventually
+from tests.support.waiting import PATIENCE
 
 Seal = Callable[..., Path]
 Program = Callable[..., "subprocess.Popen[str]"]
+Watching = Callable[..., AbstractContextManager[Watch]]
 
 
 def ended(tmp_path: Path, program: Program) -> tuple[int, list[dict[str, Any]]]:
@@ -63,17 +64,11 @@ def test_the_folder_of_file_system_checks_is_not_searched(
     assert (code, built["outcome"]) == (0, "built")
 
 
-def test_a_watcher_builds_a_seal_once_it_may_read_it(tmp_path: Path, seal: Seal, program: Program) -> None:
+def test_a_watcher_builds_a_seal_once_it_may_read_it(seal: Seal, watch: Watching) -> None:
     manifest = seal("Test_a") / "seal.json"
     manifest.chmod(0)
-    watch = program(
-        "--from", str(tmp_path / "seals"), "--watch", "--interval", "0.2", "--json", begin=WITHOUT_RIGHTS
-    )
-    assert watch.stdout is not None
-    assert json.loads(watch.stdout.readline())["outcome"] == "failed"
-    manifest.chmod(0o644)
-    eventually((tmp_path / "root" / CATALOG / "Test_a.json").is_file, "the seal that may be read now")
-    watch.send_signal(signal.SIGTERM)
-    output, _ = watch.communicate(timeout=PATIENCE)
-    assert watch.returncode == 0
-    assert [json.loads(line)["outcome"] for line in output.splitlines()[:-1]] == ["built"]
+    with watch(begin=WITHOUT_RIGHTS) as watcher:
+        assert watcher.line()["outcome"] == "failed"
+        manifest.chmod(0o644)
+        assert watcher.line()["outcome"] == "built"
+    assert len(watcher.rest) == 1, "only the summary"

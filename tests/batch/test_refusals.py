@@ -5,9 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import os
-import signal
-import subprocess
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,18 +15,17 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import datasets
-from datasets.layout import CATALOG
 from pipeline import release
 from pipeline.batch.process import LocalExecutor
 from pipeline.batch.result import SealResult
 from pipeline.seal.signature import signed_envelope
+from tests.batch.conftest import Watch
 from tests.support.other_release import other_release
 from tests.support.pipeline_command import CommandResult, build
 from tests.support.seals import rewrite
-from tests.support.waiting import PATIENCE, eventually
 
 Seal = Callable[..., Path]
-Program = Callable[..., "subprocess.Popen[str]"]
+Watching = Callable[..., AbstractContextManager[Watch]]
 
 
 def cron(tmp_path: Path, *more: str) -> CommandResult:
@@ -78,19 +76,16 @@ def test_a_seal_from_the_future_is_refused_and_hides_no_other(tmp_path: Path, se
 
 
 def test_a_watcher_refuses_a_seal_with_an_impossible_start_once(
-    tmp_path: Path, seal: Seal, program: Program
+    tmp_path: Path, seal: Seal, watch: Watching
 ) -> None:
     old = seal("Test_a", "old", started_at="1960-01-01T00:00:00Z")
     ahead = seal("Test_b", "ahead", started_at="2200-01-01T00:00:00Z")
-    watch = program("--from", str(tmp_path / "seals"), "--watch", "--interval", "0.2", "--json")
-    assert watch.stdout is not None
-    refused = [json.loads(watch.stdout.readline()) for _ in range(2)]
-    assert {entry["seal"] for entry in refused} == {str(old), str(ahead)}
-    assert all(entry["violations"][0]["rule"] == "seal.clock" for entry in refused)
-    seal("Test_c", "later")
-    later = json.loads(watch.stdout.readline())
-    watch.send_signal(signal.SIGTERM)
-    watch.communicate(timeout=PATIENCE)
+    with watch() as watcher:
+        refused = [watcher.line() for _ in range(2)]
+        assert {entry["seal"] for entry in refused} == {str(old), str(ahead)}
+        assert all(entry["violations"][0]["rule"] == "seal.clock" for entry in refused)
+        seal("Test_c", "later")
+        later = watcher.line()
     assert (Path(later["seal"]).parent.name, later["outcome"]) == ("later", "built")
     # The first refusal never lapses.
     assert outcomes(cron(tmp_path)) == {"old": "still refused", "ahead": "refused", "later": "unchanged"}
@@ -228,49 +223,34 @@ def test_builds_proceed_when_refusals_cannot_be_recorded(tmp_path: Path, seal: S
 
 
 def test_a_watcher_builds_a_seal_whose_files_arrive_after_its_manifest(
-    tmp_path: Path, seal: Seal, program: Program
+    tmp_path: Path, seal: Seal, watch: Watching
 ) -> None:
     made = seal("Test_a")
     late = sorted(made.glob("*.parquet"))
     for path in late:
         path.rename(tmp_path / path.name)
-    watch = program("--from", str(tmp_path / "seals"), "--watch", "--interval", "0.2", "--json")
-    assert watch.stdout is not None
-    assert json.loads(watch.stdout.readline())["outcome"] == "refused"
-    for path in late:
-        (tmp_path / path.name).rename(path)
-    eventually((tmp_path / "root" / CATALOG / "Test_a.json").is_file, "the run whose files came late")
-    watch.send_signal(signal.SIGTERM)
-    output, _ = watch.communicate(timeout=PATIENCE)
-    assert watch.returncode == 0
-    assert json.loads(output.splitlines()[-2])["outcome"] == "built"
+    with watch() as watcher:
+        assert watcher.line()["outcome"] == "refused"
+        for path in late:
+            (tmp_path / path.name).rename(path)
+        assert watcher.line()["outcome"] == "built"
     assert list((tmp_path / "root/refused").iterdir()) == []
 
 
-def test_a_watcher_refuses_a_seal_with_a_warning_once(tmp_path: Path, seal: Seal, program: Program) -> None:
+def test_a_watcher_refuses_a_seal_with_a_warning_once(tmp_path: Path, seal: Seal, watch: Watching) -> None:
     made = seal("Test_a")
     manifest = json.loads((made / "seal.json").read_text())
     (made / "seal.json").write_text(json.dumps({**manifest, "misspelt": 1}))
-    watch = program("--from", str(tmp_path / "seals"), "--watch", "--strict", "--interval", "0.2", "--json")
-    assert watch.stdout is not None
-    refused = json.loads(watch.stdout.readline())
-    assert "seal.unknown" in [violation["rule"] for violation in refused["violations"]]
-    seal("Test_b")
-    later = json.loads(watch.stdout.readline())
-    watch.send_signal(signal.SIGTERM)
-    watch.communicate(timeout=PATIENCE)
+    with watch("--strict") as watcher:
+        assert "seal.unknown" in [violation["rule"] for violation in watcher.line()["violations"]]
+        seal("Test_b")
+        later = watcher.line()
     assert Path(later["seal"]).name == "Test_b", "the refused seal was checked again"
     assert not (tmp_path / "root/refused").exists(), "a build without --strict would publish it"
 
 
-def test_a_watcher_serves_the_earlier_seal_at_the_same_scan(
-    tmp_path: Path, seal: Seal, program: Program
-) -> None:
+def test_a_watcher_serves_the_earlier_seal_at_the_same_scan(seal: Seal, watch: Watching) -> None:
     seal("Test_a", "v1", sealed_at="2026-01-01T00:00:00Z")
     broken(seal("Test_a", "v2", seed=2, sealed_at="2026-01-02T00:00:00Z"))
-    watch = program("--from", str(tmp_path / "seals"), "--watch", "--interval", "600", "--json")
-    assert watch.stdout is not None
-    result = [json.loads(watch.stdout.readline())["outcome"] for _ in range(2)]
-    watch.send_signal(signal.SIGTERM)
-    watch.communicate(timeout=PATIENCE)
-    assert result == ["refused", "built"]
+    with watch(interval="600") as watcher:
+        assert [watcher.line()["outcome"] for _ in range(2)] == ["refused", "built"]
