@@ -26,9 +26,10 @@ from datasets.figures.sharpe import (
 from pipeline.snapshot_builder import build_seal
 from schemas.endpoints import ENDPOINTS
 from schemas.objects.luck import BANDED
-from tests.support import conformance, seals
+from tests.support import seals
 from tests.support.application import running
 from tests.support.client import ApiClient
+from tests.support.conformance import data_of
 
 ALPHA = "Test_luck"
 OTHER = "Test_other"
@@ -73,10 +74,7 @@ def key(api: ApiClient) -> str:
 
 
 def fetch(api: ApiClient, key: str, alpha: str = ALPHA, **query: Any) -> dict[str, Any]:
-    response = api.get(path(alpha, **query), key)
-    assert response.status_code == 200, response.text
-    conformance.check(ENDPOINTS["research.luck"], response)
-    data: dict[str, Any] = json.loads(response.content, parse_constant=pytest.fail)["data"]
+    data: dict[str, Any] = data_of(ENDPOINTS["research.luck"], api.get(path(alpha, **query), key))
     nulls = {f"bands.{name}" for name, band in data["bands"].items() if band is None}
     nulls |= {name for name in ("overfitting", "data_snooping", "sessions_per_year") if data[name] is None}
     for under, figures in (("", data), ("excess.", data["excess"])):

@@ -20,15 +20,12 @@ from serve.research import catalogue
 from serve.research.catalogue import EffectiveNumbers
 from serve.research.returns_matrix import ReturnsMatrix, Searchable
 from tests.research.conftest import Published
-from tests.support import conformance
 from tests.support.client import ApiClient
+from tests.support.conformance import data_of
 
 
 def fetch(api: ApiClient, key: str) -> dict[str, Any]:
-    response = api.get("/v1/luck", key)
-    assert response.status_code == 200, response.text
-    conformance.check(ENDPOINTS["research.luck.catalogue"], response)
-    data: dict[str, Any] = response.json()["data"]
+    data: dict[str, Any] = data_of(ENDPOINTS["research.luck.catalogue"], api.get("/v1/luck", key))
     return data
 
 

@@ -22,9 +22,10 @@ from serve.market_data.operator_files import MarketData, factor_files
 from serve.settings import Settings
 from tests.research.catalogue import SESSIONS
 from tests.research.conftest import Published
-from tests.support import conformance, published
+from tests.support import published
 from tests.support.application import running
 from tests.support.client import ApiClient
+from tests.support.conformance import data_of
 from tests.support.waiting import eventually
 
 ALPHA = "Test_like_0"
@@ -78,10 +79,9 @@ def explained(
 
 
 def fetch(api: ApiClient, key: str, alpha: str = ALPHA, query: str = "") -> dict[str, Any]:
-    response = api.get(f"/v1/alphas/{alpha}/exposures?{query}", key)
-    assert response.status_code == 200, response.text
-    conformance.check(ENDPOINTS["research.exposures"], response)
-    data: dict[str, Any] = response.json()["data"]
+    data: dict[str, Any] = data_of(
+        ENDPOINTS["research.exposures"], api.get(f"/v1/alphas/{alpha}/exposures?{query}", key)
+    )
     return data
 
 

@@ -13,9 +13,9 @@ from schemas.endpoints import ENDPOINTS
 from tests.research.catalogue import SESSIONS
 from tests.research.conftest import Published
 from tests.research.test_exposures import price_rows
-from tests.support import conformance
 from tests.support.application import running
 from tests.support.client import ApiClient
+from tests.support.conformance import data_of
 
 ALPHA = "Test_like_0"
 
@@ -34,10 +34,9 @@ def marketed(market: Published, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 def fetch(api: ApiClient, key: str, alpha: str = ALPHA, query: str = "") -> dict[str, Any]:
-    response = api.get(f"/v1/alphas/{alpha}/regimes?{query}", key)
-    assert response.status_code == 200, response.text
-    conformance.check(ENDPOINTS["research.regimes"], response)
-    data: dict[str, Any] = response.json()["data"]
+    data: dict[str, Any] = data_of(
+        ENDPOINTS["research.regimes"], api.get(f"/v1/alphas/{alpha}/regimes?{query}", key)
+    )
     return data
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,9 @@ from pipeline.snapshot_builder import build_seal, research
 from schemas.endpoints import ENDPOINTS
 from schemas.metrics.families import FAMILIES
 from schemas.metrics.families.family import Family
-from tests.support import conformance, seals
+from tests.support import seals
 from tests.support.client import ApiClient
+from tests.support.conformance import data_of
 
 ALPHA = "Test_figures"
 LACKING: dict[str, dict[str, Any]] = {
@@ -68,10 +68,7 @@ def nulls(values: dict[str, Any], prefix: str = "") -> set[str]:
 
 
 def fetch(api: ApiClient, family: Family, alpha: str, key: str, **query: str) -> dict[str, Any]:
-    response = api.get(path(family, alpha, **query), key)
-    assert response.status_code == 200, response.text
-    conformance.check(ENDPOINTS[family.endpoint], response)
-    data: dict[str, Any] = json.loads(response.content, parse_constant=pytest.fail)["data"]
+    data: dict[str, Any] = data_of(ENDPOINTS[family.endpoint], api.get(path(family, alpha, **query), key))
     spans = {name for name in ("first_date", "last_date") if data[name] is None}
     assert nulls(data) - spans == set(data["withheld"]), (
         "what is null has its reason, and nothing else has one"

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
-import socket
 from collections.abc import Iterator
-from io import BufferedReader
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,8 +12,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.support import plain_http, published
+from tests.support.raw_http import Server, head
 from tests.support.server import served
-from tests.support.waiting import PATIENCE, eventually
+from tests.support.waiting import eventually
 
 WEEK = f"/v1/alphas/{published.ALPHA}/rebalances/2020-01-03"
 SCORES = f"/v1/alphas/{published.ALPHA}/scores"
@@ -34,28 +33,7 @@ def base(server_root: Path, token: str) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture
-def wire(base: str) -> Iterator[socket.socket]:
-    address = urlsplit(base)
-    with socket.create_connection((address.hostname or "", address.port or 0), timeout=PATIENCE) as connected:
-        yield connected
-
-
-def request(path: str, token: str) -> bytes:
-    return f"GET {path} HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
-
-
-def answer(stream: BufferedReader) -> tuple[int, dict[str, str], Any]:
-    status = int(stream.readline().split()[1])
-    headers: dict[str, str] = {}
-    while (line := stream.readline().decode().strip()) != "":
-        name, _, value = line.partition(":")
-        headers[name] = value.strip()
-    body = stream.read(int(headers.get("content-length", 0)))
-    return status, headers, json.loads(body) if body else None
-
-
-def test_pipelined_requests_are_answered_in_order(wire: socket.socket, token: str) -> None:
+def test_pipelined_requests_are_answered_in_order(base: str, server_root: Path, token: str) -> None:
     # The metrics of a new window must be computed; the next answer is cached but must wait.
     paths = [
         WEEK,
@@ -65,14 +43,14 @@ def test_pipelined_requests_are_answered_in_order(wire: socket.socket, token: st
         f"{LEDGER}?limit=2",
         WEEK,
     ]
-    wire.sendall(b"".join(request(path, token) for path in paths))
-    with wire.makefile("rb") as stream:
-        results = [answer(stream) for _ in paths]
-    assert [status for status, _, _ in results] == [200, 200, 200, 404, 200, 200]
-    assert results[0][2] == results[5][2]
-    assert "ic" in json.dumps(results[1][2])
-    assert [results[n][2]["pagination"]["limit"] for n in (2, 4)] == [3, 2]
-    assert len({headers["x-request-id"] for _, headers, _ in results}) == len(paths)
+    with Server(base, token, server_root.parent / "server.log").connect() as wire:
+        wire.send(b"".join(head(path) for path in paths))
+        results = [wire.answer() for _ in paths]
+    assert [result.status for result in results] == [200, 200, 200, 404, 200, 200]
+    assert results[0].body == results[5].body
+    assert b'"ic"' in results[1].body
+    assert [json.loads(results[n].body)["pagination"]["limit"] for n in (2, 4)] == [3, 2]
+    assert len({result.headers["x-request-id"] for result in results}) == len(paths)
 
 
 def test_an_unchanged_page_on_the_wire_is_answered_with_304(base: str, token: str) -> None:

@@ -101,10 +101,12 @@ def test_one_request_sees_one_snapshot_while_others_are_published(tmp_path: Path
     base = {(r["date"], r["symbol"]): r["score"] for r in published.decisions().to_dicts()}
     with running(tmp_path) as api:
         token = api.key()
+        headers = {"authorization": f"Bearer {token}", "accept-encoding": "gzip"}
+        paths = [f"{RUN}/scores"] * 6 + [f"{RUN}/rebalances/2020-01-17"] * 2
         seen = set()
         for drift in range(1, 12):
             publish(tmp_path, drift)
-            for response in api.gather([f"{RUN}/scores"] * 6 + [f"{RUN}/rebalances/2020-01-17"] * 2, token):
+            for response in api.send_together([(path, headers) for path in paths]):
                 body = response.json()
                 day = body["meta"].get("date")
                 drifts = {

@@ -58,15 +58,6 @@ class ApiClient:
         assert result.status_code == status, (result.status_code, result.text)
         return result.json()
 
-    def gather(self, paths: list[str], token: str) -> list[httpx.Response]:
-        """Request several paths concurrently, with compressed answers."""
-
-        async def all_at_once() -> list[httpx.Response]:
-            headers = {"authorization": f"Bearer {token}"}
-            return await asyncio.gather(*(self.client.get(path, headers=headers) for path in paths))
-
-        return self.wait(all_at_once())
-
     def send(
         self, method: str, target: str, headers: Mapping[str, str] | Sequence[tuple[str, str]]
     ) -> httpx.Response:

@@ -75,6 +75,13 @@ def check(endpoint: Endpoint, response: httpx.Response) -> None:
     assert set(response.headers) <= known, f"{endpoint.id} {status} sends undocumented headers"
 
 
+def data_of(endpoint: Endpoint, response: httpx.Response) -> Any:
+    """Return the data of an answer, which must be one of 200 that the document describes."""
+    assert response.status_code == 200, response.text
+    check(endpoint, response)
+    return strict(response.content)["data"]
+
+
 TRANSPORT = {"content-type", "content-length", "content-encoding", "vary"}
 """Standard HTTP headers, which the document need not list."""
 
