@@ -97,7 +97,7 @@ def test_an_address_is_allowed_if_a_block_contains_it(listed: str, address: str,
     assert address_allowed(parse_address(address), _stored("192.0.2.1", listed)) is allowed
 
 
-def test_without_an_address_list_every_caller_is_allowed_and_with_one_unknown_callers_are_refused() -> None:
+def test_a_caller_of_unknown_address_is_in_no_address_list() -> None:
     assert not address_allowed(None, _stored("0.0.0.0/0", "::/0"))
 
 

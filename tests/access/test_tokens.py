@@ -106,7 +106,7 @@ def test_older_keys_verify_until_their_pepper_is_removed() -> None:
     assert not Digests((b"the pepper after",)).verify(token, digest, pepper_id)
 
 
-def test_digesting_without_a_pepper_is_an_error() -> None:
+def test_a_secret_is_digested_without_a_pepper() -> None:
     digest, pepper_id = Digests(()).make(new_token())
     assert pepper_id == NO_PEPPER
     assert len(digest) == 32

@@ -93,11 +93,6 @@ def test_every_error_code_belongs_to_an_endpoint_the_router_or_a_link() -> None:
     assert ERROR_CODES.keys() - listed == {"not_found", *LINK_ERRORS}
 
 
-@pytest.mark.parametrize("code", sorted(ERROR_CODES.keys() - {window.code for window in LIMIT_WINDOWS}))
-def test_every_error_code_is_raised_somewhere(code: str) -> None:
-    assert any(re.search(rf"""["']{code}["']""", text) for text in SOURCES.values()), f"nothing raises {code}"
-
-
 def test_limit_windows_are_in_the_order_the_limiters_count_on_and_share_no_name() -> None:
     rolling = [window.seconds for window in LIMIT_WINDOWS[:-1]]
     assert None not in rolling

@@ -51,14 +51,6 @@ def test_the_page_loads_no_resource_of_another_host_and_runs_no_script_of_its_ow
     assert "validatorUrl: null" in start  # the library would send the document to an external validator
 
 
-def test_the_document_uses_the_json_schema_dialect_of_the_page(api: ApiClient) -> None:
-    assert "jsonSchemaDialect" not in api.send("GET", "/openapi.json", {}).json()
-
-
-def test_the_library_reads_documents_of_this_version(api: ApiClient) -> None:
-    assert "3.1" in api.send("GET", "/docs/swagger-ui-bundle.js", {}).text
-
-
 @pytest.mark.parametrize("path", PATHS)
 def test_files_are_compressed_as_requested(api: ApiClient, path: str) -> None:
     plain = api.undecoded("GET", path, {"accept-encoding": "identity"})

@@ -94,15 +94,6 @@ def test_a_failure_is_not_cached() -> None:
     assert loaded(cache, "a", b"back") == b"back"
 
 
-def test_entries_of_a_snapshot_are_dropped() -> None:
-    for name, cache in make_caches(2**20).items():
-        cache.put(("a", "old"), "x", b"", 1)
-        cache.put(("a", "new"), "x", b"", 1)
-        cache.remove_if(lambda owner, _: owner == ("a", "old"))
-        assert cache.get(("a", "new"), "x") == b"", name
-        assert len(cache) == 1
-
-
 def test_the_caches_share_one_budget() -> None:
     for memory in (1, 1000, 2**30):
         assert sum(x.limit for x in make_caches(memory).values()) == memory
