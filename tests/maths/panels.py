@@ -10,8 +10,11 @@ import polars as pl
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+from datasets.figures.series import Dates, Floats
+
 check = settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 """No deadline: the machine's speed is not what is tested."""
+seeds = st.integers(0, 2**32 - 1)
 
 STATUSES = ("traded", "traded", "traded", "traded", "pending", "constant_scores")
 # Multiples of 1/16 compound and add exactly, so ties do not depend on the order of operations.
@@ -26,6 +29,17 @@ SCHEMA = {
     "long_short_target_weight": pl.Float64,
     "long_only_target_weight": pl.Float64,
 }
+
+
+def days(n: int) -> Dates:
+    """Return consecutive days."""
+    return np.datetime64("2020-01-01", "D") + np.arange(n)
+
+
+def ledger(returns: list[float]) -> tuple[Floats, Floats]:
+    """Return the opening and closing equity of sessions with these returns."""
+    equity: Floats = np.cumprod([1.0, *(1 + r for r in returns)], dtype=np.float64)
+    return equity[:-1], equity[1:]
 
 
 class Run(NamedTuple):

@@ -11,9 +11,7 @@ from scipy import stats
 
 from datasets.figures.series import Floats
 from datasets.figures.similarity import overlaps, rank_correlations
-from tests.maths.panels import check
-
-seeds = st.integers(0, 2**32 - 1)
+from tests.maths.panels import check, seeds
 
 
 def scores(seed: int, alphas: int, names: int, share: float) -> Floats:

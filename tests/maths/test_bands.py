@@ -23,10 +23,9 @@ from datasets.figures.run_figures import Ledger
 from datasets.figures.series import Floats
 from datasets.figures.unavailable import Unavailable
 from schemas.metrics.families.family import SAMPLES
-from tests.maths.panels import check
+from tests.maths.panels import check, seeds
 from tests.maths.test_newey_west import drawn
 
-seeds = st.integers(0, 2**32 - 1)
 LEDGER = ("starting", "ending", "risk_free", "turnover")
 
 

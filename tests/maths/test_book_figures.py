@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from datasets.figures.ratios import FIGURES, book_figures, difference
 from datasets.figures.series import Floats
 from datasets.figures.unavailable import Unavailable
-from tests.maths.panels import check
-
-seeds = st.integers(0, 2**32 - 1)
+from tests.maths.panels import check, seeds
 
 
 def returns(seed: int, alphas: int, sessions: int) -> Floats:

@@ -9,9 +9,8 @@ from scipy import stats
 from datasets.figures.daily_returns import common_days, correlate_rows, correlation
 from datasets.figures.series import Floats
 from datasets.figures.unavailable import Unavailable
-from tests.maths.panels import check
+from tests.maths.panels import check, seeds
 
-seeds = st.integers(0, 2**32 - 1)
 lengths = st.integers(10, 400)
 
 

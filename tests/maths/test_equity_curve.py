@@ -19,7 +19,7 @@ from datasets.figures.equity import (
 from datasets.figures.price import price_curve, price_summary
 from datasets.figures.series import Dates, Floats
 from datasets.figures.unavailable import Unavailable
-from tests.maths.panels import check
+from tests.maths.panels import check, ledger
 
 NULL = math.nan
 returns_lists = st.lists(st.floats(-0.4, 0.6), min_size=1, max_size=40)
@@ -31,11 +31,6 @@ def series(*values: float) -> Floats:
 
 def days(count: int) -> Dates:
     return np.datetime64("2020-01-30") + np.arange(count)
-
-
-def ledger(returns: list[float]) -> tuple[Floats, Floats]:
-    equity: Floats = np.cumprod([1.0, *(1 + r for r in returns)], dtype=np.float64)
-    return equity[:-1], equity[1:]
 
 
 def summarise(dates: Dates, starting: Floats, ending: Floats) -> dict[str, Any]:

@@ -15,15 +15,9 @@ from statsmodels.regression.rolling import RollingOLS
 
 from datasets.figures.exposures import exposures, returns_between
 from datasets.figures.run_figures import Ledger
-from datasets.figures.series import Dates, Floats, Matrix
+from datasets.figures.series import Floats, Matrix
 from datasets.figures.unavailable import Unavailable
-from tests.maths.panels import check
-
-seeds = st.integers(0, 2**32 - 1)
-
-
-def days(n: int) -> Dates:
-    return np.datetime64("2020-01-01", "D") + np.arange(n)
+from tests.maths.panels import check, days, seeds
 
 
 def ledger(returns: Floats, rate: float = 0.0001) -> Ledger:

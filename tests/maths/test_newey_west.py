@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from datasets.figures.newey_west import NeweyWest, bandwidth, long_run_variance, newey_west
 from datasets.figures.series import Floats
 from datasets.figures.unavailable import Unavailable
-from tests.maths.panels import check
+from tests.maths.panels import check, seeds
 
 
 def drawn(seed: int, n: int, persistence: float = 0.0) -> Floats:
@@ -31,7 +31,6 @@ def measured(series: Floats) -> NeweyWest:
     return result
 
 
-seeds = st.integers(0, 2**32 - 1)
 lengths = st.integers(10, 700)
 persistences = st.sampled_from([-0.8, 0.0, 0.5, 0.95])
 

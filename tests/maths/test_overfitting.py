@@ -16,9 +16,7 @@ from hypothesis import strategies as st
 from datasets.figures.overfitting import overfitting
 from datasets.figures.series import Matrix
 from datasets.figures.unavailable import Unavailable
-from tests.maths.panels import check
-
-seeds = st.integers(0, 2**32 - 1)
+from tests.maths.panels import check, seeds
 
 
 def drawn(seed: int, days: int, trials: int, skill: float = 0.0) -> Matrix:

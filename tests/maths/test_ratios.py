@@ -18,18 +18,13 @@ from datasets.figures.run_figures import Ledger
 from datasets.figures.series import Floats
 from datasets.figures.unavailable import Unavailable
 from schemas.warning_codes import NOTICE_CODES, WARNING_CODES
-from tests.maths.panels import check
+from tests.maths.panels import check, ledger
 
 NULL = math.nan
 varied = st.lists(st.integers(-400, 600), min_size=2, max_size=60).filter(lambda v: len(set(v)) > 1)
 # Figures published with the unit tests of empyrical-reloaded (Apache-2.0), on returns in per cent.
 MIXED = [1, 10, -4, 2, 3, 2, 1, -10]
 NEGATIVE = [0, -6, -7, -1, -9, -2, -6, -8, -5]
-
-
-def ledger(returns: list[float]) -> tuple[Floats, Floats]:
-    equity: Floats = np.cumprod([1.0, *(1 + r for r in returns)], dtype=np.float64)
-    return equity[:-1], equity[1:]
 
 
 def reason(figure: float | Unavailable) -> str:

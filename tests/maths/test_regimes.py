@@ -13,15 +13,9 @@ from statsmodels.stats.diagnostic import breaks_cusumolsresid
 from datasets.figures.bootstrap import mean_block_length, resample
 from datasets.figures.price import Benchmark
 from datasets.figures.regimes import Market, find_break, market_at, regimes, split_sessions
-from datasets.figures.series import Dates, Floats
+from datasets.figures.series import Floats
 from datasets.figures.unavailable import Unavailable
-from tests.maths.panels import check
-
-seeds = st.integers(0, 2**32 - 1)
-
-
-def days(n: int) -> Dates:
-    return np.datetime64("2020-01-01", "D") + np.arange(n)
+from tests.maths.panels import check, days, seeds
 
 
 @check

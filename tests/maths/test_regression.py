@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 from datasets.figures.newey_west import Regression, regress
 from datasets.figures.series import Floats
 from datasets.figures.unavailable import Unavailable
-from tests.maths.panels import check
-
-seeds = st.integers(0, 2**32 - 1)
+from tests.maths.panels import check, seeds
 
 
 def drawn(seed: int, n: int, k: int) -> tuple[Floats, Floats]:

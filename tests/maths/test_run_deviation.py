@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from datasets.figures.series import Floats
 from datasets.figures.sharpe import run_deviation
-from tests.maths.panels import check
+from tests.maths.panels import check, seeds
 
-seeds = st.integers(0, 2**32 - 1)
 YEAR = 252
 
 

@@ -23,9 +23,8 @@ from datasets.figures.sharpe import (
     sharpe_moments,
 )
 from datasets.figures.unavailable import Unavailable
-from tests.maths.panels import check
+from tests.maths.panels import check, seeds
 
-seeds = st.integers(0, 2**32 - 1)
 lengths = st.integers(10, 800)
 YEAR = 250
 """Sessions in a year, as the papers count them."""

@@ -22,9 +22,8 @@ from datasets.figures.overfitting import (
 )
 from datasets.figures.series import Matrix
 from datasets.figures.sharpe import expected_maximum_sharpe, sharpe_deviation
-from tests.maths.panels import check
+from tests.maths.panels import check, seeds
 
-seeds = st.integers(0, 2**32 - 1)
 DAYS = 1000
 
 

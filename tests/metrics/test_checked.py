@@ -13,15 +13,10 @@ from schemas.metrics.core import CORE, RANK_IC, RISK_FREE_RATE, SERVED_CONVENTIO
 from schemas.metrics.statistic import LEDGER, Statistic
 from schemas.tables.sealed_metrics import NOT_CHECKED, NOT_REPRODUCED
 from tests.support import factories
-from tests.support.factories import EVERYTHING, answer_metrics, record, sealed
+from tests.support.factories import EVERYTHING, answer_metrics, core, record, sealed
 
 BY_365 = "daily, 365 periods, ddof 1"
 WITHOUT_TABLES = {"ledger": None, "cross_sections": None, "deciles": None, "index": None}
-
-
-def core(figures: Any, **question: Any) -> dict[str, Any]:
-    entries: dict[str, Any] = answer_metrics(figures, **question).data["core"]
-    return entries
 
 
 def messages(figures: Any, code: str, **question: Any) -> dict[str, str]:

@@ -11,7 +11,7 @@ import pytest
 from schemas.metrics.core import CORE, RANK_IC
 from schemas.metrics.statistic import LEDGER, Statistic
 from tests.support import factories
-from tests.support.factories import answer_metrics, record, sealed
+from tests.support.factories import answer_metrics, core, record, sealed
 
 RANK_IC_PATHS = [(signal.value, x) for signal, family in RANK_IC.items() for x in family]
 NO_SOURCE = {
@@ -21,11 +21,6 @@ NO_SOURCE = {
     "index": None,
     "kinds": frozenset({"metrics"}),
 }
-
-
-def core(figures: Any, **question: Any) -> dict[str, Any]:
-    entries: dict[str, Any] = answer_metrics(figures, **question).data["core"]
-    return entries
 
 
 @pytest.mark.parametrize("statistic", CORE, ids=lambda x: x.name)

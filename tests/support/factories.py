@@ -167,6 +167,12 @@ def answer_metrics(
     return assemble(figures, MetricsQuery(may_call, window, granularity, panel, raw))
 
 
+def core(figures: RunFigures, **question: Any) -> dict[str, Any]:
+    """Return the headline figures of a run's answer."""
+    entries: dict[str, Any] = answer_metrics(figures, **question).data["core"]
+    return entries
+
+
 def codes(answer: Answer, block: str | None = None) -> set[str]:
     return {x["code"] for x in answer.warnings if block is None or x["block"] == block}
 
