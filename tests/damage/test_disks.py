@@ -15,7 +15,7 @@ import resource
 import shutil
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -37,48 +37,20 @@ from tests.support.pipeline_command import run_pipeline
 from tests.support.remote_root import ALPHA as FAR
 from tests.support.remote_root import Remote
 from tests.support.seals import make_seal
+from tests.support.small_disk import SmallDisk, small_disk
 from tests.support.waiting import eventually_is
 
 PAGE = 4096
-DISK = 8 << 20
-FILLER = "filler"
-
-
-@dataclass(frozen=True)
-class Disk:
-    """A small disk, mounted for one test."""
-
-    folder: Path
-
-    def leave(self, room: int) -> None:
-        """Fill the disk until that many bytes are free."""
-        (self.folder / FILLER).unlink(missing_ok=True)
-        status = os.statvfs(self.folder)
-        with (self.folder / FILLER).open("wb") as stream:
-            os.posix_fallocate(stream.fileno(), 0, status.f_bavail * status.f_frsize - room)
-
-    def make_room(self) -> None:
-        (self.folder / FILLER).unlink()
-
-    @property
-    def free(self) -> int:
-        status = os.statvfs(self.folder)
-        return status.f_bavail * status.f_frsize
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Disk]:
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mounted = ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "none", str(folder)]
-    if os.getuid() or subprocess.run(mounted, capture_output=True, check=False).returncode:
-        pytest.skip("only root may mount a disk; the limit on the size of a file is tested instead")
-    yield Disk(folder)
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    with small_disk(tmp_path / "disk", 8 << 20) as result:
+        yield result
 
 
 @pytest.fixture
-def history(built: History, disk: Disk) -> History:
+def history(built: History, disk: SmallDisk) -> History:
     """Return three snapshots of one alpha on the small disk."""
     shutil.copytree(built.root, disk.folder / "root")
     return replace(built, root=disk.folder / "root")
@@ -116,7 +88,7 @@ def served_whole(root: Path, snapshot: str) -> None:
 
 
 def test_a_build_on_a_full_disk_fails_with_the_files_name(
-    disk: Disk, history: History, next_seal: Path
+    disk: SmallDisk, history: History, next_seal: Path
 ) -> None:
     disk.leave(2 << 20)
     before = disk.free
@@ -163,7 +135,7 @@ def _refused(seal: Path, root: Path) -> str | None:
 
 
 def test_rollback_and_gc_on_a_full_disk_fail_by_name_and_work_once_space_is_freed(
-    disk: Disk, history: History
+    disk: SmallDisk, history: History
 ) -> None:
     disk.leave(0)
     for command in (("gc", "--keep", "1", "--grace", "0s"), ("rollback", ALPHA)):
@@ -179,7 +151,7 @@ def test_rollback_and_gc_on_a_full_disk_fail_by_name_and_work_once_space_is_free
     assert history.there() == {history.snapshots[1]}
 
 
-def test_gc_removes_leftovers_of_killed_builds(disk: Disk, history: History) -> None:
+def test_gc_removes_leftovers_of_killed_builds(disk: SmallDisk, history: History) -> None:
     dead = history.root / STAGING / "build-dead"
     (dead / "snapshot").mkdir(parents=True)
     (dead / ".lock").touch()
@@ -190,7 +162,7 @@ def test_gc_removes_leftovers_of_killed_builds(disk: Disk, history: History) -> 
     served_whole(history.root, history.snapshots[2])
 
 
-def test_a_lease_that_cannot_be_written_is_named(disk: Disk, history: History) -> None:
+def test_a_lease_that_cannot_be_written_is_named(disk: SmallDisk, history: History) -> None:
     disk.leave(0)
     now = datetime.now(UTC)
     with pytest.raises(StorageUnavailable, match=r"leases/node\.json cannot be written"):
@@ -198,7 +170,7 @@ def test_a_lease_that_cannot_be_written_is_named(disk: Disk, history: History) -
 
 
 def test_a_disk_without_room_for_one_more_file_is_named(
-    disk: Disk, history: History, next_seal: Path
+    disk: SmallDisk, history: History, next_seal: Path
 ) -> None:
     inodes = os.statvfs(history.root)
     remounted = ["mount", "-o", f"remount,nr_inodes={inodes.f_files - inodes.f_ffree}", str(disk.folder)]
@@ -210,9 +182,9 @@ def test_a_disk_without_room_for_one_more_file_is_named(
 
 
 def test_a_disk_turned_read_only_is_reported_and_still_read(
-    disk: Disk, history: History, next_seal: Path
+    disk: SmallDisk, history: History, next_seal: Path
 ) -> None:
-    subprocess.run(["mount", "-o", "remount,ro", str(disk.folder)], check=True)
+    disk.mount("ro")
     with pytest.raises(StorageUnavailable, match="mounted read-only"):
         build_seal(str(next_seal), history.root)
     for command in (("gc",), ("rollback", ALPHA)):
@@ -224,7 +196,7 @@ def test_a_disk_turned_read_only_is_reported_and_still_read(
     assert history.run("show", ALPHA).exit_code == 0
 
 
-def test_a_removed_disk_is_distinguished_from_an_empty_root(disk: Disk, history: History) -> None:
+def test_a_removed_disk_is_distinguished_from_an_empty_root(disk: SmallDisk, history: History) -> None:
     catalogue = datasets.open(history.root).catalogue
     subprocess.run(["umount", "--lazy", str(disk.folder)], check=True)
     result = history.run("list")
@@ -234,7 +206,7 @@ def test_a_removed_disk_is_distinguished_from_an_empty_root(disk: Disk, history:
     subprocess.run(["mount", "-t", "tmpfs", "none", str(disk.folder)], check=True)
 
 
-def test_a_cache_on_a_full_disk_keeps_serving_its_copies(disk: Disk, remote: Remote) -> None:
+def test_a_cache_on_a_full_disk_keeps_serving_its_copies(disk: SmallDisk, remote: Remote) -> None:
     cache = Cache(disk.folder / "cache", 100_000_000)
     snapshot = remote.snapshot(cache)
     copied = Path(snapshot.file("decisions"))
@@ -260,7 +232,7 @@ def test_a_cache_on_a_full_disk_keeps_serving_its_copies(disk: Disk, remote: Rem
     )
 
 
-def test_health_reports_a_cache_on_a_full_disk_until_space_is_freed(disk: Disk, remote: Remote) -> None:
+def test_health_reports_a_cache_on_a_full_disk_until_space_is_freed(disk: SmallDisk, remote: Remote) -> None:
     store = f"sqlite:///{remote.folder.parent}/access.db"
     with running(
         remote.url, store=store, cache=str(disk.folder / "cache"), memory_bytes=1, rows_bytes=0
@@ -339,7 +311,9 @@ def test_a_file_system_that_takes_no_folders_is_reported(history: History, comma
     assert "its file system takes no new folders; name another folder" in result.output
 
 
-def test_a_root_on_two_disks_is_reported(disk: Disk, built: History, tmp_path: Path, next_seal: Path) -> None:
+def test_a_root_on_two_disks_is_reported(
+    disk: SmallDisk, built: History, tmp_path: Path, next_seal: Path
+) -> None:
     root = tmp_path / "root"
     shutil.copytree(built.root, root)
     shutil.move(root / ALPHAS, disk.folder / ALPHAS)

@@ -12,6 +12,8 @@ import pytest
 
 from tests.support.waiting import eventually
 
+FILLER = "filler"
+
 
 class SmallDisk:
     """A disk in memory; created by `small_disk`."""
@@ -21,7 +23,7 @@ class SmallDisk:
 
     def fill(self) -> None:
         """Fill the disk."""
-        descriptor = os.open(self.folder / "filler", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+        descriptor = os.open(self.folder / FILLER, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
         try:
             while True:
                 os.write(descriptor, bytes(4096))
@@ -29,7 +31,23 @@ class SmallDisk:
             pass
         finally:
             os.close(descriptor)
-        assert os.statvfs(self.folder).f_bavail == 0
+        assert self.free == 0
+
+    def leave(self, room: int) -> None:
+        """Fill the disk until that many bytes are free."""
+        (self.folder / FILLER).unlink(missing_ok=True)
+        with (self.folder / FILLER).open("wb") as stream:
+            os.posix_fallocate(stream.fileno(), 0, self.free - room)
+
+    def make_room(self) -> None:
+        """Free the disk again."""
+        (self.folder / FILLER).unlink()
+
+    @property
+    def free(self) -> int:
+        """Return the free bytes."""
+        status = os.statvfs(self.folder)
+        return status.f_bavail * status.f_frsize
 
     def mount(self, options: str) -> None:
         """Remount it read-only (``ro``) or writable (``rw``)."""
@@ -44,7 +62,7 @@ class SmallDisk:
         try:
             yield
         finally:
-            (self.folder / "filler").unlink()
+            self.make_room()
 
     @contextlib.contextmanager
     def read_only(self) -> Iterator[None]:
