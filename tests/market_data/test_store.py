@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas.errors import ApiError, SettingsError
+from schemas.errors import ApiError
 from serve.market_data import operator_files
 from serve.market_data.operator_files import MarketData
 from tests.support.web_storage import SCHEME, register
@@ -26,8 +26,8 @@ def _frequent_checks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def market(address: object) -> AsyncIterator[MarketData]:
-    market_data = MarketData(str(address) if address else None)
+async def market(address: Path) -> AsyncIterator[MarketData]:
+    market_data = MarketData(str(address))
     market_data.start()
     try:
         yield market_data
@@ -68,21 +68,6 @@ def test_a_file_and_a_folder_of_files_are_served(tmp_path: Path, market_file: Fi
             }
 
     asyncio.run(scenario())
-
-
-def test_without_an_address_benchmarks_are_not_configured() -> None:
-    async def scenario() -> None:
-        async with market(None) as market_data:
-            error = await refused(market_data)
-            assert (error.code, error.status) == ("benchmark_not_configured", 503)
-            assert market_data.healthy, "a deployment without market data is whole"
-
-    asyncio.run(scenario())
-
-
-def test_an_unsupported_address_is_refused_at_once() -> None:
-    with pytest.raises(SettingsError, match="is not a supported store"):
-        MarketData("nosuchscheme://x")
 
 
 @pytest.mark.parametrize("content", [None, b"no parquet"])

@@ -87,18 +87,6 @@ def test_two_processes_share_one_file(make: Callable[..., Parts], place: Path) -
     assert len(files(place)) == 1
 
 
-def test_a_restart_reuses_existing_files(make: Callable[..., Parts], monkeypatch: pytest.MonkeyPatch) -> None:
-    before = make()
-    query = ledger(before)
-    answer = before.until_cached(query)
-    monkeypatch.setattr(tables, "_COST_SHARE_WHEN_FREE", 1e9)  # so large that no table is built
-    after = make()
-    assert after.load(query) == answer
-    assert after.until_cached(query) == answer
-    assert counts(after).hits
-    assert not counts(after).misses
-
-
 def test_a_table_larger_than_the_memory_bound_is_served_from_its_file(
     make: Callable[..., Parts], root: Path
 ) -> None:
