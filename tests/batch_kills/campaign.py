@@ -11,7 +11,6 @@ import json
 import os
 import random
 import resource
-import shutil
 import signal
 import subprocess
 import sys
@@ -26,7 +25,7 @@ from datasets.layout import ALPHAS
 from datasets.provenance.integrity import check_files
 from datasets.storage import open_storage
 from tests.support.processes import REPOSITORY, builds
-from tests.support.seals import make_seal
+from tests.support.seals import linked, make_seal
 from tests.support.waiting import PATIENCE
 
 Line = dict[str, Any]
@@ -35,13 +34,9 @@ Line = dict[str, Any]
 def make_seals(folder: Path, number: int) -> list[str]:
     """Write one small run under many names; the files are shared, only the manifests and their digests differ."""
     template = make_seal(folder / "template", weeks=14, raw=False, source=False)
-    manifest = json.loads((template / "seal.json").read_text())
     names = [f"Test_{place:05d}" for place in range(number)]
     for name in names:
-        seal = folder / "seals" / name
-        shutil.copytree(template, seal, copy_function=os.link)
-        (seal / "seal.json").unlink()
-        (seal / "seal.json").write_text(json.dumps({**manifest, "alpha_id": name}))
+        linked(template, folder / "seals" / name, alpha_id=name)
     return names
 
 

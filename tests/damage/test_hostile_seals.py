@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +28,11 @@ from pipeline.rules import RULES
 from schemas.errors import InternalFailure
 from schemas.kinds import MAX_BYTES, MAX_KEYS, MAX_ROWS
 from schemas.objects.description import MAX_LABELS
-from tests.support.forged_parquet import forge_footer, forge_page, put, put_values, set_rows
+from tests.support.forged_parquet import equal_weeks, forge_footer, forge_page, put, put_values, set_rows
 from tests.support.harmful_calls import die
 from tests.support.pipeline_command import report
 from tests.support.processes import REPOSITORY
-from tests.support.seals import make_seal, resign, rewrite
+from tests.support.seals import declare, make_seal, resign, rewrite
 from tests.support.waiting import PATIENCE
 
 
@@ -74,24 +73,16 @@ def fifo_as_source(seal: Path) -> None:
     os.mkfifo(first)
 
 
-def _declare(seal: Path, kind: str, **changes: Any) -> None:
-    def change(document: dict[str, Any]) -> dict[str, Any]:
-        document["kinds"][kind] |= changes
-        return document
-
-    rewrite(seal, "seal", change)
-
-
 def long_path(seal: Path) -> None:
-    _declare(seal, "pnl", path="a" * 5000)
+    declare(seal, "pnl", path="a" * 5000)
 
 
 def long_nested_path(seal: Path) -> None:
-    _declare(seal, "pnl", path="/".join(["a" * 200] * 25))
+    declare(seal, "pnl", path="/".join(["a" * 200] * 25))
 
 
 def absurd_rows(seal: Path) -> None:
-    _declare(seal, "pnl", rows=MAX_ROWS + 1)
+    declare(seal, "pnl", rows=MAX_ROWS + 1)
 
 
 def nanoseconds(seal: Path) -> None:
@@ -109,7 +100,7 @@ def _forge(seal: Path, kind: str, change: Callable[[bytes], bytes], **declared: 
     path = seal / f"{kind}.parquet"
     path.write_bytes(change(path.read_bytes()))
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    _declare(seal, kind, sha256=digest, bytes=path.stat().st_size, **declared)
+    declare(seal, kind, sha256=digest, bytes=path.stat().st_size, **declared)
 
 
 def absurd_footer(seal: Path) -> None:
@@ -185,17 +176,6 @@ def a_summary_of_millions(seal: Path) -> None:
 def many_tags(seal: Path) -> None:
     tags = [f"tag {number}" for number in range(MAX_LABELS + 1)]
     rewrite(seal, "description", lambda document: document | {"classification": {"tags": tags}})
-
-
-@cache
-def equal_weeks(rows: int) -> bytes:
-    """Return a small file of that many equal rows."""
-    frame = pl.select(
-        date=pl.repeat(0, rows, dtype=pl.Int32).cast(pl.Date), week_status=pl.repeat("traded", rows)
-    )
-    file = io.BytesIO()
-    frame.write_parquet(file)
-    return file.getvalue()
 
 
 def equal_rows(seal: Path) -> None:

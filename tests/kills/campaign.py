@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -29,7 +28,7 @@ from datasets.storage import open_storage
 from pipeline.snapshot_builder import build_seal
 from tests.support.kill_schedule import KillSchedule
 from tests.support.processes import REPOSITORY
-from tests.support.seals import make_seal
+from tests.support.seals import linked, make_seal
 
 ALPHA = "Test_killed"
 GRACE = 3
@@ -72,14 +71,8 @@ class Seals:
         run = self._runs[self._made % 2]
         sealed = datetime(2026, 2, 1, tzinfo=UTC) + timedelta(minutes=self._made)
         self._made += 1
-        seal = self._folder / f"seal-{self._made}" / ALPHA
-        shutil.copytree(run, seal, copy_function=os.link)
-        manifest = json.loads((run / "seal.json").read_text())
-        (seal / "seal.json").unlink()
-        (seal / "seal.json").write_text(
-            json.dumps({**manifest, "sealed_at": sealed.strftime("%Y-%m-%dT%H:%M:%SZ")})
-        )
-        return seal
+        target = self._folder / f"seal-{self._made}" / ALPHA
+        return linked(run, target, sealed_at=sealed.strftime("%Y-%m-%dT%H:%M:%SZ"))
 
 
 class Worker:

@@ -19,10 +19,10 @@ from tests.mutated_seals.mutation import (
     Mutation,
     Mutations,
     bytes_of,
-    declare,
     in_place_of,
     refused,
 )
+from tests.support.seals import declare
 
 FILES = {
     **{kind: f"{kind}.parquet" for kind in SEALED_TABLES},
@@ -52,7 +52,7 @@ def _socket(path: Path) -> None:
     os.close(folder)
 
 
-def _sparse(path: Path) -> None:
+def sparse(path: Path) -> None:
     path.touch()
     os.truncate(path, 2**40)
 
@@ -86,7 +86,7 @@ IN_PLACE: dict[str, tuple[Callable[[Path], object], Expected]] = {
     "a link to itself": (lambda path: path.symlink_to(path), refused("seal.path")),
     "a link to an endless device": (lambda path: path.symlink_to("/dev/zero"), refused("seal.path")),
     "a sparse file of a terabyte": (
-        _sparse,
+        sparse,
         refused("seal.size", "seal.digest"),
     ),
 }

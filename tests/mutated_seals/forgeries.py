@@ -13,7 +13,15 @@ import pyarrow.parquet as pq
 from schemas.tables import SEALED_TABLES
 from tests.mutated_seals.mutation import ENDS, HONEST, Mutation, Mutations, bytes_of, refused
 from tests.support.compact_thrift import Struct
-from tests.support.forged_parquet import columns_of, forge_footer, forge_page, put, put_values, set_rows
+from tests.support.forged_parquet import (
+    columns_of,
+    equal_weeks,
+    forge_footer,
+    forge_page,
+    put,
+    put_values,
+    set_rows,
+)
 
 _NOTHING: dict[str, int] = {}
 MANY = (-1, 0, 2**31 - 1, 2**40, 2**62)
@@ -34,10 +42,13 @@ def mutations() -> Mutations:
                 yield Mutation(f"{kind}.parquet says {what}", bytes_of(kind, change, **said), expected)
     for rows in (2_000_000, 20_000_000):
         for declared in (rows, 14):
-            change = partial(_equal_rows, rows=rows)
             rules = ("table.columns",) if rows > 10**7 else ("table.key",)
             name = f"rebalances: {rows} equal rows, {declared} declared"
-            yield Mutation(name, bytes_of("rebalances", change, rows=declared), refused(*rules))
+            yield Mutation(
+                name,
+                bytes_of("rebalances", partial(_equal_rows, rows=rows), rows=declared),
+                refused(*rules),
+            )
     for rows in (500_000, 4_000_000):
         rules = ("table.columns",) if rows > 10**6 else ("table.key",)
         change = partial(_equal_decisions, rows=rows)
@@ -95,12 +106,7 @@ def _of_groups(value: int) -> Callable[[Struct], None]:
 
 
 def _equal_rows(_: bytes, rows: int) -> bytes:
-    frame = pl.select(
-        date=pl.repeat(0, rows, dtype=pl.Int32).cast(pl.Date), week_status=pl.repeat("traded", rows)
-    )
-    file = io.BytesIO()
-    frame.write_parquet(file)
-    return file.getvalue()
+    return equal_weeks(rows)
 
 
 def _equal_decisions(raw: bytes, rows: int) -> bytes:

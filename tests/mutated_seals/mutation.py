@@ -14,6 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests.support.seals import declare
+
 
 class Fate(Enum):
     """Outcome of a mutated seal."""
@@ -58,14 +60,6 @@ class Mutation:
 
 
 Mutations = Iterator[Mutation]
-
-
-def declare(seal: Path, kind: str, **changes: Any) -> None:
-    """Change the manifest's entry of a kind."""
-    path = seal / "seal.json"
-    manifest = json.loads(path.read_text())
-    manifest["kinds"][kind] |= changes
-    path.write_text(json.dumps(manifest))
 
 
 def put_bytes(seal: Path, kind: str, raw: bytes, **declared: Any) -> None:

@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from tests.mutated_seals.files import IN_PLACE
-from tests.mutated_seals.mutation import HONEST, SAME, Expected, Mutation, Mutations, declare, refused
+from tests.mutated_seals.files import IN_PLACE, sparse
+from tests.mutated_seals.mutation import HONEST, SAME, Expected, Mutation, Mutations, refused
+from tests.support.seals import declare
 
 FILE = "source/books/strategy.py"
 ABSENT = hashlib.sha256(b"absent").hexdigest()
@@ -102,7 +103,7 @@ def mutations() -> Mutations:
     for what, (put, expected) in IN_PLACE.items():
         if "terabyte" not in what:
             yield Mutation(f"source: {what} in place of a file", partial(_in_its_place, put=put), expected)
-    yield Mutation("source: a sparse file", partial(_in_its_place, put=_sparse), refused("seal.size"))
+    yield Mutation("source: a sparse file", partial(_in_its_place, put=sparse), refused("seal.size"))
     for where in ("../../books", "/etc", "books"):
         expected = refused("seal.path")
         yield Mutation(
@@ -126,11 +127,6 @@ def mutations() -> Mutations:
         yield Mutation(
             f"source said to be {path!r}", partial(declare, kind="source", path=path), _elsewhere(path)
         )
-
-
-def _sparse(path: Path) -> None:
-    path.touch()
-    os.truncate(path, 2**40)
 
 
 def _elsewhere(path: str) -> Expected:

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from schemas.table import Column
-from tests.support.seals import resign, rewrite
+from tests.support.seals import declare, resign, rewrite
 
 Change = Callable[[pl.DataFrame], pl.DataFrame]
 
@@ -59,11 +59,7 @@ def manifest(**changes: Any) -> Callable[[Path], None]:
 
 def entry(kind: str, **changes: Any) -> Callable[[Path], None]:
     def alter(seal: Path) -> None:
-        def change(document: dict[str, Any]) -> dict[str, Any]:
-            document["kinds"][kind] |= changes
-            return document
-
-        rewrite(seal, "seal", change)
+        declare(seal, kind, **changes)
 
     return alter
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -15,15 +14,15 @@ from typing import Any
 import pytest
 
 from pipeline.snapshot_builder import build_seal
+from tests.support.keys import WIDE
 from tests.support.operators import Operators, operators
 from tests.support.postgres import PostgresServer, postgres_binaries
 from tests.support.processes import workers
 from tests.support.redis import RedisServer, redis_running
-from tests.support.seals import make_seal
+from tests.support.seals import linked, make_seal
 from tests.support.server import served
 
 EMAIL = "owner@example.org"
-WIDE = "per_second=1000000,per_minute=1000000,per_day=1000000,monthly=null"
 NARROW = "per_second=5,per_minute=1000000,per_day=1000000,monthly=null"
 SYMBOL = "ABC"
 
@@ -62,17 +61,9 @@ class Deployment:
         """Return a seal of an alpha that is later than all earlier ones, alternating between its runs."""
         self._sealed += 1
         runs = self.seals[alpha]
-        source = runs[self._sealed % len(runs)]
-        seal = self.folder / f"sealed-{self._sealed}" / alpha
-        seal.parent.mkdir()
-        subprocess.run(["cp", "-rl", str(source), str(seal)], check=True)
-        reported = json.loads((source / "seal.json").read_text())
-        reported["sealed_at"] = (datetime(2026, 3, 1, tzinfo=UTC) + timedelta(minutes=self._sealed)).strftime(
-            "%Y-%m-%dT%H:%M:%SZ"
-        )
-        (seal / "seal.json").unlink()
-        (seal / "seal.json").write_text(json.dumps(reported))
-        return seal
+        sealed = datetime(2026, 3, 1, tzinfo=UTC) + timedelta(minutes=self._sealed)
+        target = self.folder / f"sealed-{self._sealed}" / alpha
+        return linked(runs[self._sealed % len(runs)], target, sealed_at=sealed.strftime("%Y-%m-%dT%H:%M:%SZ"))
 
     def workers(self) -> list[int]:
         """Return the worker processes."""

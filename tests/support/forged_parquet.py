@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import struct
 from collections.abc import Callable, Iterator
+from functools import cache
+
+import polars as pl
 
 from tests.support.compact_thrift import Field, Struct, read_struct, write_struct
 
@@ -80,3 +84,14 @@ def put_values(values: int) -> Change:
         put(1, values)(inner.value)
 
     return change
+
+
+@cache
+def equal_weeks(rows: int) -> bytes:
+    """Return a small file of that many equal rows of `rebalances`."""
+    frame = pl.select(
+        date=pl.repeat(0, rows, dtype=pl.Int32).cast(pl.Date), week_status=pl.repeat("traded", rows)
+    )
+    file = io.BytesIO()
+    frame.write_parquet(file)
+    return file.getvalue()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import shutil
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
@@ -145,6 +146,25 @@ def rewrite(seal: Path, kind: str, change: Callable[[Any], Any]) -> Path:
     else:
         path.write_text(json.dumps(change(json.loads(path.read_text())), indent=1))
     return resign(seal)
+
+
+def declare(seal: Path, kind: str, **changes: Any) -> None:
+    """Change the manifest's entry of a kind."""
+
+    def change(document: dict[str, Any]) -> dict[str, Any]:
+        document["kinds"][kind] |= changes
+        return document
+
+    rewrite(seal, "seal", change)
+
+
+def linked(seal: Path, target: Path, **changes: Any) -> Path:
+    """Copy a seal by hard links, with members of its manifest changed; return the copy."""
+    shutil.copytree(seal, target, copy_function=os.link)
+    manifest = json.loads((seal / "seal.json").read_text())
+    (target / "seal.json").unlink()
+    (target / "seal.json").write_text(json.dumps(manifest | changes))
+    return target
 
 
 def resign(seal: Path) -> Path:
