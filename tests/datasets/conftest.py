@@ -9,13 +9,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from datasets.layout import DESCRIPTION, table_path
-from datasets.manifest import FileEntry, Manifest, digest, encode
 from datasets.publication.pointers import Published
-from datasets.publication.publish import Publication
-from datasets.storage import Storage, open_storage
-from datasets.storage.file_digests import file_digest
+from datasets.storage import Storage
 from pipeline.snapshot_builder import build_seal
+from tests.support import published
 from tests.support.seals import make_seal
 
 Publish = Callable[..., Published]
@@ -41,10 +38,23 @@ def publish(root: Path) -> Publish:
         force: bool = False,
         address: str | Path | Storage | None = None,
     ) -> Published:
-        storage = address if isinstance(address, Storage) else open_storage(address or root)
-        with Publication(storage, alpha) as publication:
-            manifest = _write(publication.folder, alpha, n_symbols, sealed_at, started_at)
-            return publication.commit(manifest, {"name": "Tiny"}, force=force)
+        weeks = pl.DataFrame(
+            {"date": [date(2020, 1, 3), date(2020, 1, 10)], "week_status": "traded", "n_symbols": n_symbols}
+        )
+        day = pl.DataFrame(
+            {"date": [date(2020, 1, 6)], "symbol": ["A"], "quantity": [1.0], "mark_price": [2.0]}
+        )
+        held = day.with_columns(signed_notional=pl.lit(2.0), weight=pl.lit(0.5))
+        return published.publish(
+            address or root,
+            {"rebalances": weeks, "positions": {"long_short": held, "long_only": held}},
+            alpha_id=alpha,
+            description={"name": "Tiny", "tldr": f"{n_symbols} names"},
+            started_at=started_at,
+            sealed_at=sealed_at,
+            name="Tiny",
+            force=force,
+        )
 
     return _publish
 
@@ -62,48 +72,3 @@ def two_alphas(tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder / "published",
     )
     return folder / "published"
-
-
-def _write(folder: Path, alpha: str, n_symbols: int, sealed_at: str, started_at: str) -> Manifest:
-    weeks = pl.DataFrame(
-        {"date": [date(2020, 1, 3), date(2020, 1, 10)], "week_status": "traded", "n_symbols": n_symbols}
-    )
-    day = pl.DataFrame({"date": [date(2020, 1, 6)], "symbol": ["A"], "quantity": [1.0], "mark_price": [2.0]})
-    held = day.with_columns(signed_notional=pl.lit(2.0), weight=pl.lit(0.5))
-    files = []
-    for dataset, book, rows in (
-        ("rebalances", None, weeks),
-        ("positions", "long_short", held),
-        ("positions", "long_only", held),
-    ):
-        path = folder / table_path(dataset, book)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        rows.write_parquet(path)
-        files.append(
-            FileEntry(
-                table_path(dataset, book), dataset, book, rows.height, path.stat().st_size, file_digest(path)
-            )
-        )
-    text = encode({"name": "Tiny", "tldr": f"{n_symbols} names"})
-    (folder / DESCRIPTION).write_bytes(text)
-    files.append(FileEntry(DESCRIPTION, "description", None, 0, len(text), digest(text)))
-    kinds = ("description", "rebalances", "positions")
-    return Manifest(
-        alpha_id=alpha,
-        snapshot="",
-        sealed_at=sealed_at,
-        started_at=started_at,
-        schema_version="test",
-        source_alpha_id="research",
-        seal_digest="0" * 64,
-        equity_basis=1.0,
-        smoothing=None,
-        engine={},
-        kinds=kinds,
-        missing=("decisions",),
-        columns={
-            "rebalances": ("date", "week_status", "n_symbols"),
-            "positions": ("book", "date", "symbol", "quantity", "mark_price", "signed_notional", "weight"),
-        },
-        files=tuple(files),
-    )

@@ -14,7 +14,7 @@ from datasets.layout import DESCRIPTION, table_path
 from datasets.manifest import FileEntry, Manifest, digest, encode
 from datasets.publication.pointers import Published
 from datasets.publication.publish import Publication
-from datasets.storage import open_storage
+from datasets.storage import Storage, open_storage
 from datasets.storage.file_digests import file_digest
 from schemas.arrow import stored_schema
 from schemas.kinds import REQUIRED_KINDS
@@ -185,7 +185,7 @@ def publish_below(parent: Path) -> Path:
 
 
 def publish(
-    root: Path | str,
+    root: Path | str | Storage,
     kinds: type_kinds,
     *,
     alpha_id: str = ALPHA,
@@ -195,9 +195,10 @@ def publish(
     name: str | None = None,
     tldr: str | None = None,
     mark: str = "",
+    force: bool = False,
 ) -> Published:
     """Publish given tables; `mark` distinguishes builds of equal content."""
-    storage = open_storage(root)
+    storage = root if isinstance(root, Storage) else open_storage(root)
     tables = {**kinds, **_books(kinds)}
     seal = f"{alpha_id} {mark} {sealed_at} {sorted(tables)} {description}"
     missing = tuple(kind for kind in REQUIRED_KINDS if kind not in kinds)
@@ -233,7 +234,7 @@ def publish(
             files=tuple(files),
             reconciliation={"declared": {}, "adjusted": False, "figures": []},
         )
-        return publication.commit(manifest, {"name": name, "tldr": tldr})
+        return publication.commit(manifest, {"name": name, "tldr": tldr}, force=force)
 
 
 def _write(folder: Path, tables: type_kinds) -> tuple[list[FileEntry], dict[str, tuple[str, ...]]]:
