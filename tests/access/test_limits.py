@@ -10,15 +10,6 @@ from serve.auth.limits.counts import LimitStatus, RateLimit, Usage
 RATE = RateLimit()
 
 
-def test_the_default_limits() -> None:
-    assert RATE.to_json() == {
-        "per_second": 5,
-        "per_minute": 60,
-        "per_day": 5000,
-        "monthly_requests": 100000,
-    }
-
-
 def test_headers_state_limit_remaining_and_reset_of_each_window() -> None:
     headers = rate_headers(RATE, LimitStatus((1, 2, 3, 4), (1, 1_000_001, 60_000_000, 0)))
     assert headers == {

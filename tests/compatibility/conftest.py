@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 
 from tests.support.environments import kept_environment
-from tests.support.processes import REPOSITORY
+from tests.support.processes import REPOSITORY, environment
 from tests.support.waiting import PATIENCE
 
 HERE: Final = Path(__file__).parent
@@ -33,17 +33,14 @@ class Worker:
     """
 
     def __init__(self, path: list[Path]) -> None:
-        environment = {
-            name: value for name, value in os.environ.items() if not name.startswith("ALPHA_RESULTS_")
-        }
-        environment |= {
-            "PYTHONPATH": os.pathsep.join(map(str, [*path, REPOSITORY])),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "POLARS_MAX_THREADS": "1",
-        }
+        variables = environment(
+            PYTHONPATH=os.pathsep.join(map(str, [*path, REPOSITORY])),
+            PYTHONDONTWRITEBYTECODE="1",
+            POLARS_MAX_THREADS="1",
+        )
         self._process = subprocess.Popen(
             [sys.executable, "-P", str(HERE / "worker.py")],
-            cwd=REPOSITORY, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            cwd=REPOSITORY, env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         self.versions = self._answer()
 

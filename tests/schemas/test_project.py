@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -11,17 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes import REPOSITORY
+from tests.support.processes import REPOSITORY, environment
 
 STATED = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["version"]
 
 
 def run_version(program: str, folder: Path = REPOSITORY, **variables: str) -> str:
-    environment = {k: v for k, v in os.environ.items() if k != "ALPHA_RESULTS_BUILD"}
     done = subprocess.run(
         [sys.executable, "-m", program, "--version"],
         cwd=folder,
-        env={**environment, **variables},
+        env=environment(**variables),
         capture_output=True,
         text=True,
         check=False,
