@@ -56,44 +56,31 @@ def test_results_of_vectorbt_become_seals_with_its_equity_holdings_and_fees(
     )
 
 
-def test_results_of_bt_become_seals_with_its_equity_holdings_and_fees(run_in: RunIn, tmp_path: Path) -> None:
-    report = run_in("bt==1.4.1")("with_bt.py", tmp_path)
-    require_sound(tmp_path, report)
-    assert (
-        "there was a cash flow without a fill (+1000.000000), such as dividends, interest or deposits"
-        in report["paid_in"]
-    )
+CASH_FLOW = "there was a cash flow without a fill (+1000.000000), such as dividends, interest or deposits"
 
 
-def test_results_of_backtrader_become_seals_with_its_equity_holdings_and_fees(
-    run_in: RunIn, tmp_path: Path
+@pytest.mark.parametrize(
+    ("packages", "script", "case", "said"),
+    [
+        ("bt==1.4.1", "with_bt.py", "paid_in", [CASH_FLOW]),
+        (
+            "backtrader==1.9.78.123 pandas",
+            "with_backtrader.py",
+            "without_commissions",
+            ["such as commissions"],
+        ),
+        ("zipline-reloaded==3.2.1", "with_zipline.py", "paid_in", [CASH_FLOW]),
+        ("nautilus_trader==1.221.0", "with_nautilus.py", "paid_in", ["that of NautilusTrader", CASH_FLOW]),
+    ],
+    ids=["bt", "backtrader", "zipline", "NautilusTrader"],
+)
+def test_results_of_other_engines_become_seals_with_their_equity_holdings_and_fees(
+    run_in: RunIn, tmp_path: Path, packages: str, script: str, case: str, said: list[str]
 ) -> None:
-    report = run_in("backtrader==1.9.78.123 pandas")("with_backtrader.py", tmp_path)
+    report = run_in(packages)(script, tmp_path)
     require_sound(tmp_path, report)
-    assert "such as commissions" in report["without_commissions"]
-
-
-def test_results_of_zipline_become_seals_with_its_equity_holdings_and_fees(
-    run_in: RunIn, tmp_path: Path
-) -> None:
-    report = run_in("zipline-reloaded==3.2.1")("with_zipline.py", tmp_path)
-    require_sound(tmp_path, report)
-    assert (
-        "there was a cash flow without a fill (+1000.000000), such as dividends, interest or deposits"
-        in report["paid_in"]
-    )
-
-
-def test_fills_reports_of_nautilus_trader_become_seals_with_its_equity_holdings_and_fees(
-    run_in: RunIn, tmp_path: Path
-) -> None:
-    report = run_in("nautilus_trader==1.221.0")("with_nautilus.py", tmp_path)
-    require_sound(tmp_path, report)
-    assert "that of NautilusTrader" in report["paid_in"]
-    assert (
-        "there was a cash flow without a fill (+1000.000000), such as dividends, interest or deposits"
-        in report["paid_in"]
-    )
+    for text in said:
+        assert text in report[case]
 
 
 def test_recorders_of_qlib_become_seals_with_its_account_holdings_and_fees(
