@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from datasets.publication.decisions import author, withdraw
 from datasets.storage import open_storage
-from pipeline.group import cli
 from tests.support import published
 from tests.support.application import running
 from tests.support.client import ApiClient
+from tests.support.pipeline_command import run_pipeline
 from tests.support.waiting import eventually
 
 RUN = "/v1/alphas/Test_hand"
@@ -150,8 +149,7 @@ def test_a_snapshot_served_again_answers_as_before(tmp_path: Path) -> None:
         before = api.get(f"{RUN}/scores", token)
         newer = publish(tmp_path, 1)
         eventually(lambda: api.json(f"{RUN}/scores", token)["meta"]["snapshot"] == newer)
-        result = CliRunner().invoke(cli, ["rollback", "Test_hand", "--datasets", str(tmp_path)])
-        assert result.exit_code == 0, result.output
+        assert run_pipeline("rollback", tmp_path, "Test_hand").exit_code == 0
         eventually(lambda: api.json(f"{RUN}/scores", token)["meta"]["snapshot"] == first)
         after = api.get(f"{RUN}/scores", token)
         pinned = api.get(f"{RUN}/scores?snapshot={first}", token)

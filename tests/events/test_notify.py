@@ -102,10 +102,7 @@ def test_events_start_with_the_first_run_and_follow_the_root(
 ) -> None:
     assert notify("--webhook", receiver.url).exit_code == 0
     assert receiver.got == []
-    withdrawn = CliRunner().invoke(
-        cli, ["withdraw", ALPHA, "--datasets", str(history.root), "--reason", "wrong prices"]
-    )
-    assert withdrawn.exit_code == 0, withdrawn.output
+    assert history.run("withdraw", ALPHA, "--reason", "wrong prices").exit_code == 0
     sent = notify("--webhook", receiver.url)
     assert sent.exit_code == 0
     assert sent.output.startswith("1 event sent, ")
@@ -136,10 +133,7 @@ def test_a_refused_seal_is_an_event_with_its_rules(
     manifest = json.loads((seal / "seal.json").read_text())
     manifest["equity_basis"] = -1.0
     (seal / "seal.json").write_text(json.dumps(manifest))
-    built = CliRunner().invoke(
-        cli, ["build", "--datasets", str(history.root), "--from", str(tmp_path / "seals")]
-    )
-    assert built.exit_code == 1, built.output
+    assert history.run("build", "--from", str(tmp_path / "seals")).exit_code == 1
     assert notify("--webhook", receiver.url, "--lineage", receiver.url).exit_code == 0
     event, run = receiver.bodies
     assert event["type"] == "alpha_results.alpha.refused"
@@ -361,8 +355,7 @@ def test_no_event_is_sent_whose_delivery_cannot_be_recorded(
             return CliRunner().invoke(cli, ["notify", *place, "--webhook", receiver.url])
 
         assert notify_again().exit_code == 0
-        withdrawn = CliRunner().invoke(cli, ["withdraw", ALPHA, "--datasets", str(history.root)])
-        assert withdrawn.exit_code == 0, withdrawn.output
+        assert history.run("withdraw", ALPHA).exit_code == 0
         with disk.full():
             result = notify_again()
         assert (result.exit_code, receiver.got) == (5, [])

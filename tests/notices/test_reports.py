@@ -31,6 +31,7 @@ from pipeline.snapshot_builder import build_seal
 from schemas.notices import NOTICES
 from schemas.notices.moves import MOVE_NOTICES
 from tests.notices.small_runs import SPEC, free_to_borrow, given, report_of, seal_of
+from tests.support.pipeline_command import build
 from tests.support.seals import make_seal, rewrite
 
 
@@ -86,8 +87,7 @@ def test_a_build_reports_and_records_notices_and_rules(market: Market, tmp_path:
     assert outcomes["portfolio.identity"]["outcome"] == "pass"
     assert outcomes["trials.days"]["reason"] == "the run sealed no trials"
     assert outcomes["metrics.reproduced"]["outcome"] == "not_checked"
-    built = CliRunner().invoke(cli, ["build", "--datasets", str(tmp_path / "other"), str(seal)])
-    assert "notice book.borrow" in built.stdout
+    assert "notice book.borrow" in build(tmp_path / "other", str(seal)).output
 
 
 def test_a_seal_that_restates_an_earlier_one_is_noticed(market: Market, tmp_path: Path) -> None:

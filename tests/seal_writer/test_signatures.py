@@ -21,6 +21,7 @@ from pipeline.snapshot_builder import build_seal
 from schemas.errors import SealRefused, SettingsError
 from tests.seal_writer.command import writer
 from tests.support.application import running
+from tests.support.pipeline_command import build
 from tests.support.processes import WITHOUT_RIGHTS
 from tests.support.seals import make_seal
 
@@ -105,15 +106,8 @@ def test_commands_and_workers_use_the_file_of_keys(place: Path, tmp_path: Path) 
         command = ["check", *options, str(place / "Test_plain"), str(place / "Test_signed")]
         assert CliRunner().invoke(cli, command).exit_code == code
     keys = ("--seal-keys", str(place / "keys.json"))
-    built = CliRunner().invoke(
-        cli, ["build", "--from", str(place), "--datasets", str(tmp_path / "root"), "--json", *keys]
-    )
-    outcomes = {
-        Path(line["seal"]).name: line["outcome"]
-        for line in map(json.loads, built.stdout.splitlines())
-        if "seal" in line
-    }
-    assert outcomes == {"Test_plain": "refused", "Test_signed": "built"}
+    built = build(tmp_path / "root", "--from", str(place), "--json", *keys)
+    assert built.outcomes() == {"Test_plain": "refused", "Test_signed": "built"}
 
 
 def test_a_receipt_is_small_and_verifiable_with_the_keys(place: Path, tmp_path: Path) -> None:
