@@ -37,6 +37,12 @@ def status_or_zero(wire: Connection, path: str = HEALTH) -> int:
         return 0
 
 
+def admits(server: Server) -> bool:
+    """Whether a further connection is answered."""
+    with server.connect() as late:
+        return status_or_zero(late) == 200
+
+
 def crowd(stack: ExitStack, server: Server, number: int) -> list[Connection]:
     """Open that many connections; the start-up probe may still hold one for a moment."""
     results: list[Connection] = []
@@ -85,12 +91,7 @@ def test_a_connection_beyond_the_limit_is_closed_and_the_others_keep_working(
                 assert late.is_closed()
         assert [request_status(wire, SCORES) for wire in first] == [200] * 6
         first[0].socket.shutdown(socket.SHUT_RDWR)
-
-        def taken() -> bool:
-            with server.connect() as late:
-                return status_or_zero(late) == 200
-
-        eventually(taken)
+        eventually(lambda: admits(server))
 
 
 @pytest.mark.parametrize(("hops", "admitted"), [("0", False), ("1", True)])
@@ -103,8 +104,7 @@ def test_one_address_may_not_use_all_connections_unless_it_is_a_trusted_proxy(
     ):
         server = talk_to(base, token, server_root)
         crowd(stack, server, 3)
-        with server.connect() as late:
-            assert (status_or_zero(late) == 200) is admitted
+        assert admits(server) is admitted
         address = urlsplit(base)
         elsewhere = socket.create_connection(
             (address.hostname or "", address.port or 0), PATIENCE, source_address=("127.0.0.2", 0)
@@ -126,12 +126,7 @@ def test_few_file_descriptors_are_shared_between_callers_and_files(server_root: 
             assert request_status(first, f"/v1/alphas/{published.ALPHA}/{path}") == 200
         for wire in silent:
             assert wire.is_closed()
-
-        def taken() -> bool:
-            with server.connect() as late:
-                return status_or_zero(late) == 200
-
-        eventually(taken)
+        eventually(lambda: admits(server))
         assert not [line for line in server.log.read_text().splitlines() if '"status":500' in line]
 
 

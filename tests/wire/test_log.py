@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,17 @@ def lines(log: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.read_text().splitlines()]
 
 
+@contextmanager
+def two_workers(root: Path, log: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Serve a root by two workers within the block; yield the process and its address once both started."""
+    with (
+        redis_running() as redis,
+        served(root, "--workers", "2", log=log, variables={"ALPHA_RESULTS_REDIS": redis.url}) as server,
+    ):
+        eventually(lambda: log.read_text().count("Application startup complete") == 2)
+        yield server
+
+
 def _workers(log: Path) -> list[int]:
     """Return the pids of the workers that started, first one first."""
     started = [line for line in log.read_text().splitlines() if "Started server process" in line]
@@ -30,14 +44,7 @@ def test_a_killed_worker_is_named_with_its_signal_and_replaced(
     server_root: Path, token: str, tmp_path: Path
 ) -> None:
     log = tmp_path / "server.log"
-    with (
-        redis_running() as redis,
-        served(server_root, "--workers", "2", log=log, variables={"ALPHA_RESULTS_REDIS": redis.url}) as (
-            process,
-            base,
-        ),
-    ):
-        eventually(lambda: log.read_text().count("Application startup complete") == 2)
+    with two_workers(server_root, log) as (process, base):
         (victim, *_) = _workers(log)
         os.kill(victim, signal.SIGSEGV)
         eventually(lambda: '"worker_ended"' in log.read_text())
@@ -61,14 +68,7 @@ def test_a_worker_that_dies_while_the_store_of_keys_is_away_ends_no_other(
 ) -> None:
     log = tmp_path / "server.log"
     store = server_root.with_name(f"{server_root.name}.access.sqlite3")
-    with (
-        redis_running() as redis,
-        served(server_root, "--workers", "2", log=log, variables={"ALPHA_RESULTS_REDIS": redis.url}) as (
-            process,
-            base,
-        ),
-    ):
-        eventually(lambda: log.read_text().count("Application startup complete") == 2)
+    with two_workers(server_root, log) as (process, base):
         time.sleep(2)  # the parent hears that they started
         away = store.rename(store.with_name("away"))
         store.write_bytes(b"not a database " * 100)
@@ -85,14 +85,7 @@ def test_a_worker_that_dies_while_the_store_of_keys_is_away_ends_no_other(
 
 def test_a_dead_worker_delays_neither_its_replacement_nor_a_signal(server_root: Path, tmp_path: Path) -> None:
     log = tmp_path / "server.log"
-    with (
-        redis_running() as redis,
-        served(server_root, "--workers", "2", log=log, variables={"ALPHA_RESULTS_REDIS": redis.url}) as (
-            process,
-            _,
-        ),
-    ):
-        eventually(lambda: log.read_text().count("Application startup complete") == 2)
+    with two_workers(server_root, log) as (process, _):
         (victim, *_) = _workers(log)
         os.kill(victim, signal.SIGSTOP)  # the parent pings it and gets no answer
         time.sleep(2)
