@@ -8,18 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.batch.cancellation import Cancellation, stoppable
 from pipeline.batch.discover import Seals
 from pipeline.batch.search import Search
 from tests.support.pipeline_command import build
 from tests.support.waiting import PATIENCE
-
-
-def test_signal_handlers_are_restored_afterwards() -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    with stoppable(Cancellation()):
-        assert signal.getsignal(signal.SIGTERM) is not before
-    assert signal.getsignal(signal.SIGTERM) is before
 
 
 @pytest.mark.parametrize(("more", "exit_code"), [((), 130), (("--watch",), 0)])

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from datasets.catalogue.live import Catalogue
 from datasets.publication.history import Change
-from datasets.storage import open_storage
-from serve.pages.changes import START, ChangeLog, Cursor, Entry, change_log, make_entry
-from tests.support import published
+from serve.pages.changes import START, ChangeLog, Cursor, Entry, make_entry
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -27,13 +23,6 @@ def log(entries: list[Entry]) -> ChangeLog:
 
 def everyone(_: str) -> bool:
     return True
-
-
-def test_the_log_of_a_catalogue_is_cached(tmp_path: Path) -> None:
-    published.publish(tmp_path, {"rebalances": published.rebalances()})
-    catalogue = Catalogue(open_storage(tmp_path))
-    catalogue.refresh()
-    assert change_log(catalogue.listing) is change_log(catalogue.listing)
 
 
 def read_on(seen: ChangeLog, cursor: Cursor, limit: int) -> tuple[list[Change], Cursor]:
