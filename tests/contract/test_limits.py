@@ -57,14 +57,6 @@ def test_every_call_of_a_recognised_key_counts_once(api: ContractApp) -> None:
     assert left == [before - n for n in range(1, 6)]
 
 
-def test_health_and_unknown_paths_are_not_counted(api: ContractApp) -> None:
-    before = remaining_day(api)
-    for path in ("/v1/health", "/v1/nothing"):
-        response = api.client.send("GET", path, api.headers("counted"))
-        assert not [name for name in response.headers if name.startswith("x-ratelimit")]
-    assert remaining_day(api) == before - 1
-
-
 def test_usage_matches_the_headers(api: ContractApp) -> None:
     response = api.get("meta.me", key="counted")
     usage = response.json()["data"]["usage"]

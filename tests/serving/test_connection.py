@@ -1,13 +1,11 @@
-"""Requests on a connection: pipelined, answered with 304, and their lines in the log."""
+"""Requests on a connection: pipelined, and their lines in the log."""
 
 from __future__ import annotations
 
-import http.client
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -51,20 +49,6 @@ def test_pipelined_requests_are_answered_in_order(base: str, server_root: Path, 
     assert b'"ic"' in results[1].body
     assert [json.loads(results[n].body)["pagination"]["limit"] for n in (2, 4)] == [3, 2]
     assert len({result.headers["x-request-id"] for result in results}) == len(paths)
-
-
-def test_an_unchanged_page_on_the_wire_is_answered_with_304(base: str, token: str) -> None:
-    address = urlsplit(base)
-    connection = http.client.HTTPConnection(address.hostname or "", address.port)
-    headers = {"Authorization": f"Bearer {token}"}
-    connection.request("GET", WEEK, headers=headers)
-    first = connection.getresponse()
-    first.read()
-    for _ in range(2):  # the connection can be reused
-        connection.request("GET", WEEK, headers={**headers, "If-None-Match": first.headers["etag"]})
-        again = connection.getresponse()
-        assert (again.status, again.read(), again.headers["etag"]) == (304, b"", first.headers["etag"])
-    connection.close()
 
 
 def test_every_request_has_one_line_in_the_log(base: str, server_root: Path, token: str) -> None:
