@@ -23,6 +23,7 @@ from schemas.parameters import FIELDS, ParameterKind
 from schemas.rows import ROWS, RowModel
 from schemas.units import Type
 from serve.cli.openapi import openapi
+from tests.support.conformance import resolved
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -40,15 +41,6 @@ def nodes(node: Any, path: str = "#") -> Iterator[tuple[str, Any]]:
         yield from nodes(child, f"{path}/{key}")
 
 
-def resolved(described: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
-    if "$ref" not in node:
-        return node
-    result: Any = described
-    for part in node["$ref"].removeprefix("#/").split("/"):
-        result = result[part]
-    return resolved(described, result)
-
-
 def test_the_document_is_valid_openapi(described: dict[str, Any]) -> None:
     problems = list(jsonschema_rs.validator_for(OPENAPI_31).iter_errors(described))
     assert not problems, [(list(x.instance_path), x.message[:200]) for x in problems]
@@ -61,7 +53,7 @@ def test_every_definition_is_a_json_schema_and_every_reference_resolves(
         assert jsonschema_rs.meta.is_valid({"$schema": DIALECT, **schema}), name
     used = {node["$ref"] for _, node in nodes(described) if isinstance(node, dict) and "$ref" in node}
     for reference in used:
-        assert resolved(described, {"$ref": reference}), reference
+        assert resolved({"$ref": reference}), reference
     defined = {f"#/components/schemas/{name}" for name in described["components"]["schemas"]}
     assert defined <= used, "a definition that nothing refers to"
 
@@ -114,10 +106,10 @@ def test_an_operation_has_the_endpoints_parameters_with_their_rules(
             assert parameter.constraint in result["description"]
 
 
-def error_codes(described: dict[str, Any], body: dict[str, Any]) -> set[str]:
+def error_codes(body: dict[str, Any]) -> set[str]:
     """Return the codes that the schema of an answer accepts."""
     error = body["schema"]["properties"]["error"]
-    models = [resolved(described, x) for x in error.get("oneOf", [error])]
+    models = [resolved(x) for x in error.get("oneOf", [error])]
     return {code for model in models for code in model["properties"]["code"]["enum"]}
 
 
@@ -127,16 +119,16 @@ def test_an_operation_lists_every_error_under_its_status(
 ) -> None:
     answers = described["paths"][endpoint.path]["get"]["responses"]
     listed = {
-        int(status): error_codes(described, result["content"]["application/json"])
+        int(status): error_codes(result["content"]["application/json"])
         for status, answer in answers.items()
         if int(status) >= 400
-        for result in [resolved(described, answer)]
+        for result in [resolved(answer)]
     }
     for code in endpoint.all_errors:
         # Each code belongs to one status: no other answer of the operation accepts its envelope.
         accepting = [status for status, codes in listed.items() if code in codes]
         assert accepting == [ERROR_CODES[code].status]
-        description = resolved(described, answers[str(ERROR_CODES[code].status)])["description"]
+        description = resolved(answers[str(ERROR_CODES[code].status)])["description"]
         assert f"`{code}`: {ERROR_CODES[code].meaning}" in description
 
 
@@ -144,7 +136,7 @@ def test_requested_fields_are_not_part_of_the_schema(described: dict[str, Any]) 
     body = described["paths"]["/v1/alphas/{alpha}/scores"]["get"]["responses"]["200"]["content"][
         "application/json"
     ]
-    pages = [resolved(described, x) for x in body["schema"]["anyOf"]]
+    pages = [resolved(x) for x in body["schema"]["anyOf"]]
     fields = [page["properties"]["meta"]["properties"]["fields"]["enum"] for page in pages]
     assert fields == [[name] for name in FIELDS.choices]
 

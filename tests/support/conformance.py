@@ -16,13 +16,14 @@ _DOCUMENT = document()
 _COMPONENTS = {"components": {"schemas": _DOCUMENT["components"]["schemas"]}}
 
 
-def _resolved(node: dict[str, Any]) -> dict[str, Any]:
+def resolved(node: dict[str, Any]) -> dict[str, Any]:
+    """Return what a reference within the document stands for."""
     if "$ref" not in node:
         return node
     result: Any = _DOCUMENT
     for part in node["$ref"].removeprefix("#/").split("/"):
         result = result[part]
-    return _resolved(result)
+    return resolved(result)
 
 
 def _answers(endpoint: Endpoint) -> dict[str, Any]:
@@ -32,7 +33,7 @@ def _answers(endpoint: Endpoint) -> dict[str, Any]:
 
 @cache
 def _body_validator(endpoint: Endpoint, status: str) -> jsonschema_rs.Validator | None:
-    content = _resolved(_answers(endpoint)[status]).get("content")
+    content = resolved(_answers(endpoint)[status]).get("content")
     if content is None:
         return None
     schema = {**content["application/json"]["schema"], **_COMPONENTS}
@@ -44,8 +45,8 @@ def _header_validators(
     endpoint: Endpoint, status: str
 ) -> dict[str, tuple[bool, str, jsonschema_rs.Validator]]:
     results: dict[str, tuple[bool, str, jsonschema_rs.Validator]] = {}
-    for name, header in _resolved(_answers(endpoint)[status])["headers"].items():
-        declared = _resolved(header)
+    for name, header in resolved(_answers(endpoint)[status])["headers"].items():
+        declared = resolved(header)
         schema = declared["schema"]
         validator = jsonschema_rs.Draft202012Validator(schema)
         results[name.lower()] = (declared.get("required", False), schema["type"], validator)
