@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -35,13 +36,17 @@ _ABSENT = ("apt-get", "useradd", "systemctl", "uv", "pip")
 """Commands that are not run, because their results are already present."""
 
 
-def steps() -> list[str]:
-    """Return the printed commands, step by step."""
+def commands_of(title: str) -> list[str]:
+    """Return the commands printed below a title of the document, block by block."""
     text = DOCUMENT.read_text()
-    section = text[text.index("### First deployment, in order") :]
-    section = section[: section.index("\n## ", 10)]
-    blocks = re.findall(r"^   ```sh\n(.*?)^   ```$", section, re.MULTILINE | re.DOTALL)
-    return [re.sub(r"^   ", "", block, flags=re.MULTILINE) for block in blocks]
+    section = text[text.index(f"\n{title}\n") :]
+    section = section[: section.index("\n## ", len(title))]
+    blocks = re.findall(r"^ *```sh\n(.*?)^ *```$", section, re.MULTILINE | re.DOTALL)
+    return [textwrap.dedent(block) for block in blocks]
+
+
+def steps() -> list[str]:
+    return commands_of("### First deployment, in order")
 
 
 class Machine:

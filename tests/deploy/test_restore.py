@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import re
 import shutil
 import sys
 from pathlib import Path
@@ -15,7 +14,7 @@ import pytest
 import datasets
 from pipeline.snapshot_builder import build_seal
 from schemas.errors import AlphaResultsError
-from tests.deploy.test_first_deployment import DOCUMENT, Machine, steps
+from tests.deploy.test_first_deployment import Machine, commands_of, steps
 from tests.support.postgres import PostgresServer
 from tests.support.processes import REPOSITORY
 from tests.support.seals import make_seal
@@ -27,15 +26,7 @@ KEYS = """
 """
 
 
-def blocks() -> list[str]:
-    """Return the commands of the section, block by block."""
-    text = DOCUMENT.read_text()
-    section = text[text.index("\n## Backup and restore") :]
-    section = section[: section.index("\n## ", 5)]
-    return re.findall(r"^```sh\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
-
-
-COPY, ROOT, FILE, DUMP, LOAD = blocks()
+COPY, ROOT, FILE, DUMP, LOAD = commands_of("## Backup and restore")
 
 
 @pytest.fixture

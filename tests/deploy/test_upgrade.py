@@ -19,14 +19,13 @@ import pytest
 
 import datasets
 from pipeline.snapshot_builder import build_seal
+from tests.deploy.test_first_deployment import commands_of
 from tests.support.ports import free_port
 from tests.support.postgres import PostgresServer
-from tests.support.processes import environment
+from tests.support.processes import REPOSITORY, environment
 from tests.support.seals import make_seal
 from tests.support.waiting import PATIENCE, eventually
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-DOCUMENT = REPOSITORY / "docs" / "operations.md"
 _UNITS = """
 systemctl() {
   case $1 in
@@ -37,15 +36,6 @@ systemctl() {
   esac
 }
 """
-
-
-def steps() -> list[str]:
-    """Return the commands of the section: for the store, for a machine, and for the builders."""
-    text = DOCUMENT.read_text()
-    section = text[text.index("\n## Upgrades") :]
-    section = section[: section.index("\n## ", 5)]
-    result = re.findall(r"^ *```sh\n(.*?)^ *```$", section, re.MULTILINE | re.DOTALL)
-    return [re.sub(r"^   ", "", block, flags=re.MULTILINE) for block in result]
 
 
 class Machine:
@@ -130,7 +120,7 @@ def test_machines_are_upgraded_and_downgraded_one_by_one_while_both_publish(
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     machine = Machine(tmp_path, variables)
-    store, exchange, builders = steps()
+    store, exchange, builders = commands_of("## Upgrades")
     old, new = checkouts / "alpha-results-old", checkouts / "alpha-results-new"
     token = machine.run(
         "cd /opt/alpha-results\n.venv/bin/python -m serve access upgrade >/dev/null\n"
