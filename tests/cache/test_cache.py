@@ -134,12 +134,18 @@ def test_an_unusable_saved_catalogue_is_read_again(
     assert catalogue.resolve(ALPHA) is not None
 
 
-@pytest.mark.parametrize("length", [0, 1000])
-def test_a_truncated_copy_is_fetched_again(remote: Remote, cache: Cache, length: int) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [lambda _: b"", lambda x: x[:1000], lambda x: x[:99] + bytes([x[99] ^ 1]) + x[100:]],
+    ids=["emptied", "truncated", "modified"],
+)
+def test_a_changed_copy_is_fetched_again_at_once(
+    remote: Remote, cache: Cache, change: Callable[[bytes], bytes]
+) -> None:
     snapshot = remote.snapshot(cache)
     path = Path(snapshot.file("decisions"))
     content = path.read_bytes()
-    path.write_bytes(content[:length])
+    path.write_bytes(change(content))
     assert Path(snapshot.file("decisions")).read_bytes() == content
 
 
@@ -175,14 +181,6 @@ def test_a_corrupt_copy_is_fetched_again_by_the_next_process(
     with pytest.raises(StorageUnavailable):
         snapshot.file("decisions")
     assert cache.counts["misses"] == before + 2
-
-
-def test_a_modified_copy_is_fetched_again_at_once(remote: Remote, cache: Cache) -> None:
-    snapshot = remote.snapshot(cache)
-    path = Path(snapshot.file("decisions"))
-    content = path.read_bytes()
-    path.write_bytes(content[:99] + bytes([content[99] ^ 1]) + content[100:])
-    assert Path(snapshot.file("decisions")).read_bytes() == content
 
 
 def test_a_damaged_manifest_in_the_cache_is_read_again(remote: Remote, cache: Cache) -> None:

@@ -99,17 +99,23 @@ def without(change: Change, *kinds: str) -> RunRecord:
 # Scores and weights
 
 
-def knowing_every(weeks: int, share: float) -> RunRecord:
-    """Run with a score that has foresight in some weeks."""
+def knowing_where(chosen: np.ndarray[Any, Any], share: float = 1.0) -> RunRecord:
+    """Run with a score that has foresight for some names in some weeks."""
     future = standard(forward_returns(market()))
 
     def signal(raw: Floats) -> Floats:
-        chosen = (np.arange(raw.shape[0]) % weeks == 0)[:, None]
         mixed = (1 - share) * standard(raw) + share * np.nan_to_num(future)
         return np.where(np.isfinite(raw), np.where(chosen, mixed, standard(raw)), np.nan)
 
     with scores(signal):
         return run(market(), replace(PLAIN, half_life_weeks=None))
+
+
+def knowing_every(weeks: int, share: float) -> RunRecord:
+    """Run with a score that has foresight in some weeks."""
+    chosen = np.zeros(forward_returns(market()).shape, np.bool_)
+    chosen[::weeks] = True
+    return knowing_where(chosen, share)
 
 
 def turned_round_where_it_lost() -> RunRecord:

@@ -16,6 +16,7 @@ from examples.reference_engine import signal as signal_module
 from examples.reference_engine.weekly_tables import forward_returns
 from tests.reconciliation.careful_runs import (
     Weights,
+    knowing_where,
     under_two_symbols,
     weighted,
     with_sums_of,
@@ -59,18 +60,6 @@ def knowing_of(names: np.ndarray[Any, Any], share: float = 1.0, weeks: slice = s
     chosen = np.zeros(forward_returns(market()).shape, np.bool_)
     chosen[weeks, names] = True
     return knowing_where(chosen, share)
-
-
-def knowing_where(chosen: np.ndarray[Any, Any], share: float = 1.0) -> RunRecord:
-    """Run with a score that has foresight for some names in some weeks."""
-    future = standard(forward_returns(market()))
-
-    def signal(raw: Floats) -> Floats:
-        mixed = (1 - share) * standard(raw) + share * np.nan_to_num(future)
-        return np.where(np.isfinite(raw), np.where(chosen, mixed, standard(raw)), np.nan)
-
-    with scores(signal):
-        return run(market(), replace(PLAIN, half_life_weeks=None))
 
 
 def standing_out(share: float) -> RunRecord:
