@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 import subprocess
@@ -15,7 +14,7 @@ import pytest
 
 import datasets
 from pipeline.snapshot_builder import build_seal
-from tests.support.environments import build_wheel, new_environment
+from tests.support.environments import build_wheel, imported_by, new_environment
 from tests.support.processes import REPOSITORY, environment
 from tests.support.seals import make_seal
 
@@ -51,15 +50,8 @@ def test_the_wheel_contains_one_package(wheel: Path) -> None:
 
 
 def test_no_module_of_the_wheel_imports_the_project_under_its_own_name(wheel: Path) -> None:
-    with zipfile.ZipFile(wheel) as archive:
-        for name in archive.namelist():
-            if name.endswith(".py"):
-                for node in ast.walk(ast.parse(archive.read(name))):
-                    named = [x.name for x in node.names] if isinstance(node, ast.Import) else []
-                    named += (
-                        [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
-                    )
-                    assert not {"datasets", "schemas"} & {x.split(".")[0] for x in named}, name
+    for name, packages in imported_by(wheel).items():
+        assert not {"datasets", "schemas"} & packages, name
 
 
 def test_the_wheels_dependencies_match_its_imports_and_the_projects_bounds() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import fcntl
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -51,3 +53,16 @@ def install(python: Path, *arguments: str) -> None:
 
 def _uv(*arguments: str) -> None:
     subprocess.run(["uv", "--quiet", *arguments], check=True, capture_output=True, text=True)
+
+
+def imported_by(wheel: Path) -> dict[str, set[str]]:
+    """Return the packages that each module of a wheel imports by their own names."""
+    results: dict[str, set[str]] = {}
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            if name.endswith(".py"):
+                nodes = list(ast.walk(ast.parse(archive.read(name))))
+                named = [x.name for node in nodes if isinstance(node, ast.Import) for x in node.names]
+                named += [x.module or "" for x in nodes if isinstance(x, ast.ImportFrom) and not x.level]
+                results[name] = {each.split(".")[0] for each in named}
+    return results
