@@ -20,12 +20,14 @@ from schemas.notices.notice import CHANCE
 from schemas.notices.signal import (
     EXTREME_RANK,
     KNOWN_AFTER,
+    MAX_DELAY_WEEKS,
     MAX_UNEXPLAINED_IC,
     MIN_OUTLYING_WEEKS,
     MIN_RANKED_NAMES,
     MIN_SCORED_SHARE,
     NEIGHBOURS,
 )
+from schemas.plurals import counted
 
 
 def judge_innovation(
@@ -37,8 +39,8 @@ def judge_innovation(
     score it is; in one that follows the returns of the last weeks, it dominates what these leave unexplained. That is compared with
     returns from the first close after the decision, since the last of these weeks ends at the open before it.
     """
-    new = "Changes in the score's rank since the week before have"
-    compared = [(rank_correlations(changes, returns), new, "forward returns", 0.0)]
+    changed = "Changes in the score's rank since the week before have"
+    compared = [(rank_correlations(changes, returns), changed, "forward returns", 0.0)]
     if late_returns is not None:
         # Held names lie at the ends of the score, where a correlation is larger than among all.
         of_all, of_held = (
@@ -47,6 +49,11 @@ def judge_innovation(
         by_week = rank_correlations(news, late_returns) * np.sqrt(np.minimum(of_all / of_held, 1.0))
         new = "What the last weeks do not explain of the score's rank has"
         compared.append((by_week, new, "the returns of held names from the first close", MAX_UNEXPLAINED_IC))
+    # A score that knows the sum of several weeks changes most by the last of them.
+    weeks = changes.shape[1]
+    for later in range(1, min(MAX_DELAY_WEEKS + 1, weeks)):
+        by_week = rank_correlations(changes[:, : weeks - later], returns[:, later:])
+        compared.append((by_week, changed, f"forward returns {counted(later, 'week')} later", 0.0))
     return first_noticed(
         *(
             judge_mean(

@@ -55,7 +55,7 @@ UNPROVEN_BY_SKIPPING: Final = 2
 MIN_PAUSES: Final = 5
 """Minimum number of pauses for judging what they avoided."""
 MAX_DELAY_WEEKS: Final = 8
-"""Number of weeks within which a score takes in a return."""
+"""Number of weeks within which a score takes in a return, or may know it before."""
 MIN_TAKEN_IN: Final = 0.2
 """Minimum median rank correlation of the changes of a score with earlier returns for judging single weeks."""
 OPPOSED_CORRELATION: Final = -0.3
@@ -298,13 +298,14 @@ SIGNAL_NOTICES: Final = (
         "signal.innovation_ic",
         "What is new in the score since the week before predicts better than forecasters do: it may know some of the returns to come.",
         0.1,
-        "absolute value of the mean over weeks of the rank correlation of the change in the score's rank with forward_return; over up to "
-        f"64 names; or, if it is above {MAX_UNEXPLAINED_IC:g}, of the rank correlation of the part of the score's rank that its rank of the week before and the ranks of the forward "
+        "absolute value of the mean over weeks of the rank correlation of the change in the score's rank with forward_return, or with that of up to "
+        f"{MAX_DELAY_WEEKS} weeks later; over up to 64 names; or, if it is above {MAX_UNEXPLAINED_IC:g}, of the rank correlation of the part of the score's rank that its rank of the week before and the ranks of the forward "
         f"returns of the {EXPLAINING_WEEKS} weeks before do not explain, by least squares, with the return of the name's mark from the close of the session after "
         "the rebalance date to the next one, x the deviation of that part among all names / that among the held ones, if that is less than 1; "
         f"{SIGNIFICANT}",
         "as for signal.mean_ic; measured: up to 0.06 and 0.117 in honest runs, and 0.198 at that threshold, 0.12 where a steady score knows 4 % of the returns, "
-        "0.13 to 0.19 where a score that follows the returns of the last weeks knows 6 %",
+        "0.13 to 0.19 where a score that follows the returns of the last weeks knows 6 %; beside later weeks above the threshold in none of 2,271 honest runs, and 0.1 to 0.4 in most runs whose steady "
+        "score knows a tenth of the sum of the next four or eight weeks",
     ),
     Notice(
         "signal.known_names",

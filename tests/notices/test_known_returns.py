@@ -131,6 +131,18 @@ def test_a_fast_score_that_knows_a_twentieth_is_noticed(
     assert outcome.value == pytest.approx(0.14, abs=0.03)
 
 
+def test_a_steady_score_that_knows_a_little_of_the_next_four_weeks_is_noticed(
+    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def knowing(score: Floats, gains: Floats) -> Floats:
+        later = np.vstack([gains, np.zeros((3, gains.shape[1]))])
+        mixed: Floats = score + 0.04 * sum(later[week : week + len(gains)] for week in range(4))
+        return mixed
+
+    outcome = notices_of(scored(market, STEADY, knowing, monkeypatch), tmp_path)["signal.innovation_ic"]
+    assert "with forward returns 3 weeks later" in (outcome.message or "")
+
+
 @pytest.mark.parametrize("known", [True, False], ids=["known", "chance"])
 def test_sizes_of_the_book_that_hardly_vary_are_judged_by_its_targets(
     market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: bool
