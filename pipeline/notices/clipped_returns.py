@@ -9,8 +9,9 @@ import numpy as np
 from datasets.figures.rank_correlation import Integers
 from datasets.figures.series import Floats
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked, too_few
+from schemas.notices.forward_returns import MIN_EXTREME_WEEKS
 from schemas.notices.moves import CLIPPED_FROM, MIN_CLIPPED, MIN_MOVES
-from schemas.notices.signal import MIN_EXTREME_WEEKS, MIN_OUTLYING_NAMES
+from schemas.notices.signal import MIN_OUTLYING_NAMES
 from schemas.plurals import counted
 
 _DECIMALS: Final = 7

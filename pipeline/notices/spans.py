@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from datasets.figures.series import Floats
 from pipeline.notices.correlations import judge_mean, rank_correlations
 from pipeline.notices.outcome import NoticeOutcome, judged, not_checked, too_few
+from schemas.notices.forward_returns import MIN_NAME_SPANS, UNPROVEN_BY_SKIPPING
 from schemas.notices.notice import MIN_CORRELATED_WEEKS
-from schemas.notices.signal import MIN_NAME_SPANS, MIN_PAUSES, MIN_PROVEN_NAMES, UNPROVEN_BY_SKIPPING
+from schemas.notices.signal import MIN_PAUSES, MIN_PROVEN_NAMES
 
 Instants = NDArray[np.int64]
 NEVER: Final = np.iinfo(np.int64).min

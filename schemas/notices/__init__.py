@@ -10,6 +10,7 @@ from typing import Final
 
 from schemas.notices.books import BOOK_NOTICES
 from schemas.notices.catalogue import CATALOGUE_NOTICES
+from schemas.notices.forward_returns import FORWARD_RETURN_NOTICES
 from schemas.notices.market import MARKET_NOTICES
 from schemas.notices.moves import MOVE_NOTICES
 from schemas.notices.notice import Notice
@@ -20,6 +21,7 @@ NOTICES: Final[dict[str, Notice]] = {
     notice.id: notice
     for notice in (
         *SIGNAL_NOTICES,
+        *FORWARD_RETURN_NOTICES,
         *BOOK_NOTICES,
         *MOVE_NOTICES,
         *UNIVERSE_NOTICES,

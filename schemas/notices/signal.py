@@ -1,10 +1,9 @@
-"""Notices on the signal: its IC, and its weekly scores and forward returns."""
+"""Notices on the signal: its IC, and its weekly scores."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from schemas.notices.moves import CLIPPED_FROM, MIN_CLIPPED, MIN_MOVES
 from schemas.notices.notice import (
     ABOVE_EXCEPTIONAL,
     CHANCE,
@@ -46,12 +45,8 @@ MAX_UNEXPLAINED_IC: Final = 0.12
 """Threshold for what these leave unexplained of the score, beside the returns of held names, which are fewer."""
 EXTREME_RANK: Final = 2.0
 """Rank of the returns of the highest and the lowest score, from -1 to 1, as a multiple of the rank correlation of all names."""
-MIN_NAME_SPANS: Final = 20
-"""Minimum number of multi-week spans between two fills of a name for judging forward returns."""
 MIN_PROVEN_NAMES: Final = 5
 """Minimum median number of sampled names whose forward returns fills prove in a week: with fewer, weeks without any are chance."""
-UNPROVEN_BY_SKIPPING: Final = 2
-"""Weeks that one skipped week leaves without proof: itself, and the one before, whose forward returns end in it."""
 MIN_PAUSES: Final = 5
 """Minimum number of pauses for judging what they avoided."""
 MAX_DELAY_WEEKS: Final = 8
@@ -76,8 +71,6 @@ MIN_SPELLS: Final = 8
 """Minimum spells of one order of the ranking for judging how many earn."""
 MIN_OUTLYING: Final = 3
 """Number of outlying weeks that chance no longer explains."""
-MIN_EXTREME_WEEKS: Final = 4
-"""Minimum number of weeks for judging their highest and lowest forward returns."""
 MIN_COPIED_NAMES: Final = 5
 """Minimum number of names with a value for calling a week a copy of another."""
 COPIED_SHARE: Final = 0.9
@@ -355,58 +348,5 @@ SIGNAL_NOTICES: Final = (
         "a signal with an ic of 0.1 orders such names at 0.01; measured: -0.1 to 0.08 in honest runs, and 0.18 beside a threshold of 0.24; 0.1 to 0.6 if "
         "names around the threshold are ordered by their returns, or winners are kept in the book",
         figure="neighbours_ic",
-    ),
-    Notice(
-        "signal.chained_returns",
-        "Forward returns do not compound to the price changes between fills of the same name, in weeks that no two fills prove.",
-        0.01,
-        "spans of several weeks between two fills of a name over which its forward returns do not compound to the ratio of the mids, "
-        f"to 1e-6 a week / all such spans; over {MIN_NAME_SPANS} spans or more of up to 64 names, without raw books",
-        "an identity if each return begins where the last one ends; a split between two holdings may break it for single names",
-        figure="contradicted_spans",
-    ),
-    Notice(
-        "signal.unproven_weeks",
-        "Fills prove forward returns in some weeks and none in others: the returns of those may begin or end at other times.",
-        0.05,
-        "weeks with forward returns of scored names of which two fills prove none, without those in which long_short has no target weight and the ones "
-        "before these, / weeks with forward returns of scored names; "
-        f"noticed if they are {UNPROVEN_BY_SKIPPING + 1} or more; over {MIN_CORRELATED_WEEKS} weeks or more and up to 64 names, of which "
-        f"fills prove {MIN_PROVEN_NAMES} or more in a usual week, without raw books",
-        "measured: 0 to 0.02 in runs that trade every week",
-    ),
-    Notice(
-        "signal.returns_beyond_marks",
-        "The score predicts the part of the forward returns that the marks of the same names do not show, which no book earned.",
-        0.1,
-        "mean weekly rank correlation of the score with forward_return less the return of the marks from one rebalance date to the "
-        f"next; over up to 64 names with both, {SIGNIFICANT}",
-        "measured: -0.03 to 0.05 in honest runs of a year or more; the difference is a night at each end",
-        figure="beyond_marks_ic",
-    ),
-    Notice(
-        "signal.return_size",
-        "Forward returns are larger or smaller than the moves of the marks of the same names: they are scaled, or of another period.",
-        1.3,
-        "median size of forward_return / that of the return of the marks from one rebalance date to the next; of "
-        f"{MIN_PROVABLE_RETURNS} returns or more of up to 64 names with both",
-        "measured: 0.88 to 1 in honest runs; the difference is a night at each end",
-        least=0.75,
-    ),
-    Notice(
-        "signal.repeated_returns",
-        "Many forward returns are equal: they were cut off at a bound.",
-        5.0,
-        f"number of occurrences of the most common forward_return beyond {CLIPPED_FROM:.0%} of either sign / that of the third, or / "
-        f"{MIN_CLIPPED} if that is more; to a ten-millionth, of {MIN_MOVES:,} returns or more of up to 64 names",
-        "two bounds make two values common; in returns that were only rounded, a third one is as common; measured: 0.5 to 1 in honest runs",
-    ),
-    Notice(
-        "signal.shared_extremes",
-        "Several names share the highest or the lowest forward return of a week: returns were cut off at a bound of each week.",
-        0.3,
-        f"weeks whose highest or lowest forward_return other than 0 several names have / weeks with {MIN_OUTLYING_NAMES} or more such "
-        f"returns; of {MIN_EXTREME_WEEKS} to 8 weeks",
-        "measured: 0 in honest runs",
     ),
 )
