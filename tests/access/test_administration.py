@@ -21,7 +21,7 @@ async def test_a_key_without_options_has_the_documented_defaults(
 ) -> None:
     await administration.accounts.create("new@example.org")
     issued = await administration.keys.issue("new@example.org", "first")
-    shown = administration.keys.to_json(issued.record)
+    shown = await administration.keys.to_json(issued.record)
     assert shown["allow"] == {
         "endpoints": {"mode": "list", "ids": list(META_IDS)},
         "alphas": {"mode": "prefix", "prefixes": ["Test_"]},
@@ -56,7 +56,7 @@ async def test_a_key_granted_all_endpoints_has_exactly_its_accounts_ceiling(
 
     async def allowed() -> object:
         record = await administration.keys.find(issued.record.id)
-        return administration.keys.to_json(record)["allow"]["endpoints"]
+        return (await administration.keys.to_json(record))["allow"]["endpoints"]
 
     assert await allowed() == account.to_json()["ceiling"]["endpoints"]
     if ceiling is None:
@@ -72,7 +72,7 @@ async def test_all_endpoints_of_an_administrator_include_the_administrative_ones
     await administration.accounts.create("boss@example.org", admin=True, ceiling_endpoints="all")
     for endpoints, mode in ((",".join(SELECTABLE), "list"), (",".join(ENDPOINTS), "all")):
         issued = await administration.keys.issue("boss@example.org", "k", endpoints=endpoints)
-        assert administration.keys.to_json(issued.record)["granted"]["endpoints"]["mode"] == mode
+        assert (await administration.keys.to_json(issued.record))["granted"]["endpoints"]["mode"] == mode
 
 
 async def test_grants_are_clamped_to_the_current_ceiling(
@@ -87,7 +87,7 @@ async def test_grants_are_clamped_to_the_current_ceiling(
         ceiling_alphas="prefix:Test_",
         ceiling_runs="prefix:Test_",
     )
-    shown = administration.keys.to_json(await administration.keys.find(issued.record.id))
+    shown = await administration.keys.to_json(await administration.keys.find(issued.record.id))
     assert shown["allow"] == {
         "endpoints": {"mode": "list", "ids": ["meta.me", "signals.scores"]},
         "alphas": {"mode": "prefix", "prefixes": ["Test_"]},
@@ -95,7 +95,7 @@ async def test_grants_are_clamped_to_the_current_ceiling(
     }
     assert shown["granted"]["endpoints"] == {"mode": "all"}
     await administration.accounts.change(OWNER, ceiling_endpoints="all")
-    widened = administration.keys.to_json(await administration.keys.find(issued.record.id))
+    widened = await administration.keys.to_json(await administration.keys.find(issued.record.id))
     assert widened["allow"]["endpoints"] == {"mode": "all"}
 
 
@@ -112,7 +112,7 @@ async def test_a_key_can_be_changed_suspended_and_revoked(administration: Admini
         expires="2999-01-31",
         ips="10.0.0.0/8, ::ffff:203.0.113.7",
     )
-    shown = administration.keys.to_json(changed)
+    shown = await administration.keys.to_json(changed)
     assert shown["name"] == "second"
     assert shown["granted"]["runs"] == {"mode": "prefix", "prefixes": ["Test_", "Prod_"]}
     assert shown["field_policy"] == {"expose_raw_book": True}
@@ -159,9 +159,9 @@ async def test_only_administrators_are_granted_administrative_endpoints(
 ) -> None:
     await administration.accounts.create("boss@example.org", admin=True, ceiling_endpoints="all")
     key = await administration.keys.issue("boss@example.org", "k", endpoints=",".join(ADMIN_IDS))
-    assert administration.keys.to_json(key.record)["allow"]["endpoints"]["ids"] == list(ADMIN_IDS)
+    assert (await administration.keys.to_json(key.record))["allow"]["endpoints"]["ids"] == list(ADMIN_IDS)
     await administration.accounts.change("boss@example.org", admin=False)
-    demoted = administration.keys.to_json(await administration.keys.find(key.record.id))
+    demoted = await administration.keys.to_json(await administration.keys.find(key.record.id))
     assert demoted["allow"]["endpoints"] == {"mode": "list", "ids": []}
 
 
@@ -276,4 +276,4 @@ async def test_every_endpoint_can_be_granted(administration: Administration) -> 
     await administration.accounts.create("boss@example.org", admin=True, ceiling_endpoints="all")
     for name in ENDPOINTS:
         issued = await administration.keys.issue("boss@example.org", "k", endpoints=name)
-        assert administration.keys.to_json(issued.record)["allow"]["endpoints"]["ids"] == [name]
+        assert (await administration.keys.to_json(issued.record))["allow"]["endpoints"]["ids"] == [name]

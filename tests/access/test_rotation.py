@@ -45,8 +45,8 @@ async def answer(access: Authenticator, token: str) -> str:
     return "admitted"
 
 
-def rights(administration: Administration, record: object) -> dict[str, object]:
-    shown = administration.keys.to_json(record)
+async def rights(administration: Administration, record: object) -> dict[str, object]:
+    shown = await administration.keys.to_json(record)
     return {name: value for name, value in shown.items() if name not in OWN}
 
 
@@ -55,7 +55,7 @@ async def test_a_rotated_key_has_the_same_rights_and_the_old_token_works_during_
 ) -> None:
     old = await administration.keys.issue(OWNER, "k", raw=True, **GRANTS)
     new, left = await administration.keys.rotate(old.record.id, grace_seconds=3600)
-    assert rights(administration, new.record) == rights(administration, old.record)
+    assert await rights(administration, new.record) == await rights(administration, old.record)
     assert new.record.id != old.record.id
     assert left.expires_at is not None
     ends = datetime.fromtimestamp(left.expires_at / 1e6, UTC) - datetime.now(UTC)
@@ -97,8 +97,8 @@ async def test_an_inactive_key_is_not_rotated_but_can_be_copied(
     with pytest.raises(AccessError, match=f"--like {key.record.id}"):
         await administration.keys.rotate(key.record.id)
     other = await administration.keys.issue(like=key.record.id, name="another")
-    expected = rights(administration, key.record) | {"name": "another"}
-    assert rights(administration, other.record) == expected
+    expected = await rights(administration, key.record) | {"name": "another"}
+    assert await rights(administration, other.record) == expected
     assert await answer(access, other.token) == "admitted"
     await expire(key.token, 1)
     with pytest.raises(AccessError, match="--expires"):
@@ -109,7 +109,7 @@ async def test_an_inactive_key_is_not_rotated_but_can_be_copied(
     narrow = await administration.keys.issue(
         like=key.record.id, expires="never", raw=False, runs="list:one", rate="per_minute=3"
     )
-    shown = administration.keys.to_json(narrow.record)
+    shown = await administration.keys.to_json(narrow.record)
     assert shown["granted"]["runs"] == {"mode": "list", "ids": ["one"]}
     assert (shown["field_policy"], shown["expires_at"]) == ({"expose_raw_book": False}, None)
     rate = narrow.record.rate.by_option()

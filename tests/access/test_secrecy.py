@@ -78,7 +78,11 @@ async def test_no_output_contains_a_secret(
         seen.append("".join(traceback.format_exception(broken.value)))
     seen += [repr(x) for x in (settings, issued, issued.record, await access.key(issued.record.id))]
     seen += [json.dumps(entry["detail"]) for entry in await administration.audit_log()]
-    seen += [json.dumps(administration.keys.to_json(issued.record)), *emitted.lines, *capsys.readouterr()]
+    seen += [
+        json.dumps(await administration.keys.to_json(issued.record)),
+        *emitted.lines,
+        *capsys.readouterr(),
+    ]
     if settings.location.path is None:
         server: PostgresServer = request.getfixturevalue("postgres")
         seen.append(server.log.read_text())

@@ -9,20 +9,16 @@ from typing import Any
 from serve.auth import admin
 from serve.auth.settings import AccessSettings
 from serve.auth.store.opening import open_store
-from serve.auth.store.repository import KeyStore, Repository
+from serve.auth.store.repository import KeyStore
 
 
 class Operations:
-    """The operations on accounts or on keys; those that need the store are awaited."""
+    """The operations on accounts or on keys, all of them awaited."""
 
     def __init__(self, owner: Administration, name: str) -> None:
         self._owner, self._name = owner, name
 
     def __getattr__(self, operation: str) -> Callable[..., Any]:
-        if operation == "to_json":
-            part: Any = self._owner.on(Repository(None))  # type: ignore[arg-type]  # it reads no row
-            return part.keys.to_json  # type: ignore[no-any-return]
-
         def run(*arguments: Any, **options: Any) -> Any:
             return self._owner.run(
                 lambda opened: getattr(getattr(opened, self._name), operation)(*arguments, **options)
@@ -39,13 +35,11 @@ class Administration:
         self.accounts: Any = Operations(self, "accounts")
         self.keys: Any = Operations(self, "keys")
 
-    def on(self, rows: Repository) -> admin.Administration:
-        """Return the administration in a transaction."""
-        return admin.Administration(rows, self._actor, self._settings)
-
     async def run(self, operation: Callable[[admin.Administration], Any]) -> Any:
         """Run an operation in a transaction."""
-        return await self.store.run(lambda rows: operation(self.on(rows)))
+        return await self.store.run(
+            lambda rows: operation(admin.Administration(rows, self._actor, self._settings))
+        )
 
     async def audit_log(self, **options: Any) -> list[dict[str, Any]]:
         """Return the newest entries of the audit log."""
