@@ -16,7 +16,7 @@ from pipeline.notices.correlations import column_mean, correlations, judge_mean
 from pipeline.notices.held_names import Holdings
 from pipeline.notices.outcome import NoticeOutcome, by_chance, first_noticed, judged, not_checked, too_few
 from schemas.notices import NOTICES
-from schemas.notices.books import FLAT
+from schemas.notices.books import FLAT, FLAT_BY_CHANCE
 from schemas.notices.moves import (
     CLIPPED_FROM,
     LARGEST_OF_BOOK,
@@ -69,6 +69,9 @@ def judge_moves(holdings: Holdings, returns: Floats, weekly: Floats) -> Iterator
     yield judge_mean("book.lagged_marks", by_session, message, _BOTH_MOVED, period="session")
     yield _judge_deferred_losses(own, returns[1:])
     yield _judge_copied_sessions(moves)
+    flat = _judge_flat_sessions(moves)
+    if flat.outcome == NOTICE:  # in place of what the P&L of the book says
+        yield flat
     yield _judge_clipped_losses(moves, sides)
     yield _judge_missing_losses(sides * moves, returns, weekly)
     yield _judge_stale_losses(moves, sides)
@@ -129,6 +132,19 @@ def _judge_copied_sessions(moves: Floats) -> NoticeOutcome:
     copies = int(np.unique(session[copied]).size)
     message = f"In {copies} of {counted(number, 'session')} the names move as in an earlier session."
     return judged(notice, float(copies), message, sessions=number)
+
+
+def _judge_flat_sessions(moves: Floats) -> NoticeOutcome:
+    """Judge in how many sessions most names stay at their mark, while those that were bought or sold since may move."""
+    notice, known = "book.flat_sessions", np.isfinite(moves)
+    measured = known.sum(axis=0) >= MIN_COPIED_NAMES
+    sessions = int(measured.sum())
+    if not sessions:
+        return too_few(notice, sessions, "session", f"{MIN_COPIED_NAMES} names with two marks", 1)
+    unmoved = (known & (np.abs(moves) < FLAT)).sum(axis=0)
+    flat = int((measured & (2 * unmoved > known.sum(axis=0))).sum())
+    message = f"In {flat} of {sessions} sessions most names stay at the mark of the session before."
+    return judged(notice, flat / sessions, message, chance=FLAT_BY_CHANCE / sessions, sessions=sessions)
 
 
 def _judge_clipped_losses(moves: Floats, sides: Floats) -> NoticeOutcome:

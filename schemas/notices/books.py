@@ -14,6 +14,7 @@ from schemas.notices.notice import (
     SIGNIFICANT,
     Notice,
 )
+from schemas.notices.signal import MIN_COPIED_NAMES
 
 MIN_FILLS: Final = 50
 """Minimum number of fills with comparable prices for a judgement."""
@@ -51,6 +52,8 @@ MIN_SHORT_SHARE: Final = 0.2
 """Minimum short notional, as a share of the long notional, at which short positions must pay cash too."""
 FLAT: Final = 1e-9
 """Profit and loss on prices below which a session is flat, as a share of the positions: adjusted prices that stay differ in their last digits."""
+FLAT_BY_CHANCE: Final = 2
+"""Sessions in which most names keep their mark that single days without prices explain."""
 LOWEST_RATE: Final = 0.0001
 """Rate of a year below which no half year of Treasury bills was paid, for runs whose rate is 0 in every session."""
 ZERO_RATES: Final = tuple(
@@ -218,10 +221,13 @@ BOOK_NOTICES: Final = (
     ),
     Notice(
         "book.flat_sessions",
-        "The book has sessions with a market P&L of 0: the market was closed, or these days were removed.",
+        "The book has sessions with a market P&L of 0, or in which most names stay at their mark: the market was closed, or these days were removed.",
         0.01,
-        f"highest share of the sessions of a book with positions in which the size of market_pnl is below {FLAT:g} of the gross notional",
-        "measured: 0 to 0.004 in honest runs, and 0 below a millionth",
+        f"highest share of the sessions of a book with positions in which the size of market_pnl is below {FLAT:g} of the gross notional; or sessions "
+        f"in which more than half of the names that long_short holds at both closes, of up to 64 and {MIN_COPIED_NAMES} or more, move by less than that / "
+        f"sessions with as many such names, noticed if they are {FLAT_BY_CHANCE + 1} or more",
+        "measured: 0 to 0.004 in honest runs, and 0 below a millionth; by names 0 to 0.004 in 271 honest runs, 0.03 if the names that a book held keep their "
+        "mark in the worst 3 % of its sessions, in all of 9 such runs, though purchases and sales move its P&L",
         figure="flat_share",
     ),
     Notice(

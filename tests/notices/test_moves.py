@@ -86,6 +86,23 @@ def with_falls_cut_off(market: Market) -> Market:
     return with_moves(market, lambda moves: np.maximum(moves, -0.03))
 
 
+def with_the_worst_sessions_erased(market: Market) -> Market:
+    """Let the names that long_short holds stay where they are in the worst 3 % of its sessions: other books and later fills move."""
+    returns = earned(market)
+    worst = np.flatnonzero(returns <= np.quantile(returns[returns != 0], 0.03)) - 1
+    positions = run_alpha(market, SPEC).tables["positions"].filter(pl.col("book") == "long_short")
+    held = np.zeros(market.closes.shape, np.bool_)
+    days = np.searchsorted(market.schedule, positions["date"].to_numpy())
+    held[days, np.searchsorted(market.symbols, positions["symbol"].to_numpy())] = True
+
+    def change(moves: np.ndarray) -> np.ndarray:
+        moves = moves.copy()
+        moves[worst] = np.where(held[worst + 1], 0, moves[worst])
+        return moves
+
+    return with_moves(market, change)
+
+
 def without_adjustment_for_splits(market: Market) -> Market:
     """Leave the prices before a split of every second name as they were, at twice those after it."""
     session, name = np.indices(market.closes.shape)
@@ -110,10 +127,11 @@ def with_stale_marks(market: Market) -> Market:
         (with_smooth_marks, "book.lagged_marks"),
         (with_the_best_session_twice, "book.copied_sessions"),
         (with_falls_cut_off, "book.clipped_losses"),
+        (with_the_worst_sessions_erased, "book.flat_sessions"),
         (with_stale_marks, "book.stale_marks"),
         (without_adjustment_for_splits, "book.split_moves"),
     ],
-    ids=["a session late", "two sessions late", "smooth", "twice", "cut off", "stale", "splits"],
+    ids=["a session late", "two sessions late", "smooth", "twice", "cut off", "erased", "stale", "splits"],
 )
 def test_marks_that_cannot_be_prices_are_noticed(
     market: Market, tmp_path: Path, falsify: Callable[[Market], Market], expected: str
