@@ -19,6 +19,7 @@ from schemas.notices import NOTICES
 from schemas.notices.notice import CHANCE
 from schemas.notices.signal import (
     EXTREME_RANK,
+    FADED_SHARE,
     KNOWN_AFTER,
     MAX_DELAY_WEEKS,
     MAX_UNEXPLAINED_IC,
@@ -224,10 +225,11 @@ def judge_neighbours(scores: Floats, returns: Floats, weights: Floats | None) ->
     return first_noticed(*outcomes)
 
 
-def judge_extremes(scores: Floats, changes: Floats, returns: Floats) -> NoticeOutcome:
+def judge_extremes(scores: Floats, changes: Floats, news: Floats, returns: Floats) -> NoticeOutcome:
     """Judge how often the names with the highest and the lowest score, or with its largest changes, are right.
 
-    A score that knows the returns of a few names hardly predicts better on average, but stands out where it knows them.
+    A score that knows the returns of a few names hardly predicts better on average, but stands out where it knows them. One that passes
+    over what would lose returns to the middle there.
     """
     ranks = relative_ranks(np.where(np.isfinite(scores), returns, np.nan))
     outcomes = []
@@ -247,4 +249,28 @@ def judge_extremes(scores: Floats, changes: Floats, returns: Floats) -> NoticeOu
                 f"{MIN_RANKED_NAMES} names with a score and a forward return",
             )
         )
-    return first_noticed(*outcomes)
+    return first_noticed(*outcomes, _judge_faded(relative_ranks(scores), news, ranks))
+
+
+def _judge_faded(scores: Floats, news: Floats, earned: Floats) -> NoticeOutcome:
+    """Judge the returns of names whose score is nearer to the middle than earlier weeks explain, all in ranks from -1 to 1.
+
+    A forecast is as right about these as about names whose score moves away from the middle.
+    """
+    expected = scores - news
+    faded = np.where(np.isfinite(earned), np.abs(expected) - np.abs(scores), np.nan)
+    away = faded < 0
+    slope = np.sum(news * earned, where=away) / max(np.sum(news**2, where=away), 1e-9)
+    lost = -np.sign(expected) * earned - slope * np.abs(news)
+    known = faded[np.isfinite(faded)]
+    limit = np.quantile(known, 1 - FADED_SHARE) if known.size else math.inf
+    name, week = np.nonzero(faded > limit)
+    return judge_mean(
+        "signal.extremes",
+        lost[name, week],
+        "{number} names whose score moved most towards the middle of its week would have lost on their former side: their returns rank {mean:.2f} "
+        "further towards the largest loss (1) than other news in the score explain.",
+        "a score nearer to the middle than expected, and a forward return",
+        period="name",
+        groups=week,
+    )

@@ -206,7 +206,7 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
     yield foresight.judge_neighbours(panel.scores, returns, panel.weights.get(CONDITIONED_BOOKS[0]))
     yield from judge_turned_weeks(panel.scores, returns)
     yield judge_repeated_returns(returns)
-    yield foresight.judge_extremes(panel.scores, changes, returns)
+    yield foresight.judge_extremes(panel.scores, changes, panel.news, returns)
     yield from weights.judge_weights(panel.weights, panel.scores, returns)
     yield weights.judge_tilt(panel.weights.get(CONDITIONED_BOOKS[0]), panel.positions, returns)
     yield universe.judge_barred_names(panel.tradeable, panel.scores, returns, panel.positions)

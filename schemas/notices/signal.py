@@ -45,6 +45,8 @@ MAX_UNEXPLAINED_IC: Final = 0.12
 """Threshold for what these leave unexplained of the score, beside the returns of held names, which are fewer."""
 EXTREME_RANK: Final = 2.0
 """Rank of the returns of the highest and the lowest score, from -1 to 1, as a multiple of the rank correlation of all names."""
+FADED_SHARE: Final = 0.03
+"""Share of the scores that count as having moved most towards the middle of their week."""
 MIN_PROVEN_NAMES: Final = 5
 """Minimum median number of sampled names whose forward returns fills prove in a week: with fewer, weeks without any are chance."""
 MIN_PAUSES: Final = 5
@@ -328,13 +330,16 @@ SIGNAL_NOTICES: Final = (
     ),
     Notice(
         "signal.extremes",
-        "The names with the most extreme scores, or changes of score, are right more often than the score as a whole explains: some returns "
-        "to come may be known.",
+        "The names with the most extreme scores, or changes of score, are right more often than the score as a whole explains, or names lose as soon as their "
+        "score has moved to the middle: some returns to come may be known.",
         0.12,
         "mean over weeks of half the difference between the ranks of forward_return, from -1 to 1 within the week, of the names with the "
         f"highest and the lowest score, or with the largest rise and fall in its rank since the week before, less {EXTREME_RANK:g} x the rank correlation of "
-        f"score, or of its change, with forward_return; of up to 64 names in weeks of {MIN_RANKED_NAMES} or more, {SIGNIFICANT}",
-        f"the extremes of 64 names, 2.4 standard deviations from the mean, rank at {EXTREME_RANK:g} times the ic; measured: -0.25 to 0.16 in honest runs, beside thresholds of 0.1 to 0.31, 0.09 to 0.22 if 3 % of the names are known and stand out, which raises the ratio by 0.9 to 2.5; above it in 1 of 324 runs whose score stands out by honest news on 1 to 6 % of the names a week, 56 to 75 % of it right, in 6 above 0.1",
+        f"score, or of its change, with forward_return; of up to 64 names in weeks of {MIN_RANKED_NAMES} or more; or the mean rank of forward_return against the side on which the "
+        "name's rank by score was expected from earlier weeks, as in signal.innovation_ic, less the size of the unexpected part x the least-squares slope on it where ranks move away "
+        f"from the middle, over the {FADED_SHARE:.0%} of the ranks that are nearest to the middle beside the expected one; {SIGNIFICANT}",
+        f"the extremes of 64 names, 2.4 standard deviations from the mean, rank at {EXTREME_RANK:g} times the ic; measured: -0.25 to 0.16 in honest runs, beside thresholds of 0.1 to 0.31, 0.09 to 0.22 if 3 % of the names are known and stand out, which raises the ratio by 0.9 to 2.5; above it in 1 of 324 runs whose score stands out by honest news on 1 to 6 % of the names a week, 56 to 75 % of it right, in 6 above 0.1; where ranks move to the middle, above it in 6 of 2,911 honest runs, by 0.04 at most, and in 87 of 100 whose score there avoids losses of more "
+        "than 7 % in the week, in 48 of 98 beyond 10 %",
         figure="extreme_excess",
     ),
     Notice(

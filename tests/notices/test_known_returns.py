@@ -14,8 +14,6 @@ from examples.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, s
 from examples.reference_engine.sessions import Floats
 from examples.reference_engine.strategy import decide
 from examples.reference_engine.weekly_tables import forward_returns
-from pipeline.notices.correlations import centred_ranks
-from pipeline.notices.foresight import judge_extremes
 from tests.support.notices import notices_of, outcomes_of
 
 SPEC = AlphaSpec("Test_known_returns", "reversal", 1.0, raw=False)
@@ -394,17 +392,3 @@ def test_names_that_are_not_scored_in_the_week_in_which_they_fall_are_noticed(
     assert notices.keys() == ({"universe.barred_names"} if known else set())
     if known:
         assert "largest fall (1)" in (notices["universe.barred_names"].message or "")
-
-
-@pytest.mark.parametrize(("right", "outcome"), [(0.75, "pass"), (1.0, "notice")])
-@pytest.mark.parametrize("seed", [5, 8, 10])
-def test_extremes_that_are_always_right_are_noticed(seed: int, right: float, outcome: str) -> None:
-    """Each week a steady score has news on 6 % of the names, which stand out; honest news is right three times in four."""
-    rng, shape = np.random.default_rng(seed), (60, 260)
-    returns = rng.normal(0, 0.03, shape)
-    steady = rng.normal(0, 1, (60, 1)) + rng.normal(0, 0.1, shape)
-    news = rng.random(shape) < 0.06
-    side = np.sign(returns) * np.where(rng.random(shape) < right, 1, -1)
-    scores = np.where(news, 3 * side * np.abs(rng.normal(0, 1, shape)), steady)
-    changes = np.diff(centred_ranks(scores), axis=1, prepend=np.nan)
-    assert judge_extremes(scores, changes, returns).outcome == outcome

@@ -15,9 +15,10 @@ from statsmodels.regression.linear_model import OLS
 
 from pipeline.notices import Run, find_notices
 from pipeline.notices.copies import copied_from, judge_copies
-from pipeline.notices.correlations import judge_mean, rank_correlations
+from pipeline.notices.correlations import centred_ranks, judge_mean, rank_correlations
 from pipeline.notices.evidence import Evidence
-from pipeline.notices.foresight import judge_opposed_halves
+from pipeline.notices.foresight import judge_extremes, judge_opposed_halves
+from pipeline.notices.panel import Panel
 from pipeline.notices.signal import judge_book, judge_frequency, judge_weekly_ic, weekly_returns
 from tests.notices.ledgers import MONDAY, by_id, invested, ledger
 
@@ -270,3 +271,38 @@ def test_rank_correlations_match_scipy() -> None:
         known = np.isfinite(one[:, week])
         expected = stats.spearmanr(one[known, week], other[known, week]).statistic if week else np.nan
         assert value == pytest.approx(expected, nan_ok=True)
+
+
+@pytest.mark.parametrize(("right", "outcome"), [(0.75, "pass"), (1.0, "notice")])
+@pytest.mark.parametrize("seed", [5, 8, 10])
+def test_extremes_that_are_always_right_are_noticed(seed: int, right: float, outcome: str) -> None:
+    """Each week a steady score has news on 6 % of the names, which stand out; honest news is right three times in four."""
+    rng, shape = np.random.default_rng(seed), (60, 260)
+    returns = rng.normal(0, 0.03, shape)
+    steady = rng.normal(0, 1, (60, 1)) + rng.normal(0, 0.1, shape)
+    news = rng.random(shape) < 0.06
+    side = np.sign(returns) * np.where(rng.random(shape) < right, 1, -1)
+    scores = np.where(news, 3 * side * np.abs(rng.normal(0, 1, shape)), steady)
+    changes = np.diff(centred_ranks(scores), axis=1, prepend=np.nan)
+    assert judge_extremes(scores, changes, np.full(shape, np.nan), returns).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("passed_over", "expected"), [("losers", "notice"), ("chance", "pass"), ("both", "pass")]
+)
+@pytest.mark.parametrize("seed", [5, 8, 10])
+def test_a_score_that_passes_over_losers_is_noticed(seed: int, passed_over: str, expected: str) -> None:
+    """A steady score returns to the middle where a name would lose, of names at random, or as often as it knows a gain."""
+    rng, shape = np.random.default_rng(seed), (60, 160)
+    returns = rng.normal(0, 0.03, shape)
+    score = rng.normal(0, 1, (60, 1)) + rng.normal(0, 0.3, shape)
+    earned = np.sign(score) * (returns if passed_over != "chance" else rng.permuted(returns, axis=1))
+    score = np.where((np.abs(score) > 0.5) & (earned < -0.05), 0.3 * np.sign(score), score)
+    if passed_over == "both":
+        score = np.where((np.abs(score) < 1.5) & (earned > 0.05), 2 * np.sign(score), score)
+    days, unknown = MONDAY + 7 * np.arange(shape[1]), np.zeros(shape, np.int64)
+    panel = Panel(np.arange(shape[0]), days, unknown, unknown, score, returns)
+    outcome = judge_extremes(score, np.full(shape, np.nan), panel.news, returns)
+    assert outcome.outcome == expected
+    if passed_over == "losers":
+        assert "most towards the middle of its week" in (outcome.message or "")
