@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from tests.support.dask import dask  # noqa: F401
 from tests.support.hand_made_root import server_root, token  # noqa: F401
 from tests.support.history import built, history  # noqa: F401
 from tests.support.remote_root import published_run, remote  # noqa: F401
-from tests.support.seals import make_seal, seal  # noqa: F401
+from tests.support.seals import make_seal
 
 # A slow machine is not a failure: no test asserts a time. Property tests try new examples in each run, except in the run that decides
 # whether a change lands (TEST_EXAMPLES=same), where a failure must be caused by the change and be reproducible.
@@ -73,6 +74,12 @@ def shared() -> Path:
     if not (folder / "seals").is_dir():
         pytest.skip("the real seals are not beside this checkout")
     return folder
+
+
+@pytest.fixture
+def seal(valid: Path, tmp_path: Path) -> Path:
+    """Return a copy of the module's valid seal."""
+    return Path(shutil.copytree(valid, tmp_path / valid.name))
 
 
 @pytest.fixture

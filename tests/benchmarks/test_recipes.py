@@ -1,4 +1,4 @@
-"""Each benchmark starts in the environment of the suite; the peers of the comparison have one of their own."""
+"""Each benchmark starts; the comparison does so in an environment of its own, with the peers and without the suite's packages."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 COMMAND = re.compile(
     r"^    (?:PYTHONPATH=\. )?\{\{ tested \}\} python (?:benchmarks/(\w+)\.py|-m benchmarks\.(\w+))",
@@ -14,13 +16,20 @@ COMMAND = re.compile(
 )
 MODULES = [file or module for file, module in COMMAND.findall((REPOSITORY / "justfile").read_text())]
 
+PEERS = ["fastapi", "starlette", "chdb", "datasette"]
 
-def test_every_benchmark_prints_its_help_without_the_peers() -> None:
+
+@pytest.mark.parametrize(
+    ("modules", "missing"), [(MODULES, PEERS), (["compare"], [*PEERS, "pytest", "hypothesis"])]
+)
+def test_every_benchmark_prints_its_help_without_what_its_environment_lacks(
+    modules: list[str], missing: list[str]
+) -> None:
     # A module set to None cannot be imported, in any environment.
     code = (
         "import runpy, sys\n"
-        "sys.modules |= dict.fromkeys(['fastapi', 'starlette', 'chdb', 'datasette'])\n"
-        f"for module in {MODULES}:\n"
+        f"sys.modules |= dict.fromkeys({missing})\n"
+        f"for module in {modules}:\n"
         "    sys.argv = [module, '--help']\n"
         "    try:\n"
         "        runpy.run_module(f'benchmarks.{module}', run_name='__main__')\n"
@@ -31,7 +40,7 @@ def test_every_benchmark_prints_its_help_without_the_peers() -> None:
         [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=False
     )
     assert output.returncode == 0, output.stderr
-    assert len(re.findall("^Usage: ", output.stdout, re.MULTILINE)) == len(MODULES)
+    assert len(re.findall("^Usage: ", output.stdout, re.MULTILINE)) == len(modules)
 
 
 def test_every_benchmark_recipe_is_listed() -> None:

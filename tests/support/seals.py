@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pytest
 
 from examples.reference_engine import AlphaSpec, Market, RunRecord, run_alpha, simulate_market, write_seal
 from examples.reference_engine.alpha import SignalName
@@ -114,12 +113,6 @@ def make_seal(
         source=source_files(spec) if source and "source" not in absent else None,
     )
     return write_seal(folder / alpha_id, record)
-
-
-@pytest.fixture
-def seal(valid: Path, tmp_path: Path) -> Path:
-    """Return a copy of the module's valid seal."""
-    return Path(shutil.copytree(valid, tmp_path / valid.name))
 
 
 def rewrite(seal: Path, kind: str, change: Callable[[Any], Any]) -> Path:
