@@ -6,8 +6,10 @@ import datetime as dt
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from datasets.figures.equity import period_returns
 from datasets.figures.price import Benchmark
 from datasets.figures.series import Window, null_if_nan
 from datasets.market_data.benchmark_prices import BenchmarkPrices
@@ -50,8 +52,10 @@ def measure(benchmark: Benchmark, first: dt.date | None, last: dt.date | None) -
         first session. A book's returns include that session; the summary has the figures to compare with them.
     """
     prices = BenchmarkPrices.over(benchmark, Window(first, last).rows(benchmark.dates))
-    rows, from_previous = prices.rows(from_previous=True), prices.summary(from_previous=True)
-    known = prices.previous_date is not None
+    first_return = total_return = None
+    if prices.previous_date is not None:
+        ends = period_returns(np.full(2, prices.previous), prices.price[[0, -1]])
+        first_return, total_return = map(null_if_nan, ends)
     return MeasuredWindow(
         prices.rows(from_previous=False),
         {
@@ -61,7 +65,7 @@ def measure(benchmark: Benchmark, first: dt.date | None, last: dt.date | None) -
             **prices.summary(from_previous=False),
             "previous_date": prices.previous_date.isoformat() if prices.previous_date else None,
             "previous_close": null_if_nan(prices.previous_close),
-            "first_return": rows["period_return"][0] if known else None,
-            "total_return_from_previous": from_previous["total_return"] if known else None,
+            "first_return": first_return,
+            "total_return_from_previous": total_return,
         },
     )
