@@ -104,7 +104,8 @@ def _conditions(query: AlphasQuery, listing: Listing) -> Iterator[Flags]:
     if query.checked_only:
         yield columns.supported & columns.allowed(query.runs)
     for days, window in ((columns.started, query.started), (columns.published, query.published)):
-        yield from _within(days, *(day and day.isoformat() for day in (window.first, window.last)))
+        first, last = (day and day.isoformat() for day in (window.first, window.last))
+        yield from _within(days, first, last)
     for name, least, most in query.bounds:
         yield from _within(_values(columns, query, name), least, most)  # an unknown figure meets no bound
 
