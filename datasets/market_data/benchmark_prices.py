@@ -35,7 +35,7 @@ class BenchmarkPrices:
     previous_date : datetime.date or None
         Day of the benchmark before the first; None when the market data have no price of it, and without days.
     previous_close, previous : float
-        Close and price of that day; NaN if it is None.
+        Close and price of that day; NaN without one.
     """
 
     symbol: str

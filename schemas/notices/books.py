@@ -226,8 +226,8 @@ BOOK_NOTICES: Final = (
         f"highest share of the sessions of a book with positions in which the size of market_pnl is below {FLAT:g} of the gross notional; or sessions "
         f"in which more than half of the names that long_short holds at both closes, of up to 64 and {MIN_COPIED_NAMES} or more, move by less than that / "
         f"sessions with as many such names, noticed if they are {FLAT_BY_CHANCE + 1} or more",
-        "measured: 0 to 0.004 in honest runs, and 0 below a millionth; by names 0 to 0.004 in 271 honest runs, 0.03 if the names that a book held keep their "
-        "mark in the worst 3 % of its sessions, in all of 9 such runs, though purchases and sales move its P&L",
+        "measured: 0 to 0.004 in honest runs; by names 0 to 0.004 in 271 honest runs, and 0.03 in all of 9 runs in which the names that a book holds keep "
+        "their mark in its worst 3 % of the sessions, though purchases and sales move its P&L",
         figure="flat_share",
     ),
     Notice(

@@ -293,7 +293,7 @@ SIGNAL_NOTICES: Final = (
         "signal.innovation_ic",
         "What is new in the score since the week before predicts better than forecasters do: it may know some of the returns to come.",
         0.1,
-        "absolute value of the mean over weeks of the rank correlation of the change in the score's rank with forward_return, or with that of up to "
+        "absolute mean over weeks of the rank correlation of the change in the score's rank with the forward_return of the week, or of one up to "
         f"{MAX_DELAY_WEEKS} weeks later; over up to 64 names; or, if it is above {MAX_UNEXPLAINED_IC:g}, of the rank correlation of the part of the score's rank that its rank of the week before and the ranks of the forward "
         f"returns of the {EXPLAINING_WEEKS} weeks before do not explain, by least squares, with the return of the name's mark from the close of the session after "
         "the rebalance date to the next one, x the deviation of that part among all names / that among the held ones, if that is less than 1; "
