@@ -18,6 +18,8 @@ _MAX_PIPELINED: Final = 64
 """Maximum number of unanswered requests of a connection; uvicorn keeps each of them in memory."""
 _MAX_WAITING_BODIES: Final = 1 << 16
 """Maximum bytes of bodies that wait behind an unanswered request; uvicorn resumes reading after each answer."""
+_VERSIONS: Final = ("1.0", "1.1")
+"""Versions of HTTP that are answered; the parser also reads 0.9 and 2.0 in the line of a request."""
 _RAW_BYTE: Final = re.compile(rb"[\x80-\xff]")
 
 
@@ -26,7 +28,7 @@ class TooManyRequests(ValueError):
 
 
 class AmbiguousRequest(ValueError):
-    """The end of the request is ambiguous; uvicorn answers 400 and closes the connection."""
+    """The request is not HTTP/1, or its end is ambiguous; uvicorn answers 400 and closes the connection."""
 
 
 class GuardedConnection(HttpToolsProtocol):
@@ -113,8 +115,10 @@ class GuardedConnection(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Pass the request to the application; refuse it if its end is ambiguous."""
+        """Pass the request to the application; refuse it if it is not HTTP/1 or its end is ambiguous."""
         self._head_since, self._head_bytes = None, 0
+        if self.parser.get_http_version() not in _VERSIONS:
+            raise AmbiguousRequest("requests are HTTP/1.0 or HTTP/1.1")
         has_body = False
         for name, value in self.headers:
             if name == b"transfer-encoding":

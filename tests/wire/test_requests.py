@@ -89,9 +89,11 @@ CASES = {
     "two hosts": Case(head(HEALTH, "Host: there"), NO_HOST),
     "a host with a blank": Case(head(HEALTH, host="a b"), NO_HOST),
     "a host with a raw byte": Case(head("/v1/%68ealth", host="\x80"), NO_HOST),
-    # Anything but HTTP/1.1.
-    "no version": Case(b"GET /v1/health\r\n\r\n", NO_HOST, open=False),
-    "another version": Case(head("*", method="PRI", version="2.0"), BAD, open=False),
+    # Anything but HTTP/1.
+    "no version": Case(b"GET /v1/health\r\n\r\n", BAD, open=False),
+    "an older version": Case(head(HEALTH, version="0.9"), BAD, open=False),
+    "a newer version": Case(head(HEALTH, version="2.0"), BAD, open=False),
+    "the first line of HTTP/2": Case(head("*", method="PRI", version="2.0"), BAD, open=False),
     "an unknown method": Case(head(HEALTH, method="BREW"), BAD, open=False),
     "a method in small letters": Case(head(HEALTH, method="get"), BAD, open=False),
     "CONNECT": Case(head("here:80", method="CONNECT"), BAD, open=False),
