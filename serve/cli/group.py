@@ -17,7 +17,6 @@ _COMMANDS: Final = {
     "keys": LazyCommand("serve.cli.keys", "keys", "Issue, change, suspend and revoke keys."),
     "audit": LazyCommand("serve.cli.store", "audit", "Show what operators did."),
     "access": LazyCommand("serve.cli.store", "access", "Prepare and inspect the store of accounts and keys."),
-    "openapi": LazyCommand("serve.cli.openapi", "openapi", "Print the OpenAPI document of the interface."),
     "demo": LazyCommand("examples.demo", "demo", "Simulate a market, build alphas and serve them."),
 }
 """Command -> its module."""

@@ -95,7 +95,7 @@ def run_into(output: IO[bytes], arguments: str) -> subprocess.CompletedProcess[s
         "pipeline --help",
         "pipeline rules",
         "pipeline rules --json",
-        "serve openapi",
+        "serve keys --help",
         "datasets units",
         "alpha_results_seal check nowhere --json",
     ],
