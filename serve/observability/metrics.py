@@ -67,9 +67,8 @@ SAMPLED: Final[dict[str, Declared]] = {
     "cache_evicted_bytes": Declared("Bytes of the evicted copies.", (), "total"),
     "cache_used_bytes": Declared("Bytes in the cache of a remote root."),
     "cache_limit_bytes": Declared("Maximum bytes in the cache of a remote root."),
-    "sampled_timestamp_seconds": Declared("When a process was last sampled.", aggregation="livemin"),
     "sampled_monotonic_seconds": Declared(
-        "The same by the machine's monotonic clock.", aggregation="livemin"
+        "When a process was last sampled, by the machine's monotonic clock.", aggregation="livemin"
     ),
     "build_info": Declared("Always 1; the label is the build.", ("version",)),
 }
@@ -137,7 +136,6 @@ class Instruments:
             for name, labels, value in values():
                 self.set(name, labels, value)
             self.set("event_loop_lag_seconds", (), lag)
-            self.set("sampled_timestamp_seconds", (), time.time())
             self.set("sampled_monotonic_seconds", (), time.monotonic())
         except Exception:  # noqa: BLE001 - a sampling error must not stop the service
             _log.exception("sampling_failed")

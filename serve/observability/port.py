@@ -80,10 +80,10 @@ class MetricsPort:
 
     def ready(self) -> tuple[int, dict[str, Any]]:
         """Return HTTP status and body: whether calls with a key are answered, and the state of each component."""
-        values, states = self._values()
+        silence, states = self._sampled()
         if self._draining:
             status = "draining"
-        elif not states or _silence(values) > SILENCE_SECONDS:
+        elif not states or silence > SILENCE_SECONDS:
             status = "starting" if not states else "stuck"
         elif any(states.get(name) is State.DOWN for name in REQUIRED_COMPONENTS):
             status = "unavailable"
@@ -92,35 +92,30 @@ class MetricsPort:
         body = {
             "status": status,
             "components": {name: state.name.lower() for name, state in sorted(states.items())},
-            "catalogue": {
-                "alphas": _integer(values.get("catalogue_alphas")),
-                "unreadable": _integer(values.get("catalogue_unreadable")),
-                "damaged": _integer(values.get("snapshots_damaged")),
-                "age_seconds": values.get("catalogue_age_seconds"),
-            },
         }
         return (200 if status in {"ok", "degraded"} else 503), body
 
     def live(self) -> tuple[int, dict[str, Any]]:
         """Return HTTP status and body: whether every serving process still responds, as starting and ending ones do."""
-        silence = _silence(self._values()[0])
+        silence, _ = self._sampled()
         stuck = silence > SILENCE_SECONDS and not self._draining
         return (503 if stuck else 200), {
             "status": "stuck" if stuck else "ok",
             "silent_seconds": round(silence, 3),
         }
 
-    def _values(self) -> tuple[dict[str, float], dict[str, State]]:
-        """Return the finite values of metrics without labels, and the state of every component."""
-        values, states = {}, {}
+    def _sampled(self) -> tuple[float, dict[str, State]]:
+        """Return how many seconds ago the process furthest behind was sampled, and the state of every component."""
+        states = {}
+        # No process has been sampled while the service starts. The processes of a machine share the monotonic clock.
+        now = sampled = time.monotonic()
         for metric in self._registry.collect():
             for sample in metric.samples:
-                name = sample.name.removeprefix(f"{NAMESPACE}_")
-                if name == "component_state":
+                if sample.name == f"{NAMESPACE}_component_state":
                     states[sample.labels["component"]] = State(int(sample.value))
-                elif not sample.labels and sample.value != float("inf"):
-                    values[name] = sample.value
-        return values, states
+                elif sample.name == f"{NAMESPACE}_sampled_monotonic_seconds":
+                    sampled = sample.value
+        return max(0.0, now - sampled), states
 
     def _answer(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         path, method = environ["PATH_INFO"], environ["REQUEST_METHOD"]
@@ -138,16 +133,6 @@ class MetricsPort:
             [("Content-Type", "application/json"), ("Cache-Control", "no-store")],
         )
         return [json.dumps(body).encode() + b"\n"]
-
-
-def _silence(values: dict[str, float]) -> float:
-    # No process has been sampled while the service starts. The processes of a machine share the monotonic clock.
-    now = time.monotonic()
-    return max(0.0, now - values.get("sampled_monotonic_seconds", now))
-
-
-def _integer(value: float | None) -> int | None:
-    return None if value is None else int(value)
 
 
 class _Handler(WSGIRequestHandler):
