@@ -31,7 +31,7 @@ from datasets.pointer import Pointer
 from schemas.errors import StorageUnavailable
 from serve.cache import SnapshotKey
 from serve.catalog import Catalog
-from serve.research.catalogue import EffectiveNumbers
+from serve.research.effective_number import EffectiveNumbers
 from serve.research.returns_matrix import (
     NO_ROW,
     NOT_READ,

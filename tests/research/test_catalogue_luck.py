@@ -16,8 +16,8 @@ from datasets.figures.false_discoveries import minimum_backtest_length
 from datasets.figures.unavailable import Unavailable
 from schemas.endpoints import ENDPOINTS
 from serve.auth.allow_list import ALL, AllowList, Mode
-from serve.research import catalogue
-from serve.research.catalogue import EffectiveNumbers
+from serve.research import effective_number
+from serve.research.effective_number import EffectiveNumbers
 from serve.research.returns_matrix import ReturnsMatrix, Searchable
 from tests.research.conftest import Published
 from tests.support.client import ApiClient
@@ -68,7 +68,7 @@ def test_discoveries_and_independent_alphas_of_a_key_are_counted(
 
 
 def test_alphas_of_different_calendars_are_counted_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalogue, "_ROWS_AT_ONCE", 16)
+    monkeypatch.setattr(effective_number, "_ROWS_AT_ONCE", 16)
     draw = np.random.default_rng(8)
     common, days = draw.normal(0, 0.01, 40), np.arange(18_000, 18_040, dtype=np.int32)
     series = {}

@@ -18,7 +18,7 @@ from datasets.snapshot import Snapshot
 from datasets.storage.file_digests import FileDigests
 from schemas.errors import DiskUnavailable
 from serve.research import returns_matrix, store
-from serve.research.catalogue import EffectiveNumbers
+from serve.research.effective_number import EffectiveNumbers
 from serve.research.returns_matrix import ReturnsMatrix, Searchable, load
 from tests.research import catalogue
 from tests.research.catalogue import Curve
