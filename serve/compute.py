@@ -22,7 +22,6 @@ WAITED: Final = "waited"
 LEFT: Final = "left"
 """Refusal reason: the connection was closed before the call's turn."""
 REASONS: Final = (FULL, WAITED, LEFT)
-_RETRY_SECONDS: Final = 2
 
 
 class CallerLeft(Exception):
@@ -85,7 +84,7 @@ class ComputeQueue:
         Raises
         ------
         ApiError
-            ``overloaded``, with ``Retry-After``, when the queue is full or the call has waited too long.
+            ``overloaded`` when the queue is full or the call has waited too long.
         CallerLeft
             When the caller left while the call waited.
         """
@@ -127,8 +126,4 @@ class ComputeQueue:
 
     def _overloaded(self, reason: str) -> ApiError:
         self.refused[reason] += 1
-        return ApiError(
-            "overloaded",
-            f"The service is overloaded; try again in {_RETRY_SECONDS} seconds.",
-            headers={"Retry-After": str(_RETRY_SECONDS)},
-        )
+        return ApiError("overloaded", "The service is overloaded; try again later.")

@@ -200,7 +200,9 @@ class MarketData(OperatorFiles[Mapping[str, Benchmark]]):
         """
         cached = await self.current()
         if cached is None and not self.misconfigured:
-            raise _unavailable()
+            raise ApiError(
+                "benchmark_unavailable", "The market data cannot be read at present; try again later."
+            )
         return cached or {}
 
 
@@ -216,7 +218,3 @@ def require_known(symbols: Collection[str], available: Collection[str], paramete
         f"Invalid parameter: {parameter.name}.",
         {"parameters": [{"name": parameter.name, "constraint": constraint}], "available": known},
     )
-
-
-def _unavailable() -> ApiError:
-    return ApiError("benchmark_unavailable", "The market data cannot be read at present; try again later.")

@@ -40,7 +40,7 @@ from serve.pages.row_folder import MAX_SHARE, RowFolder
 from serve.pages.row_table import NotTabled, RowsDamaged, RowTable, make_batch, table_source
 from serve.pages.symbols import RunSymbols
 
-_log = structlog.get_logger("serve.cache")
+_log = structlog.get_logger("serve.rows")
 
 _WEEK: Final = ("date", "week_status", "n_symbols")
 _WEEK_BYTES: Final = 170
