@@ -88,7 +88,7 @@ class ServerState:
         self.factors = factor_files(settings.factors)
         self.source_downloads = SourceArchives(storage, settings.archives, settings.archives_public_endpoint)
         endpoint = checked_url(settings.datasets_public_endpoint, "ALPHA_RESULTS_DATASETS_PUBLIC_ENDPOINT")
-        self.table_signer = open_signer(settings.datasets, "ALPHA_RESULTS_DATASETS", endpoint)
+        self.table_signer = open_signer(settings.datasets, "datasets", endpoint)
         self.public_url = checked_url(settings.public_url, "ALPHA_RESULTS_PUBLIC_URL")
         self.table_views = TableViews()
         threads = settings.threads or len(os.sched_getaffinity(0))

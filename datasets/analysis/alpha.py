@@ -15,13 +15,13 @@ from datasets.analysis.window import require_window
 from datasets.figures.price import Benchmark
 from datasets.figures.series import FULL_HISTORY, Window
 from datasets.market_data.benchmark_prices import read_benchmark
-from datasets.market_data.operator_files import read_all, setting_named_in_errors
+from datasets.market_data.operator_files import read_all
 from datasets.market_data.prices import is_configured, read_symbols
 from datasets.snapshot import Snapshot
 from schemas.errors import SettingsError
 from schemas.metrics.statistic import SOURCES
 from schemas.parameters import MIN_ROLLING
-from schemas.settings import SETTINGS, setting_value
+from schemas.settings import SETTINGS, setting_named_in_errors, setting_value
 from schemas.tables.sealed_metrics import SCOPES
 from schemas.warning_codes import CODES, by_member
 

@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 import polars as pl
 
 from datasets.storage import Signature, Storage, open_storage
 from schemas.errors import SettingsError
-from schemas.settings import SETTINGS
 from schemas.table import PATTERNS, Bound, Column, Table
 from schemas.units import Type
 
 MAX_BYTES: Final = 1 << 30
 """Maximum bytes of a file; a larger one is not read."""
 _SUFFIX: Final = ".parquet"
-
-
-@contextmanager
-def setting_named_in_errors(setting: str) -> Iterator[None]:
-    """Name the flag and the variable of a setting in errors about its files."""
-    try:
-        yield
-    except SettingsError as error:
-        raise SettingsError(f"{SETTINGS[setting].flag} or {SETTINGS[setting].variable}: {error}") from error
 
 
 def find_files(storage: Storage) -> dict[str, Signature]:

@@ -11,11 +11,11 @@ from typing import Final
 import polars as pl
 
 from datasets.figures.price import Benchmark
-from datasets.market_data.operator_files import read_all, read_columns, refused, setting_named_in_errors
+from datasets.market_data.operator_files import read_all, read_columns, refused
 from schemas.errors import SettingsError
 from schemas.market_data import DEFAULT_NAMES, MARKET_DATA, SIMULATED_KEY, SIMULATED_SYMBOLS, USUAL_BENCHMARK
 from schemas.plurals import counted
-from schemas.settings import SETTINGS, setting_value
+from schemas.settings import SETTINGS, setting_named_in_errors, setting_value
 
 _YES: Final = frozenset({"1", "true", "yes"})
 _FILE: Final = "_file"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Final
 
+from schemas.errors import SettingsError
 from schemas.settings.connections import CONNECTIONS
 from schemas.settings.keys_and_limits import KEYS_AND_LIMITS
 from schemas.settings.readers import DURATION, TEXTFILE
@@ -286,6 +288,15 @@ GROUPS: Final = (
 
 SETTINGS: Final = {setting.name: setting for group in GROUPS for setting in group.settings}
 """Name -> declaration."""
+
+
+@contextmanager
+def setting_named_in_errors(setting: str) -> Iterator[None]:
+    """Name the flag and the variable of a setting in errors about its address or its files."""
+    try:
+        yield
+    except SettingsError as error:
+        raise SettingsError(f"{SETTINGS[setting].flag} or {SETTINGS[setting].variable}: {error}") from error
 
 
 def misspelt_variables(environment: Mapping[str, str]) -> list[str]:

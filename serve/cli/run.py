@@ -12,7 +12,7 @@ import click
 from datasets.layout import CATALOG
 from datasets.storage import open_storage, require_supported
 from schemas.errors import SettingsError
-from schemas.settings import SETTINGS
+from schemas.settings import SETTINGS, setting_named_in_errors
 from schemas.settings.options import flag, options
 from serve import settings
 from serve.auth.settings import AccessSettings
@@ -48,7 +48,8 @@ def run(**flags: Any) -> None:
     """
     access_flags = {name: flags.pop(name) for name in _ACCESS}
     program = settings.resolve(os.environ, flags)
-    require_supported(program.datasets)  # first, as the default access store lies beside the root
+    with setting_named_in_errors("datasets"):  # first, as the default access store lies beside the root
+        require_supported(program.datasets)
     access = AccessSettings.from_environment(
         os.environ, program.datasets, {**access_flags, "workers": program.workers}
     )

@@ -51,7 +51,7 @@ class SourceArchives:
     def __init__(self, storage: Storage, archives: str | None, public_endpoint: str | None = None) -> None:
         self._storage = storage
         endpoint = checked_url(public_endpoint, "ALPHA_RESULTS_ARCHIVES_PUBLIC_ENDPOINT")
-        self._signer = open_signer(archives, "ALPHA_RESULTS_ARCHIVES", endpoint)
+        self._signer = open_signer(archives, "archives", endpoint)
         self._archives = open_storage(archives) if archives else None
         self._folder = None if self._signer else self._archives
         self.file_host: Final = endpoint if self._folder else None

@@ -17,6 +17,7 @@ from datasets.storage.s3_settings import S3_SCHEMES, S3Settings
 from schemas.errors import ApiError, SettingsError
 from schemas.extras import extra
 from schemas.kinds import ALPHA_ID
+from schemas.settings import SETTINGS, setting_named_in_errors
 from schemas.tables import PUBLISHED_TABLES
 
 FILES: Final = "/files"
@@ -222,11 +223,14 @@ def open_signer(address: str | None, setting: str, public_endpoint: str | None) 
         If the store is not supported, or the address names no bucket; the message names the setting.
     """
     if address:
-        require_supported(address)
+        with setting_named_in_errors(setting):
+            require_supported(address)
     scheme, _, path = (address or "").partition("://")
     if scheme not in S3_SCHEMES:
         return None
     bucket, _, prefix = path.strip("/").partition("/")
     if not bucket:
-        raise SettingsError(f"{setting} names no bucket: write s3://bucket or s3://bucket/prefix")
+        raise SettingsError(
+            f"{SETTINGS[setting].variable} names no bucket: write s3://bucket or s3://bucket/prefix"
+        )
     return ObjectSigner(bucket, f"{prefix}/" if prefix else "", public_endpoint)

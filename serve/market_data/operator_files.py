@@ -13,12 +13,13 @@ import structlog
 from datasets.figures.exposures import Factors
 from datasets.figures.price import Benchmark
 from datasets.market_data.factors import read_factors
-from datasets.market_data.operator_files import find_files, read_files, setting_named_in_errors
+from datasets.market_data.operator_files import find_files, read_files
 from datasets.market_data.prices import read_benchmarks
 from datasets.storage import Signature, open_storage
 from datasets.storage.failures import is_refusal, names_missing_bucket
 from schemas.errors import ApiError, SettingsError, StorageUnavailable
 from schemas.parameters import BENCHMARKS, MAX_BENCHMARKS, SYMBOL_PATH, Parameter
+from schemas.settings import setting_named_in_errors
 
 _log = structlog.get_logger("serve.market_data")
 T = TypeVar("T")
@@ -55,7 +56,8 @@ class OperatorFiles(Generic[T]):
     def __init__(self, name: str, address: str | None, read: Callable[[Mapping[str, bytes]], T]) -> None:
         self.name: Final = name
         self._decode = read
-        self._storage = open_storage(address) if address else None
+        with setting_named_in_errors(name):
+            self._storage = open_storage(address) if address else None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._signatures: Mapping[str, Signature] | None = None
         self._checked = asyncio.Event()

@@ -46,7 +46,7 @@ def test_pipeline_commands_refuse_an_unsupported_address(
     assert not (tmp_path / "root").exists()
 
 
-@pytest.mark.parametrize("flag", ["--datasets", "--archives", "--market-data"])
+@pytest.mark.parametrize("flag", ["--datasets", "--archives", "--market-data", "--factors"])
 def test_the_service_does_not_start_with_an_unsupported_address(flag: str, tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     given = {"--datasets": str(tmp_path / "root"), "--access": str(tmp_path / "keys.db"), "--port": "0"} | {
@@ -61,12 +61,15 @@ def test_the_service_does_not_start_with_an_unsupported_address(flag: str, tmp_p
         timeout=PATIENCE,
         check=False,
     )
-    _require_refused(done.returncode, done.stdout + done.stderr)
+    line = _require_refused(done.returncode, done.stdout + done.stderr)
+    variable = f"ALPHA_RESULTS_{flag.removeprefix('--').replace('-', '_').upper()}"
+    assert line.startswith(f"error: {flag} or {variable}: ")
 
 
-def _require_refused(exit_code: int, output: str) -> None:
+def _require_refused(exit_code: int, output: str) -> str:
     assert exit_code == 2, output
     (line,) = [line for line in output.splitlines() if "az://" in line]
     assert "az:// is not a supported store; give a folder or s3://bucket/prefix" in line
     assert "hunter2" not in output
     assert "Traceback" not in output
+    return line
