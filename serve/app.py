@@ -52,7 +52,7 @@ from serve.server import closing, end_with_parent
 from serve.settings import Settings
 from serve.sharing import routes as sharing
 from serve.sharing.profile import PATH as SHARING
-from serve.state import ServerState, values
+from serve.state import ServerState, sampled_values
 
 if TYPE_CHECKING:
     from serve.agents.server import Agents
@@ -115,7 +115,7 @@ def create(
                 await stack.enter_async_context(agents.running(logged))
             if instruments is not None:
                 await stack.enter_async_context(
-                    instruments.sampling(lambda: values(service, logged.in_flight))
+                    instruments.sampling(lambda: sampled_values(service, logged.in_flight))
                 )
             if owns_process:
                 gc.freeze()

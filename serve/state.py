@@ -17,11 +17,11 @@ from schemas.project import project_version
 from serve.auth.authenticator import Authenticator
 from serve.auth.settings import AccessSettings
 from serve.cache import LISTING, ROWS, SnapshotKey, cache_bytes, make_caches
-from serve.catalog import Catalog
 from serve.compute import CURRENT_REQUEST, REASONS, ComputeQueue
 from serve.downloads.archives import SourceArchives
 from serve.downloads.files import TableViews
 from serve.downloads.links import checked_url, open_signer
+from serve.followed_catalogue import FollowedCatalogue
 from serve.market_data.operator_files import MarketData, factor_files
 from serve.observability.damage import Damage
 from serve.observability.health import Components
@@ -63,7 +63,7 @@ class ServerState:
         DIGESTS.trust(settings.verify_seconds)
         storage = open_datasets(settings)
         self.cache = storage.cache
-        self.snapshots = Catalog(
+        self.snapshots = FollowedCatalogue(
             storage, settings.refresh_seconds, self._catalogue_changed, settings.list_seconds
         )
         self.damage = Damage(storage, self.snapshots)
@@ -143,7 +143,7 @@ class ServerState:
         return served is not None and served.id == edition
 
 
-def values(service: ServerState, in_flight: int) -> Iterator[tuple[str, tuple[str, ...], float]]:
+def sampled_values(service: ServerState, in_flight: int) -> Iterator[tuple[str, tuple[str, ...], float]]:
     """Yield the values of `serve.observability.metrics.SAMPLED`."""
     yield "requests_in_flight", (), in_flight
     snapshots, computing = service.snapshots, service.computing

@@ -30,8 +30,8 @@ from schemas.objects.luck import LEVELS
 from schemas.parameters import AMONG, MAX_COMPARED, WEIGHTS
 from schemas.warning_codes import by_member
 from serve.auth.caller import Caller
-from serve.catalog import Catalog
 from serve.endpoints.figures import METRICS
+from serve.followed_catalogue import FollowedCatalogue
 from serve.http.handler import EndpointFunction
 from serve.http.params import bad_request
 from serve.http.request import Request
@@ -276,12 +276,12 @@ def _length(trials: int | None) -> dict[str, float | None]:
     }
 
 
-def _chosen_runs(catalog: Catalog, caller: Caller, names: Sequence[str]) -> tuple[Snapshot, ...]:
+def _chosen_runs(catalogue: FollowedCatalogue, caller: Caller, names: Sequence[str]) -> tuple[Snapshot, ...]:
     """Return the served snapshots of the alphas that a request lists, without I/O.
 
     Parameters
     ----------
-    catalog : Catalog
+    catalogue : FollowedCatalogue
         The served alphas.
     caller : Caller
         The caller.
@@ -304,9 +304,9 @@ def _chosen_runs(catalog: Catalog, caller: Caller, names: Sequence[str]) -> tupl
             raise ApiError("run_not_allowed", f"This key may not read the data of {name}.")
     snapshots = []
     for name in names:
-        snapshot = catalog.resolve(name)
+        snapshot = catalogue.resolve(name)
         if snapshot is None:
-            catalog.require_known(name)
+            catalogue.require_known(name)
             raise ApiError("run_not_found", f"There is no alpha {name}.")
         snapshots.append(snapshot)
     return tuple(snapshots)

@@ -24,7 +24,7 @@ from schemas.errors import (
     SnapshotUnreadable,
     StorageUnavailable,
 )
-from serve.catalog import Catalog
+from serve.followed_catalogue import FollowedCatalogue
 
 _log = structlog.get_logger("serve.observability.damage")
 _UNDECODABLE_SECONDS: Final = 300.0
@@ -64,7 +64,7 @@ class Damage:
         The served snapshots; damage of earlier snapshots is reported to their callers, but not counted.
     """
 
-    def __init__(self, storage: Storage, snapshots: Catalog) -> None:
+    def __init__(self, storage: Storage, snapshots: FollowedCatalogue) -> None:
         self._storage = storage
         self._snapshots = snapshots
         self.alphas: Mapping[str, Damaged] = {}

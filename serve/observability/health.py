@@ -12,7 +12,7 @@ import structlog
 
 from datasets.storage.cache import Cache
 from serve.auth.authenticator import Authenticator
-from serve.catalog import Catalog
+from serve.followed_catalogue import FollowedCatalogue
 from serve.market_data.operator_files import OperatorFiles
 from serve.observability.damage import Damage
 
@@ -58,7 +58,7 @@ class Components:
     def __init__(
         self,
         access: Authenticator,
-        snapshots: Catalog,
+        snapshots: FollowedCatalogue,
         damage: Damage,
         cache: Cache | None,
         files: Sequence[OperatorFiles[Any]],

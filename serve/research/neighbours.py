@@ -21,7 +21,7 @@ from datasets.catalogue.alpha_columns import Allowed
 from datasets.figures.daily_returns import span
 from datasets.snapshot import Snapshot
 from schemas.errors import SnapshotCorrupt, StorageUnavailable
-from serve.catalog import Catalog
+from serve.followed_catalogue import FollowedCatalogue
 from serve.research.nearest import Nearest, Order, search
 from serve.research.returns_matrix import NO_ROW, NOT_READ, UNREADABLE
 from serve.research.store import NoteDamage, ReturnsStore
@@ -34,7 +34,7 @@ class ReturnsStores:
 
     Parameters
     ----------
-    catalog
+    catalogue
         The served alphas.
     folder
         Folder that keeps returns across restarts, see :class:`ReturnsStore`.
@@ -47,8 +47,8 @@ class ReturnsStores:
     patience_seconds = 10.0
     """Seconds that a request waits until all returns have been read once; about ten thousand ledgers are read in this time."""
 
-    def __init__(self, catalog: Catalog, folder: Path, identity: str, note: NoteDamage) -> None:
-        self._catalog = catalog
+    def __init__(self, catalogue: FollowedCatalogue, folder: Path, identity: str, note: NoteDamage) -> None:
+        self._catalogue = catalogue
         self._folder = folder / identity
         self._note = note
         self._stores: dict[str, ReturnsStore] = {}
@@ -62,7 +62,7 @@ class ReturnsStores:
                 raise StorageUnavailable("the service is ending")
             store = self._stores.get(book)
             if store is None:
-                store = self._stores[book] = ReturnsStore(book, self._catalog, self._folder, self._note)
+                store = self._stores[book] = ReturnsStore(book, self._catalogue, self._folder, self._note)
             return store
 
     def catalogue_changed(self) -> None:

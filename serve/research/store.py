@@ -30,7 +30,7 @@ from datasets.figures.unavailable import Unavailable
 from datasets.pointer import Pointer
 from schemas.errors import StorageUnavailable
 from serve.cache import SnapshotKey
-from serve.catalog import Catalog
+from serve.followed_catalogue import FollowedCatalogue
 from serve.research.effective_number import EffectiveNumbers
 from serve.research.returns_matrix import (
     NO_ROW,
@@ -65,7 +65,7 @@ class ReturnsStore:
     ----------
     book : str
         Name of the book.
-    catalog : Catalog
+    catalogue : FollowedCatalogue
         The served alphas.
     folder : pathlib.Path
         Folder of the matrices; if it cannot be used, they are in a temporary folder of this process.
@@ -73,9 +73,9 @@ class ReturnsStore:
         Records the failure to read a run.
     """
 
-    def __init__(self, book: str, catalog: Catalog, folder: Path, note: NoteDamage) -> None:
+    def __init__(self, book: str, catalogue: FollowedCatalogue, folder: Path, note: NoteDamage) -> None:
         self._book = book
-        self._catalog = catalog
+        self._catalogue = catalogue
         self._note = note
         self._folder = folder / hashlib.sha256(book.encode()).hexdigest()[:32]
         self._opened = ExitStack()
@@ -110,7 +110,7 @@ class ReturnsStore:
         read, served : int
             Number of alphas whose returns have been read, and number of all.
         """
-        pointers = [x for x in self._catalog.listing.pointers if allowed.allows(x.alpha_id)]
+        pointers = [x for x in self._catalogue.listing.pointers if allowed.allows(x.alpha_id)]
         known = self._known()
         return sum(x.key in known for x in pointers), len(pointers)
 
@@ -118,7 +118,7 @@ class ReturnsStore:
     def searchable(self) -> Searchable:
         """The runs that are searchable now."""
         searchable = self._searchable
-        if searchable is None or searchable.listing is not self._catalog.listing:
+        if searchable is None or searchable.listing is not self._catalogue.listing:
             searchable = self._refresh()
         return searchable
 
@@ -171,7 +171,7 @@ class ReturnsStore:
         writes = self._may_write()
         self._load_folder(remove_damaged=writes)
         # The threads of one pool read all ledgers: each new thread would keep ten megabytes of its own.
-        readers = _READERS if self._catalog.local else _REMOTE_READERS
+        readers = _READERS if self._catalogue.local else _REMOTE_READERS
         with ThreadPoolExecutor(readers, thread_name_prefix="daily returns") as pool:
             return self._read_missing(pool, writes=writes)
 
@@ -179,7 +179,7 @@ class ReturnsStore:
         while not self._stopped:
             missing = self._missing_pointers()
             if not missing:
-                served = {x.key for x in self._catalog.listing.pointers}
+                served = {x.key for x in self._catalogue.listing.pointers}
                 self._without_data &= served
                 self._failed = {key: at for key, at in self._failed.items() if key in served}
                 if writes:
@@ -244,7 +244,7 @@ class ReturnsStore:
     def _missing_pointers(self) -> list[Pointer]:
         """Return the pointers whose returns are missing, latest started first."""
         now, known = time.monotonic(), self._known()
-        missing = (x for x in self._catalog.listing.pointers if x.key not in known)
+        missing = (x for x in self._catalogue.listing.pointers if x.key not in known)
         return [x for x in missing if self._failed.get(x.key, 0.0) < now]
 
     def _read_some(self, pool: ThreadPoolExecutor, pointers: Sequence[Pointer]) -> bool:
@@ -265,7 +265,7 @@ class ReturnsStore:
 
     def _read_returns(self, pointer: Pointer) -> DailyReturns | None:
         """Read the returns of a run; None if it is no longer served or cannot be read."""
-        snapshot = self._catalog.resolve(pointer.alpha_id)
+        snapshot = self._catalogue.resolve(pointer.alpha_id)
         if self._stopped or snapshot is None or snapshot.id != pointer.snapshot:
             return None
         # The manifests of thousands of snapshots would take too much memory: only requests keep them.
@@ -273,7 +273,7 @@ class ReturnsStore:
         try:
             return read_returns(run, self._book)
         except (Exception, PanicException) as error:  # an error must not affect the other alphas
-            if isinstance(error, StorageUnavailable) and not self._catalog.local:
+            if isinstance(error, StorageUnavailable) and not self._catalogue.local:
                 raise  # it does not answer for the others either
             _log.warning("daily_returns_not_read", alpha=pointer.alpha_id, reason=str(error))
             self._note(pointer, error)
@@ -319,7 +319,7 @@ class ReturnsStore:
             return self._searchable
 
     def _current(self) -> Searchable:
-        listing = self._catalog.listing
+        listing = self._catalogue.listing
         pending = dict(self._pending)
         matrices = list(self._saved.values())
         if pending:

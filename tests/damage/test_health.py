@@ -11,7 +11,7 @@ from datasets.storage import open_storage
 from datasets.storage.file_digests import FileDigests
 from pipeline.snapshot_builder import build_seal
 from schemas.errors import SnapshotCorrupt
-from serve.catalog import Catalog
+from serve.followed_catalogue import FollowedCatalogue
 from serve.observability.damage import Damage
 from tests.damage.damaged import ALPHA, BESIDE, RUN, flip, health, snapshot_folder
 from tests.support import published
@@ -24,7 +24,7 @@ def test_damage_recorded_during_a_check_is_not_cleared_by_it(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     storage = open_storage(str(root))
-    catalog = Catalog(storage, 3600.0, lambda: None, 3600.0)
+    catalog = FollowedCatalogue(storage, 3600.0, lambda: None, 3600.0)
     catalog.start()
     try:
         damage = Damage(storage, catalog)

@@ -8,12 +8,12 @@ from datasets.layout import MANIFEST
 from datasets.publication.decisions import Author, withdraw
 from datasets.storage import open_storage
 from schemas.errors import AlphaNotPublished, SnapshotCorrupt, SnapshotNotKept
-from serve.catalog import Catalog
+from serve.followed_catalogue import FollowedCatalogue
 from tests.support.history import ALPHA, History
 
 
-def _catalogue(history: History) -> Catalog:
-    catalogue = Catalog(open_storage(history.root), seconds=1)
+def _catalogue(history: History) -> FollowedCatalogue:
+    catalogue = FollowedCatalogue(open_storage(history.root), seconds=1)
     catalogue.refresh()
     return catalogue
 

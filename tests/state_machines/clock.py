@@ -19,7 +19,7 @@ _READ_BY_TIME: Final = (
     "serve.auth.clocks.time",
     "serve.auth.limits.in_memory.time",
     "serve.reader_lease.time",
-    "serve.catalog.time",
+    "serve.followed_catalogue.time",
 )
 _READ_BY_DATETIME: Final = (
     "datasets.publication.pointers.datetime",

@@ -29,7 +29,7 @@ _MAX_REST_SECONDS: Final = 5.0
 """Maximum seconds of such a pause, so that a publication is noticed within seconds."""
 
 
-class Catalog(Catalogue):
+class FollowedCatalogue(Catalogue):
     """A catalogue that a separate thread refreshes.
 
     The thread is not one of the compute threads, so a busy service still notices publications.
