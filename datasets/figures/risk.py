@@ -16,6 +16,8 @@ from datasets.figures.unavailable import Figure, Unavailable, too_few
 from schemas.metrics.families.risk import DEEPEST, ROLLING
 
 _RETURNS = "daily returns"
+_ROUNDING_PCT = 100.0 * ROUNDING
+"""Depth of a drawdown that rounding alone can cause, in percentage points of the peak."""
 
 
 def risk(date: Dates, starting: Floats, ending: Floats) -> dict[str, Any]:
@@ -180,7 +182,7 @@ def calmar(annualised_return: Figure, max_drawdown_pct: Figure) -> Figure:
         return annualised_return
     if isinstance(max_drawdown_pct, Unavailable):
         return max_drawdown_pct
-    if max_drawdown_pct <= 100.0 * ROUNDING:
+    if max_drawdown_pct <= _ROUNDING_PCT:
         return Unavailable("nonpositive_variance", "equity never closes below its peak")
     return annualised_return / (max_drawdown_pct / 100.0)
 
@@ -262,9 +264,10 @@ def _drawdown_figures(date: Dates, curve: EquityCurve) -> dict[str, Any]:
     if not sessions:
         reason = too_few(0, 1, "sessions with a positive peak")
         return {"under_water": reason, "drawdowns": reason}
+    drawdown_pct = np.where(curve.drawdown_pct <= _ROUNDING_PCT, 0.0, curve.drawdown_pct)
     return {
-        "under_water": float((curve.drawdown_pct > 0).sum() / sessions),
-        "drawdowns": drawdowns(date, curve.drawdown_pct),
+        "under_water": float((drawdown_pct > 0).sum() / sessions),
+        "drawdowns": drawdowns(date, drawdown_pct),
     }
 
 

@@ -166,10 +166,12 @@ def test_a_book_with_few_losses_has_no_tail_ratio_and_the_reason_names_its_quant
     assert reason.text == "the 5 % quantile of the daily returns of the window is 0"
 
 
-def test_losses_within_rounding_give_no_ratio() -> None:
+def test_losses_within_rounding_give_no_ratio_and_no_drawdown() -> None:
     equity = np.repeat(1.001 ** np.arange(150), 2)
     equity[1::2] = np.nextafter(equity[1::2], 0.0)
     result = risk(DAYS[:299], equity[:-1], equity[1:])
     for name in ("sortino", "calmar", "tail_ratio"):
         assert isinstance(result[name], Unavailable), name
+    assert result["under_water"] == 0.0
+    assert result["drawdowns"] == []
     assert result["sharpe"] > 0
