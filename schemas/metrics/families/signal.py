@@ -35,7 +35,7 @@ def _side(name: str, which: str, where: str) -> Field:
         figure(
             "mean_ic",
             "Mean over the weeks.",
-            f"mean of Spearman(score, forward_return) of the names ranked {where} the middle, ties averaged",
+            f"mean of Spearman(score, forward_return) of the names ranked {where} the middle of those with a forward return, ties averaged",
             unit=Unit.CORRELATION,
         ),
         _in_errors("t_stat", "Mean in HAC standard errors.", "mean / HAC error"),
