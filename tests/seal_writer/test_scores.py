@@ -201,6 +201,7 @@ def test_omitted_input_is_noted() -> None:
         (long(SCORES, "score").with_columns(symbol=pl.when(pl.col("symbol") != "N3").then("symbol")), {}, "scores has a row without a symbol on 2024-01-05"),
         (long(SCORES, "score").rename({"symbol": "symbol_"}), {}, "scores has a day twice: 2024-01-05; a frame with one row per name has a column 'symbol'"),
         (SCORES.to_pandas().set_index("date").T, {}, "scores: the index does not have days only"),
+        (SCORES.to_pandas().set_index(SCORES["date"].dt.strftime("%Y%m%d").to_pandas()).drop(columns="date"), {}, "scores: the date '20240105' is not a day: write YYYY-MM-DD"),
         ("nowhere.csv", {}, "scores: nowhere.csv cannot be read"),
         ("scores.xlsx", {}, "scores: scores.xlsx is neither a .csv nor a .parquet file"),
         (long(SCORES, "score").with_columns(pl.col("date").dt.strftime("%m/%d/%Y")), {}, "scores: the date '01/19/2024' is not a day: write YYYY-MM-DD"),

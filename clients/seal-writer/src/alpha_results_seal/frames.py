@@ -16,6 +16,7 @@ import polars as pl
 
 from alpha_results_seal.errors import SealError
 
+_LAST_DAY = np.datetime64(dt.date.max)
 _YEAR_LAST = r"^\d{1,2}[/-]\d{1,2}[/-]"
 _UNNAMED_INDEX = ("", "__index_level_0__")
 """Names of an unnamed pandas index in a CSV and a Parquet file; days, unless another column has them."""
@@ -358,6 +359,11 @@ def _from_pandas(frame: Any, label: str) -> Any:
         raise SealError(
             f"{label}: the index does not have days only: give one row per day, one column per name."
         ) from error
+    late = days > _LAST_DAY  # NumPy takes the text 20180202 for a year
+    if late.any():
+        raise SealError(
+            f"{label}: the date {str(frame.index[late.argmax()])!r} is not a day: write YYYY-MM-DD."
+        )
     columns = {str(name): frame[name].infer_objects().to_numpy() for name in frame.columns}
     if len(columns) < frame.shape[1]:
         raise SealError(f"{label} has two columns of the same name.")
