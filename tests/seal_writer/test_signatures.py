@@ -24,6 +24,7 @@ from tests.support.application import running
 from tests.support.pipeline_command import build
 from tests.support.processes import WITHOUT_RIGHTS
 from tests.support.seals import make_seal
+from tests.support.small_disk import small_disk
 
 
 @pytest.fixture(scope="module")
@@ -194,3 +195,13 @@ def test_a_private_key_is_private_and_never_overwritten(tmp_path: Path) -> None:
     before = key.read_bytes()
     assert writer("make-key", str(key)).returncode == 2
     assert key.read_bytes() == before
+
+
+def test_no_key_is_left_on_a_full_disk(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        key = disk.folder / "key.pem"
+        with disk.full():
+            refused = writer("make-key", str(key))
+            assert (refused.returncode, refused.stdout) == (5, "")
+            assert "No space left on device" in refused.stderr
+        assert writer("make-key", str(key)).returncode == 0

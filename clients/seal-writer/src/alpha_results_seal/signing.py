@@ -25,8 +25,13 @@ def make_key(path: Path) -> str:
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     try:
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(pem)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(pem)
+        except OSError:
+            path.unlink()  # empty or in part, it would stop the next attempt
+            raise
     except OSError as error:
         raise SealError(f"the key {path} cannot be written: {error.strerror}") from error
     return base64.b64encode(key.public_key().public_bytes_raw()).decode()
