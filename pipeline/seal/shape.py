@@ -76,7 +76,9 @@ def _walk(field: Field, value: Any, path: str) -> _Shape:
     """Yield the problems below one value, and the paths of undeclared keys as text."""
     listed = not field.vocabulary or value in field.vocabulary
     if not (_TESTS[field.type](value) and listed and _bounded(field, value)):
-        yield ShapeProblem(path, value, expectation(field))
+        numeric = field.type in (FieldType.INTEGER, FieldType.NUMBER)
+        limit = ", within 2**53 of 0" if numeric and type(value) is int and not _is_exact(value) else ""
+        yield ShapeProblem(path, value, expectation(field) + limit)
     elif field.type in (FieldType.OBJECT, FieldType.MAP):
         yield from _members(field, value, path)
     elif field.type is FieldType.ARRAY and field.items is not None:

@@ -587,6 +587,14 @@ CASES = (
     ),
     case(
         "metrics.record",
+        "an integer that not every reader of JSON reads exactly",
+        table("metrics", more_records(RECORD | {"value": 2**53 + 1})),
+        "metrics.json",
+        1,
+        "a number, within 2**53 of 0",
+    ),
+    case(
+        "metrics.record",
         "no period",
         table("metrics", more_records(RECORD | {"scope": "yearly"})),
         "metrics.json",
