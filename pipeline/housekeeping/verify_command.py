@@ -80,7 +80,7 @@ def _print_verdicts(verdicts: list[Verdict]) -> None:
     if other:
         echo(
             f"{counted(other, 'alpha was', 'alphas were')} built with other declarations than this program's: only digests were compared; "
-            "build their seals again"
+            f"build {'its seal' if other == 1 else 'their seals'} again"
         )
     echo(
         f"{sound} of {counted(len(verdicts), 'alpha')} intact; {counted(files, 'file')}, {size_text(size)} read again"

@@ -212,7 +212,8 @@ def test_verify_compares_only_digests_of_snapshots_with_other_declarations(histo
     history.change_table("decisions/part-0.parquet", lambda rows: rows.with_columns(score_z=1.0))
     result = history.run("verify")
     assert result.exit_code == 0
-    assert "other declarations" in result.output
+    assert "1 alpha was built with other declarations" in result.output
+    assert "build its seal again" in result.output
     path = history.place("decisions/part-0.parquet")
     path.write_bytes(path.read_bytes()[:-1] + b"?")
     assert history.run("verify").exit_code == 4
