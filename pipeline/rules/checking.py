@@ -210,10 +210,14 @@ def _applies(state: CheckState, rule: Rule[Any], tables: Tables, duplicate_keys:
         return False
     for kind, columns in rule.uses.items():
         lost = {column: id_ for column, id_ in state.void.get(kind, {}).items() if column in columns}
-        if lost:
-            state.skip(rule, f"in part: {_voided(kind, lost)}")
-        elif not tables.has(kind):
-            state.skip(rule, f"in part: {_absent(state, kind)}")
+        if not lost and tables.has(kind):
+            continue
+        reason = _voided(kind, lost) if lost else _absent(state, kind)
+        # Rows that unusable adjustments explain would seem to be wrong.
+        if (lost or kind in state.unusable) and not set(ADJUSTMENTS).isdisjoint(columns):
+            state.skip(rule, reason)
+            return False
+        state.skip(rule, f"in part: {reason}")
     return True
 
 

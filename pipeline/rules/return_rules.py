@@ -36,7 +36,7 @@ _INSTANTS: Final = ("entry_at", "maturity_at")
     needs={"decisions": ("date", "symbol"), "trades": ("book", "timestamp", "decision_at", "symbol", "mid_price")},
     uses={
         "decisions": ("forward_return", *_INSTANTS),
-        "pnl": ADJUSTMENTS,
+        "pnl": (*CELL, *ADJUSTMENTS),
     },
     unique=("decisions",),
 )  # fmt: skip

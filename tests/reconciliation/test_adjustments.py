@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import polars as pl
@@ -10,10 +11,12 @@ import pytest
 import datasets
 from datasets.storage import open_storage
 from pipeline.housekeeping.verify import verify
+from pipeline.rules.checking import check
+from pipeline.seal import Seal
 from pipeline.snapshot_builder import build_seal
 from tests.reconciliation.ledgers import dividend_of_the_last_evening, split_of_the_last_evening
 from tests.support.application import running
-from tests.support.seals import make_seal
+from tests.support.seals import make_seal, rewrite
 
 ADJUSTED, PLAIN = "Test_adjusted", "Test_plain"
 COLUMNS = {"quantity_adjustment", "cash_adjustment"}
@@ -53,3 +56,19 @@ def test_published_tables_with_adjustments_pass_every_rule(root: Path) -> None:
     assert (adjusted.reconciliation["adjusted"], plain.reconciliation["adjusted"]) == (True, False)
     (forward,) = [x for x in adjusted.checks if x["rule"] == "decisions.forward_return"]
     assert forward["checked"] > 0
+
+
+@pytest.mark.parametrize("damage", ["a lost file", "a column of text"])
+def test_rows_that_unreadable_adjustments_explain_are_not_blamed(
+    damage: str, root: Path, tmp_path: Path
+) -> None:
+    seal = tmp_path / ADJUSTED
+    shutil.copytree(root.parent / ADJUSTED, seal)
+    if damage == "a lost file":
+        (seal / "pnl.parquet").unlink()
+    else:
+        rewrite(seal, "pnl", lambda rows: rows.with_columns(pl.col(*COLUMNS).cast(pl.String)))
+    report = check(Seal.open(str(seal)))
+    assert len(report.violations) == 1
+    unchecked = {entry.rule for entry in report.not_checked if not entry.reason.startswith("in part")}
+    assert unchecked >= {"positions.fills", "pnl.market", "portfolio.cash_flow", "decisions.forward_return"}
