@@ -95,7 +95,7 @@ def _breaks(column: Column) -> pl.Expr:
         case Bound.NOT_NEGATIVE:
             return value < 0
         case Bound.NOT_POSITIVE:
-            return value > 0
+            return (value > 0) & value.is_not_nan()  # Polars orders NaN above all numbers
         case Bound.NOT_ZERO:
             return value == 0
         case Bound.TICKER | Bound.BOOK | Bound.NAME | Bound.NOTE:

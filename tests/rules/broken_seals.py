@@ -229,6 +229,14 @@ CASES = (
     case("table.finite", "inf", table("pnl", put("market_pnl", float("-inf"))), "pnl.parquet", 1, "-inf"),
     case(
         "table.finite",
+        "a cost",
+        table("pnl", put("execution_cost", float("nan"))),
+        "pnl.parquet",
+        1,
+        "execution_cost",
+    ),
+    case(
+        "table.finite",
         "an optional column",
         table("decisions", put("forward_return", float("inf"), 2, TRADED_FILL)),
         "decisions.parquet",
