@@ -65,7 +65,7 @@ def differences(published: pl.DataFrame, recomputed: pl.DataFrame, equity_basis:
         else:
             differing = int(a.ne_missing(b.cast(a.dtype)).sum())
         if differing:
-            yield f"has {differing} values in {name} that differ from recomputed ones"
+            yield f"has {counted(differing, 'value')} in {name} other than recomputed"
 
 
 def same_figures(published: object, recomputed: object) -> bool:

@@ -32,6 +32,7 @@ from schemas.notices import NOTICES
 from schemas.notices.moves import MOVE_NOTICES
 from schemas.notices.notice import MIN_CORRELATED_WEEKS
 from schemas.notices.signal import MIN_OUTLYING_NAMES, MIN_PROVABLE_RETURNS, PROVEN_BY_CHANCE, PROVEN_SHARE
+from schemas.plurals import counted
 from schemas.settings import SETTINGS
 from schemas.tables.books import CONDITIONED_BOOKS
 from schemas.tables.sealed_metrics import NOT_CHECKED
@@ -305,5 +306,5 @@ def _judge_statements(figures: Sequence[Figure]) -> NoticeOutcome:
         if figure.sealed is not None and figure.status == NOT_CHECKED and figure.reason != NO_RAW_SIGNAL
     ]
     names = list(dict.fromkeys(figure.name for figure in stated))
-    message = f"No table supports {len(stated)} sealed figures: {', '.join(names)}."
+    message = f"No table supports {counted(len(stated), 'sealed figure')}: {', '.join(names)}."
     return judged("figures.stated", float(len(stated)), message, figures=names)

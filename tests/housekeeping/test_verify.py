@@ -156,6 +156,13 @@ def test_a_resigned_table_must_follow_from_the_run(
     assert _faults(history, "--quick") == [], "its digests agree, which is all a quick look compares"
 
 
+def test_one_wrong_value_is_counted_in_the_singular(history: History) -> None:
+    first = pl.int_range(pl.len()) == 0
+    history.change_table("books/part-0.parquet", lambda rows: rows.with_columns(pl.col("rows") + first))
+    (fault,) = _faults(history)
+    assert fault["message"] == "has 1 value in rows other than recomputed"
+
+
 def test_the_printed_fix_works(history: History) -> None:
     path = history.place("trades/book=long_only/part-0.parquet")
     content = path.read_bytes()
