@@ -43,9 +43,9 @@ function setup(thread) table.insert(threads, thread) end
 function done(summary, latency, _)
   local errors = summary.errors
   io.write(string.format(
-    '\\n{"requests": %%d, "seconds": %%.6f, "bytes": %%d, "failed": %%d, "exhausted": %%s, "p50_ms": %%.4f, "p99_ms": %%.4f}\\n',
-    summary.requests, summary.duration / 1e6, summary.bytes,
-    errors.connect + errors.read + errors.write + errors.status + errors.timeout,
+    '\\n{"requests": %%d, "seconds": %%.6f, "bytes": %%d, "refused": %%d, "failed": %%d, "exhausted": %%s, "p50_ms": %%.4f, "p99_ms": %%.4f}\\n',
+    summary.requests, summary.duration / 1e6, summary.bytes, errors.status,
+    errors.connect + errors.read + errors.write + errors.timeout,
     tostring(threads[1]:get("exhausted") == true),
     latency:percentile(50) / 1e3, latency:percentile(99) / 1e3))
 end
@@ -78,7 +78,9 @@ class Load:
     bytes_a_second
         Received bytes per second, headers included.
     answers
-        Number of answers.
+        Number of answers, refusals included.
+    refused
+        Answers with a status other than 2xx.
     """
 
     rate: float
@@ -86,6 +88,7 @@ class Load:
     p99_ms: float
     bytes_a_second: float
     answers: int
+    refused: int
 
 
 class LoadFailed(RuntimeError):
@@ -104,6 +107,7 @@ def drive(
     seconds: float,
     headers: dict[str, str],
     cycle: bool = False,
+    may_refuse: bool = False,
 ) -> Load:
     """Send requests in order; each connection sends the next one as soon as it has its answer.
 
@@ -113,11 +117,13 @@ def drive(
         Enough for `seconds`, unless `cycle` is set.
     cycle
         Whether to start over at the end of the list.
+    may_refuse
+        Whether to count answers with another status than 2xx instead of failing.
 
     Raises
     ------
     LoadFailed
-        When a status was not 2xx, or no answer came.
+        When a connection failed, an answer was refused without `may_refuse`, or no answer came.
     TooFewRequests
         When the list was exhausted.
     """
@@ -137,9 +143,10 @@ def drive(
             # No answer at all: give a slow server more time.
             command[command.index(f"-d{max(1, round(seconds))}s")] = f"-d{5 * max(1, round(seconds)) + 5}s"
             counts = _run(command)
-    if counts["failed"]:
+    failed = counts["failed"] + (0 if may_refuse else counts["refused"])
+    if failed:
         raise LoadFailed(
-            f"{counts['failed']} of {counts['requests']} requests failed, such as {requests[0].line[:200]}"
+            f"{failed} of {counts['requests']} requests failed, such as {requests[0].line[:200]}"
         )
     if counts["exhausted"]:
         raise TooFewRequests(f"{len(requests)} requests were not enough for {seconds} s")
@@ -151,6 +158,7 @@ def drive(
         counts["p99_ms"],
         counts["bytes"] / counts["seconds"],
         counts["requests"],
+        counts["refused"],
     )
 
 
