@@ -219,7 +219,7 @@ bench *args:
 bench-overload seal *args:
     {{ tested }} python -m benchmarks.overload {{ seal }} {{ args }}
 
-# many small runs in one batch: rate, and memory of the parent process
+# many small runs in one batch, new and already served
 bench-batch *args:
     PYTHONPATH=. {{ tested }} python benchmarks/batch.py {{ args }}
 

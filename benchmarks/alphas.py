@@ -24,8 +24,8 @@ from datasets.layout import pointer_path
 from pipeline.snapshot_builder import build_seal
 from schemas.rows import ROWS
 from tests.support.pointers import synthetic_pointer
+from tests.support.processes import REPOSITORY
 
-REPOSITORY: Final = Path(__file__).resolve().parents[1]
 NAMES, WEEKS = 528, 297
 """Size of the run that is simulated if none is given: 156,816 decisions."""
 

@@ -8,7 +8,6 @@ import os
 import random
 import shutil
 import statistics
-import tempfile
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -16,9 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from benchmarks import neighbours
+from benchmarks import batch, neighbours
 from benchmarks.alphas import alpha_id
-from benchmarks.batch import batch, copies
 from benchmarks.large_served import large
 from benchmarks.load import Connection, Load, Request, drive
 from benchmarks.measure import IDLE_STEPS, WARM_REQUESTS, Plan
@@ -26,7 +24,6 @@ from benchmarks.servers import Ours, Running
 from benchmarks.table_downloads import measure_downloads
 from benchmarks.workload import Call, Workload
 from tests.support.redis import RedisServer, redis_binaries
-from tests.support.seals import make_seal
 
 MEMORY: Final = 500_000_000
 """Memory bound of the memory run, small enough to be reached."""
@@ -92,11 +89,7 @@ def batches(plan: Plan) -> dict[str, Any]:
     """Return the number of small runs that a batch publishes per minute, with one build per core."""
     jobs = len(os.sched_getaffinity(0))
     plan.log(f"a batch of {_BATCH} small runs")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "seals").mkdir()
-        copies(make_seal(folder / "template", weeks=14, raw=False, source=False), folder / "seals", _BATCH)
-        done = batch(folder / "seals", folder / "root", jobs, _BATCH)
+    (done,) = batch.measure(_BATCH, jobs)
     return {"runs": _BATCH, "jobs": jobs, "runs_a_minute": done["runs_a_minute"]}
 
 

@@ -28,9 +28,9 @@ import pyarrow.parquet as pq
 
 from datasets.storage.file_digests import file_digest
 from pipeline.batch.process import ALLOCATOR
+from tests.support.processes import REPOSITORY
 from tests.support.seals import make_seal
 
-REPOSITORY: Final = Path(__file__).resolve().parents[1]
 SLICE_ROWS: Final = 200_000
 """Rows written at a time."""
 NAMES: Final = 250

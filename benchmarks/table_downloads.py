@@ -21,16 +21,14 @@ from typing import Any, Final
 
 import click
 import pyarrow.parquet as pq
-from rich.console import Console
-from rich.table import Table
 
 import datasets
 from benchmarks.load import LoadFailed
+from benchmarks.servers import Ours
 from pipeline.snapshot_builder import build_seal
 from schemas.tables import TABLES
 from tests.support.ports import free_port
 from tests.support.processes import REPOSITORY
-from tests.support.server import served, token_for
 
 BY_LINK, BY_PAGES, FLIGHT = "client, by link", "client, by pages", "Arrow Flight"
 READERS: Final = (BY_LINK, BY_PAGES, FLIGHT)
@@ -41,22 +39,12 @@ READERS: Final = (BY_LINK, BY_PAGES, FLIGHT)
 @click.option(
     "--rounds", type=click.IntRange(min=1), default=7, show_default=True, help="Readings with each."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def main(*, seal: Path, rounds: int, as_json: bool) -> None:
-    """Measure table downloads of a seal."""
+def main(*, seal: Path, rounds: int) -> None:
+    """Measure table downloads of a seal and print figures as JSON."""
     with tempfile.TemporaryDirectory() as folder:
         built = build_seal(str(seal), f"{folder}/root")
         results = measure_downloads(Path(folder) / "root", built.alpha_id, rounds, lambda _: None)
-    if as_json:
-        print(json.dumps(results))
-        return
-    table = Table("reader", "ms, least", "ms, median", "processor ms, least", "processor ms, median")
-    for reader, reader_figures in results["readers"].items():
-        figures = (reader_figures[x] for x in ("wall_least_ms", "wall_ms", "cpu_least_ms", "cpu_ms"))
-        table.add_row(reader, *(f"{x:.0f}" for x in figures))
-    Console().print(table)
-    for what, ratio in ratios_of(results):
-        print(f"{ratio:6.2f}  {what}")
+    print(json.dumps(results, indent=2))
 
 
 def ratios_of(results: dict[str, Any]) -> Iterator[tuple[str, float]]:
@@ -84,13 +72,12 @@ def measure_downloads(root: Path, alpha: str, rounds: int, log: Callable[[str], 
         When a reader fails, or two disagree on a value.
     """
     readings: dict[str, list[dict[str, Any]]] = {reader: [] for reader in READERS}
-    key = token_for(root)
-    with served(root) as (_, address), _flight(root, alpha) as flight:
-        ours = int(address.rpartition(":")[2])
+    ours = Ours(root)
+    with ours.running() as up, _flight(root, alpha) as flight:
         for round_ in range(rounds + 1):
             for reader in READERS:
                 log(f"round {round_}: a table download, {reader}")
-                one = _read(reader, flight if reader == FLIGHT else ours, key, alpha)
+                one = _read(reader, flight if reader == FLIGHT else up.port, ours.token, alpha)
                 if round_:  # in the first round the servers read the file
                     readings[reader].append(one)
     seen = {(x["rows"], tuple(x["columns"]), x["digest"]) for group in readings.values() for x in group}
