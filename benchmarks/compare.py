@@ -136,7 +136,7 @@ def main(
 
     data = prepare(folder.resolve(), seal=seal, alphas=alphas, pointers=pointers, log=log)
     chosen = tuple(query for query in QUERIES if not queries or query in queries.split(","))
-    plan = Plan(Workload(data, alphas), chosen, seconds, log, restarts=1 if quick else 100)
+    plan = Plan(Workload(data, alphas), chosen, seconds, log, restarts=1 if quick else 3)
     ours = Ours(data / "root")
     log("our answers, which the peers' are compared with")
     answers = bodies(ours, plan, data / "bodies")

@@ -18,8 +18,8 @@ from urllib.parse import urlencode
 from benchmarks import batch, neighbours
 from benchmarks.alphas import alpha_id
 from benchmarks.large_served import large
-from benchmarks.load import Connection, Load, Request, drive
-from benchmarks.measure import IDLE_STEPS, WARM_REQUESTS, Plan
+from benchmarks.load import Connection, Request, drive
+from benchmarks.measure import WARM_REQUESTS, Plan, drive_distinct, warm_up
 from benchmarks.servers import Ours, Running
 from benchmarks.table_downloads import measure_downloads
 from benchmarks.workload import Call, Workload
@@ -35,6 +35,8 @@ _MEMORY_S: Final = 60
 """Longest duration of the memory run."""
 _WORKER_QUERIES: Final = ("Q1", "Q5")
 """A cheap page and a computed one."""
+_LEAST_S: Final = 3.0
+"""Shortest run of `wrk`."""
 _WARM_LOADS: Final = 4
 """Number of loads until both workers have opened the tables of all alphas."""
 _BATCH: Final = 400
@@ -73,9 +75,8 @@ def catalogue(data: Path, plan: Plan, rounds: int) -> dict[str, Any]:
             with Ours(data / root).running() as up:
                 calls = plan.workload.distinct("Q1", f"catalogue {round_}", list(range(few)))
                 requests = (Request(call.path) for call in calls)
-                rate = _warm(up, requests, WARM_REQUESTS * few)
-                listed = list(itertools.islice(requests, int(rate * _seconds(plan) * 4) + 500))
-                measured.append(_drive(up, listed, plan, 1).p50_ms)
+                rate = warm_up(up, requests, WARM_REQUESTS * few)
+                measured.append(drive_distinct(up, requests, rate, 1, max(_LEAST_S, plan.seconds)).p50_ms)
     many = len(list((data / "root" / "catalog").iterdir()))
     return {
         "few": few,
@@ -104,7 +105,7 @@ def restart(data: Path, plan: Plan) -> dict[str, Any]:
     calls = {query: plan.workload.distinct(query, "restart") for query in _RESTART_QUERIES}
     with ours.running() as up:
         for requests in calls.values():
-            _warm(up, (Request(call.path) for call in requests), WARM_REQUESTS * alphas)
+            warm_up(up, (Request(call.path) for call in requests), WARM_REQUESTS * alphas)
     times = {}
     for query, requests in calls.items():
         with ours.running() as up:
@@ -138,6 +139,7 @@ def workers(
     """Return requests per second of one and of two workers at 16 connections, with limits in Redis, and their memory in MB."""
     rates: dict[str, dict[int, list[float]]] = {query: {1: [], 2: []} for query in _WORKER_QUERIES}
     memory: dict[int, list[float]] = {1: [], 2: []}
+    seconds = max(_LEAST_S, plan.seconds)
     redis.start()
     try:
         for round_ in range(rounds):
@@ -149,11 +151,11 @@ def workers(
                         requests = (Request(call.path) for call in calls)
                         # A connection belongs to one worker, so warming both takes many connections; tables are built one
                         # at a time.
-                        for _ in range(_WARM_LOADS):
-                            _drive(up, list(itertools.islice(requests, 60_000)), plan, 16)
+                        for _ in range(_WARM_LOADS + 1):
+                            listed = list(itertools.islice(requests, 60_000))
+                            load = drive(up.port, listed, connections=16, seconds=seconds, headers=up.headers)
                             up.settle()
-                        listed = list(itertools.islice(requests, 60_000))
-                        measured[count].append(_drive(up, listed, plan, 16).rate)
+                        measured[count].append(load.rate)
                     memory[count].append(up.private_mb())
     finally:
         redis.remove()
@@ -236,24 +238,3 @@ def _pages(workload: Workload) -> Iterator[Request]:
         else:
             values["book"] = chance.choice(books)
         yield Request(f"{base}/{kind}?{urlencode(values, safe=',')}")
-
-
-def _warm(up: Running, requests: Iterator[Request], count: int) -> float:
-    """Send requests until their alphas are warm; return requests per second at the end."""
-    connection = Connection(up.port, up.headers)
-    for request in itertools.islice(requests, count):
-        connection.send(request)
-    connection.close()
-    up.settle(60.0, steps=IDLE_STEPS)
-    connection = Connection(up.port, up.headers)
-    late = [connection.send(request)[1] for request in itertools.islice(requests, 20)]
-    connection.close()
-    return 1e3 / statistics.median(late)
-
-
-def _drive(up: Running, requests: list[Request], plan: Plan, connections: int) -> Load:
-    return drive(up.port, requests, connections=connections, seconds=_seconds(plan), headers=up.headers)
-
-
-def _seconds(plan: Plan) -> float:
-    return max(3.0, plan.seconds)

@@ -22,9 +22,7 @@ CODINGS: Final = {"gzip": "gzip", "any": "gzip, deflate, br, zstd"}
 _WARM_S: Final = 0.7
 WARM_REQUESTS: Final = 60
 """Requests per alpha before our server is measured: its row tables are built then."""
-_MAX_WARM_S: Final = 60.0
-"""Maximum seconds of these requests, which take half a minute on a slow machine."""
-IDLE_STEPS: Final = 6
+_IDLE_STEPS: Final = 6
 """Quarters of a second that a server must be idle before it counts as warm."""
 
 
@@ -43,14 +41,14 @@ class Plan:
     log
         Prints a line of progress.
     restarts
-        Upper bound on the fresh processes for the state `cold`; each server has its own number.
+        Fresh processes of our server per round for the state `cold`.
     """
 
     workload: Workload
     queries: tuple[str, ...]
     seconds: float
     log: Callable[[str], None]
-    restarts: int = 100
+    restarts: int
 
 
 def measure_server(server: Server, plan: Plan, round_: int) -> list[dict[str, Any]]:
@@ -65,7 +63,7 @@ def measure_server(server: Server, plan: Plan, round_: int) -> list[dict[str, An
     first: dict[str, list[float]] = {query: [] for query in queries}
     entries: list[dict[str, Any]] = []
     if isinstance(server, Ours):
-        for restart in range(min(server.restarts, plan.restarts)):
+        for restart in range(plan.restarts):
             plan.log(f"round {round_ + 1}: {server.name}, cold")
             with server.running() as up:
                 _measure_cold(server, up, plan, first, shift=restart + round_)
@@ -114,15 +112,19 @@ def _measure_warm(server: Server, up: Running, plan: Plan, query: str, seed: str
     else:
         loads = {}
         requests = map(server.request, plan.workload.distinct(query, seed))
-        rate = warm_up(server, up, plan, requests)
+        # Peers hold their tables, so a few requests warm them.
+        ours = isinstance(server, Ours)
+        rate = warm_up(
+            up, requests, plan.workload.alphas * WARM_REQUESTS if ours else 3, 60.0 if ours else 10.0
+        )
         for connections in CONNECTIONS:
             # Long enough for several answers per connection on the slowest server.
             seconds = max(plan.seconds, min(6.0, 2 * connections / rate))
-            loads["miss", connections] = _drive_distinct(up, requests, rate, connections, seconds)
+            loads["miss", connections] = drive_distinct(up, requests, rate, connections, seconds)
         for state, accepted in CODINGS.items():
             wanting = replace(up, headers={**up.headers, "accept-encoding": accepted})
             if _compresses(wanting, next(requests)):
-                loads[state, 16] = _drive_distinct(wanting, requests, rate, 16, plan.seconds)
+                loads[state, 16] = drive_distinct(wanting, requests, rate, 16, plan.seconds)
         if isinstance(server, Ours):
             repeated = cached_requests(server, up, plan, query)
             for connections in CONNECTIONS:
@@ -141,7 +143,7 @@ def _compresses(up: Running, request: Request) -> bool:
     return connection.coding is not None
 
 
-def _drive_distinct(
+def drive_distinct(
     up: Running, requests: Iterator[Request], rate: float, connections: int, seconds: float
 ) -> Load:
     """Drive with distinct requests; if the list is exhausted, start over with a longer one.
@@ -178,11 +180,15 @@ def cached_requests(server: Server, up: Running, plan: Plan, query: str) -> list
     return requests
 
 
-def warm_up(server: Server, up: Running, plan: Plan, requests: Iterator[Request]) -> float:
-    """Send requests until the server is warm; return the requests per second that the fastest last answer allows."""
+def warm_up(up: Running, requests: Iterator[Request], least: int, most_s: float = 60.0) -> float:
+    """Send requests until the server is warm; return the requests per second that the fastest last answer allows.
+
+    Parameters
+    ----------
+    least, most_s
+        Number of requests, and the seconds after which fewer have to do; on a slow machine 60 per alpha take half a minute.
+    """
     connection = Connection(up.port, up.headers)
-    ours = isinstance(server, Ours)
-    least, most_s = (plan.workload.alphas * WARM_REQUESTS, _MAX_WARM_S) if ours else (3, 10.0)
     begin = time.monotonic()
     times: list[float] = []
     while len(times) < least or time.monotonic() - begin < _WARM_S:
@@ -191,7 +197,7 @@ def warm_up(server: Server, up: Running, plan: Plan, requests: Iterator[Request]
             break
     connection.close()
     # A row table being written waits for the disk now and then, so a moment of idleness is not the end.
-    up.settle(most_s=60.0, steps=IDLE_STEPS)
+    up.settle(most_s=60.0, steps=_IDLE_STEPS)
     # The server may have closed the idle connection meanwhile.
     connection = Connection(up.port, up.headers)
     late = [connection.send(next(requests))[1] for _ in range(min(20, len(times)))]

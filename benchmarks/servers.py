@@ -85,8 +85,6 @@ class Server:
     about = ""
     """Description in one line, for the report."""
     queries: frozenset[str] = frozenset(QUERIES) - {"Q6"}
-    restarts = 1
-    """Fresh processes per round for the state `cold`."""
 
     def command(self, port: int) -> list[str]:
         """Return the command that starts it."""
@@ -176,7 +174,6 @@ class Ours(Server):
     name = "alpha-results"
     about = "`python -m serve run`: key, limits, totals, envelope, warnings"
     queries = frozenset(QUERIES)
-    restarts = 3
 
     def __init__(self, root: Path, **settings: object) -> None:
         self.root = root
