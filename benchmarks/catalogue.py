@@ -2,7 +2,7 @@
 
     uv run just bench-catalogue [--alphas 10000] [--s3]
 
-The pointers are synthetic: their snapshots do not exist. One JSON document is printed, with aims beside the figures that have one.
+The pointers are synthetic: their snapshots do not exist. One JSON document is printed.
 ``--s3`` measures polls of a bucket on a real S3 server instead (``radosgw`` must be installed), without and with the index, and
 publications; the server counts the requests. Writing 10,000 pointers there, and reading each of them in a first listing without
 the index, takes about a minute each on two cores.
@@ -43,8 +43,8 @@ _WRITERS = 16
 """Parallel writes of pointers; more are no faster on two cores."""
 
 
-def timed(work: Callable[[], object], rounds: int = 9, aim: float | None = None) -> dict[str, Any]:
-    """Time a function; return median, best and 99th percentile in milliseconds, with the aim."""
+def timed(work: Callable[[], object], rounds: int = 9) -> dict[str, Any]:
+    """Time a function; return median, best and 99th percentile in milliseconds."""
     times, cpu_times = [], []
     for _ in range(rounds):
         begin, cpu = time.perf_counter(), time.process_time()
@@ -52,19 +52,18 @@ def timed(work: Callable[[], object], rounds: int = 9, aim: float | None = None)
         times.append((time.perf_counter() - begin) * 1e3)
         cpu_times.append((time.process_time() - cpu) * 1e3)
     # On a busy machine, wall time includes other processes' work; the processor time of this process does not.
-    return {**figures(times, aim), "p50_cpu_ms_here": round(statistics.median(cpu_times), 2)}
+    return {**figures(times), "p50_cpu_ms_here": round(statistics.median(cpu_times), 2)}
 
 
-def figures(milliseconds: list[float], aim: float | None = None) -> dict[str, Any]:
-    """Summarise times in milliseconds, with the aim."""
+def figures(milliseconds: list[float]) -> dict[str, Any]:
+    """Summarise times in milliseconds."""
     ordered = sorted(milliseconds)
-    summary: dict[str, Any] = {
+    return {
         "p50_ms": round(statistics.median(ordered), 2),
         "best_ms": round(ordered[0], 2),
         "p99_ms": round(ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))], 2),
         "rounds": len(ordered),
     }
-    return summary if aim is None else {**summary, "aim_ms": aim, "met": summary["p50_ms"] < aim}
 
 
 def polls(storage: Storage) -> dict[str, Any]:
@@ -78,7 +77,7 @@ def polls(storage: Storage) -> dict[str, Any]:
     first = timed(lambda: Catalogue(storage).refresh(), 3)
     catalogue = Catalogue(storage)
     catalogue.refresh()
-    idle = timed(catalogue.refresh, aim=100)
+    idle = timed(catalogue.refresh)
     return {"first_listing": first, "idle_poll": idle, "a_change_and_its_poll": timed(change)}
 
 
@@ -180,7 +179,7 @@ def served(root: Path, empty: Path, alphas: int) -> dict[str, Any]:
         with ours.running() as up:
             starts.append(up.start_seconds * 1e3)
             cpu = up.cpu()
-    results["start_up"] = figures(starts, 1500) | {"cpu_seconds": cpu}
+    results["start_up"] = figures(starts) | {"cpu_seconds": cpu}
     with ours.running() as up, contextlib.closing(Connection(up.port, up.headers)) as connection:
 
         def send(path: str) -> None:
@@ -198,7 +197,7 @@ def served(root: Path, empty: Path, alphas: int) -> dict[str, Any]:
             def search(text: Callable[[int], str] = text) -> None:
                 send(f"/v1/alphas?search={quote(text(next(searches)))}")
 
-            results[f"GET /v1/alphas?search= ({name})"] = timed(search, 200, aim=5)
+            results[f"GET /v1/alphas?search= ({name})"] = timed(search, 200)
         results["GET /v1/alphas"] = timed(lambda: send("/v1/alphas"), 200)
         results["resident_mib"] = round(memory_kb(up.pid, "status", "VmRSS:") / 1024, 1)
     return results
