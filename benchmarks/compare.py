@@ -29,40 +29,11 @@ from benchmarks.alternating import hits_against_constant
 from benchmarks.load import Connection, LoadFailed
 from benchmarks.measure import Plan, bodies, measure_server
 from benchmarks.same_rows import RowsDiffer, require_same
-from benchmarks.servers import Constant, Datasette, Ours, Postgres, PythonPeer, Roapi, Server
+from benchmarks.servers import PYTHON_PEERS, Constant, Datasette, Ours, Postgres, Roapi, Server
 from benchmarks.workload import QUERIES, Call, Workload
 from tests.support.processes import REPOSITORY
 
 _HERE: Final = Path(__file__).resolve().parent
-_PACKAGES: Final = {
-    "alpha-results": ("duckdb", "litestar", "uvicorn", "uvloop", "polars", "orjson"),
-    "constant": ("litestar", "uvicorn", "uvloop"),
-    "PostgreSQL": ("asyncpg", "starlette", "uvicorn", "uvloop"),
-    "Polars": ("fastapi", "polars", "uvicorn", "uvloop"),
-    "Polars, tuned": ("fastapi", "polars", "uvicorn", "uvloop"),
-    "DuckDB": ("fastapi", "duckdb", "polars", "uvicorn", "uvloop"),
-    "chDB": ("chdb-core", "fastapi", "uvicorn", "uvloop"),
-    "pandas": ("fastapi", "pandas", "pyarrow", "uvicorn", "uvloop"),
-    "ROAPI": ("roapi",),
-    "Datasette": ("datasette",),
-}
-"""Server -> packages whose versions are reported."""
-
-
-_PYTHON_PEERS: Final = (
-    ("Polars", "frames", "FastAPI over sorted Polars frames in memory, no sort per request"),
-    (
-        "Polars, tuned",
-        "frames_tuned",
-        "the same with a frame for each week, on the event loop; Q1 only",
-    ),
-    ("DuckDB", "duckdb_files", "FastAPI with DuckDB over Parquet files"),
-    ("chDB", "clickhouse", "FastAPI with ClickHouse in the process, sorted tables"),
-    ("pandas", "pandas_files", "FastAPI with pandas reading Parquet files"),
-)
-"""Name, module of benchmarks.peers, description."""
-_ONLY: Final = {"frames_tuned": frozenset({"Q1"})}
-"""Module -> queries that it answers, if not all."""
 
 
 @click.command()
@@ -214,9 +185,7 @@ def _entrants(data: Path, ours: Ours, log: Any, words: str) -> list[Server]:
     if selected(Postgres.name):
         log("filling PostgreSQL")
         servers.append(Postgres(data / "peers"))
-    for name, module, about in _PYTHON_PEERS:
-        if selected(name):
-            servers.append(PythonPeer(name, module, about, data / "peers", _ONLY.get(module)))
+    servers += [peer(data / "peers") for peer in PYTHON_PEERS if selected(peer.name)]
     if selected(Roapi.name):
         servers.append(Roapi(data / "peers", data))
     if selected(Datasette.name):
@@ -263,7 +232,7 @@ def machine() -> dict[str, Any]:
 def versions(entrants: Sequence[Server]) -> dict[str, str]:
     """Return the versions of all software involved."""
     known = {"Python": platform.python_version()}
-    for package in dict.fromkeys(package for server in entrants for package in _PACKAGES[server.name]):
+    for package in dict.fromkeys(package for server in entrants for package in server.packages):
         known[package] = importlib.metadata.version(package)
     shown = subprocess.run(["wrk", "--version"], capture_output=True, text=True, check=False).stdout.split()
     known["wrk"] = shown[1].removeprefix("debian/") if len(shown) > 1 else "of unknown version"

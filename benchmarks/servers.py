@@ -84,6 +84,8 @@ class Server:
     """Short name, for tables."""
     about = ""
     """Description in one line, for the report."""
+    packages: tuple[str, ...] = ()
+    """Packages whose versions are reported."""
     queries: frozenset[str] = frozenset(QUERIES) - {"Q6"}
 
     def command(self, port: int) -> list[str]:
@@ -173,6 +175,7 @@ class Ours(Server):
 
     name = "alpha-results"
     about = "`python -m serve run`: key, limits, totals, envelope, warnings"
+    packages = ("duckdb", "litestar", "uvicorn", "uvloop", "polars", "orjson")
     queries = frozenset(QUERIES)
 
     def __init__(self, root: Path, **settings: object) -> None:
@@ -219,25 +222,68 @@ class PythonPeer(Server):
 
     Parameters
     ----------
-    name, module, about
-        Name, module under `benchmarks.peers`, one line for the report.
     data
         Folder of the peers' Parquet files.
-    only
-        Queries it answers; None means all that peers answer.
     """
 
-    def __init__(
-        self, name: str, module: str, about: str, data: Path, only: frozenset[str] | None = None
-    ) -> None:
-        self.name, self.about = name, about
-        if only is not None:
-            self.queries = only
-        self._module, self._data = module, data
+    module = ""
+    """Its module under `benchmarks.peers`."""
+
+    def __init__(self, data: Path) -> None:
+        self._data = data
 
     def command(self, port: int) -> list[str]:
         """Return the module with its data."""
-        return [sys.executable, "-m", f"benchmarks.peers.{self._module}", str(self._data), str(port)]
+        return [sys.executable, "-m", f"benchmarks.peers.{self.module}", str(self._data), str(port)]
+
+
+class Polars(PythonPeer):
+    """Polars frames in memory."""
+
+    name = "Polars"
+    about = "FastAPI over sorted Polars frames in memory, no sort per request"
+    packages = ("fastapi", "polars", "uvicorn", "uvloop")
+    module = "frames"
+
+
+class PolarsTuned(PythonPeer):
+    """The same, for one query."""
+
+    name = "Polars, tuned"
+    about = "the same with a frame for each week, on the event loop; Q1 only"
+    packages = Polars.packages
+    module = "frames_tuned"
+    queries = frozenset({"Q1"})
+
+
+class DuckDB(PythonPeer):
+    """DuckDB over the Parquet files."""
+
+    name = "DuckDB"
+    about = "FastAPI with DuckDB over Parquet files"
+    packages = ("fastapi", "duckdb", "polars", "uvicorn", "uvloop")
+    module = "duckdb_files"
+
+
+class ClickHouse(PythonPeer):
+    """ClickHouse in the process."""
+
+    name = "chDB"
+    about = "FastAPI with ClickHouse in the process, sorted tables"
+    packages = ("chdb-core", "fastapi", "uvicorn", "uvloop")
+    module = "clickhouse"
+
+
+class Pandas(PythonPeer):
+    """pandas over the Parquet files."""
+
+    name = "pandas"
+    about = "FastAPI with pandas reading Parquet files"
+    packages = ("fastapi", "pandas", "pyarrow", "uvicorn", "uvloop")
+    module = "pandas_files"
+
+
+PYTHON_PEERS: Final = (Polars, PolarsTuned, DuckDB, ClickHouse, Pandas)
 
 
 class Constant(PythonPeer):
@@ -245,11 +291,12 @@ class Constant(PythonPeer):
 
     name = "constant"
     about = "Litestar answering a constant body"
+    packages = ("litestar", "uvicorn", "uvloop")
     module = "constant"
     queries = frozenset(QUERIES)
 
     def __init__(self, bodies: Path) -> None:
-        super().__init__(self.name, self.module, self.about, bodies)
+        super().__init__(bodies)
         self._first = min(file.name for file in bodies.iterdir())
 
     def probe(self) -> Request:
@@ -264,6 +311,7 @@ class Postgres(Server):
     about = (
         "JSON made in SQL, tables in shared buffers, indexes for each query; asyncpg and Starlette carry it"
     )
+    packages = ("asyncpg", "starlette", "uvicorn", "uvloop")
 
     def __init__(self, data: Path) -> None:
         binaries = postgres_binaries(prefer_system=True)
@@ -305,6 +353,7 @@ class Roapi(Server):
 
     name = "ROAPI"
     about = "tables in memory, one for each alpha; queried in SQL"
+    packages = ("roapi",)
 
     def __init__(self, data: Path, folder: Path) -> None:
         self._columns = sql.columns_of(data, "decisions")
@@ -331,6 +380,7 @@ class Datasette(Server):
 
     name = "Datasette"
     about = "SQLite file, immutable, indexes for each query; canned queries"
+    packages = ("datasette",)
 
     def __init__(self, data: Path, folder: Path) -> None:
         self._file, self._metadata = folder / "bench.db", folder / "datasette.json"

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from chdb.session import Session
 
-from benchmarks.columns import CORE, CURVE
+from benchmarks.columns import CORE, curve_sql
 from benchmarks.peers.routes import application, serve
 
 _ORDERS: Final = {
@@ -18,14 +18,9 @@ _ORDERS: Final = {
     "catalogue": "place",
 }
 _SETTINGS: Final = "settings output_format_json_array_of_rows = 1, output_format_json_quote_64bit_integers = 0, max_threads = 1"
-_CURVE: Final = f"""
-with w as (
-  select {", ".join(CURVE)}, (ending_equity - starting_equity) / starting_equity as period_return,
-    ending_equity / first_value(starting_equity) over (order by date) - 1 as cumulative_return,
-    max(greatest(starting_equity, ending_equity)) over (order by date) as peak_equity
-  from ledger where alpha_id = {{alpha:String}} and book = {{book:String}} and date >= {{first:Date32}}),
-d as (select *, peak_equity - ending_equity as drawdown, (peak_equity - ending_equity) / peak_equity * 100 as drawdown_pct from w)
-"""
+_CURVE: Final = curve_sql(
+    "ledger", "alpha_id = {alpha:String} and book = {book:String} and date >= {first:Date32}"
+)
 _SUMMARY: Final = """
 select {book:String} as book, min(date) as first_date, max(date) as last_date, count() as sessions,
   argMin(starting_equity, date) as starting_equity, argMax(ending_equity, date) as ending_equity,

@@ -8,21 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import orjson
 import polars as pl
 
-from benchmarks.columns import CORE, CURVE
+from benchmarks.columns import CORE, curve_sql
+from benchmarks.peers.frames import body, curve_body
 from benchmarks.peers.routes import application, serve
 
-_CURVE = f"""
-with w as (
-  select {", ".join(CURVE)}, (ending_equity - starting_equity) / starting_equity as period_return,
-    ending_equity / first_value(starting_equity) over (order by date) - 1 as cumulative_return,
-    max(greatest(starting_equity, ending_equity)) over (order by date) as peak_equity
-  from read_parquet(?) where book = ? and date >= ?)
-select *, peak_equity - ending_equity as drawdown, (peak_equity - ending_equity) / peak_equity * 100 as drawdown_pct
-from w order by date
-"""
+_CURVE = curve_sql("read_parquet(?)", "book = ? and date >= ?") + "select * from d order by date"
 
 
 class Files:
@@ -75,25 +67,7 @@ class Files:
     def curve(self, alpha: str, book: str, first: dt.date, limit: int, offset: int) -> bytes:
         """Equity curve of the window, and its summary."""
         rows = self._frame(_CURVE, [self._file("ledger", alpha), book, first])
-        last, deepest = (
-            rows.row(-1, named=True),
-            rows.row(int(rows["drawdown_pct"].arg_max() or 0), named=True),
-        )
-        summary = {
-            "book": book,
-            "first_date": rows["date"][0],
-            "last_date": last["date"],
-            "sessions": rows.height,
-            "starting_equity": rows["starting_equity"][0],
-            "ending_equity": last["ending_equity"],
-            "peak_equity": last["peak_equity"],
-            "total_return": last["cumulative_return"],
-            "cumulative_return_pct": last["cumulative_return"] * 100,
-            "max_drawdown": rows["drawdown"].max(),
-            "max_drawdown_pct": deepest["drawdown_pct"],
-            "max_drawdown_date": deepest["date"],
-        }
-        return _body(rows.slice(offset, limit), b',"summary":' + orjson.dumps(summary))
+        return curve_body(rows, book, limit, offset)
 
     def alphas(self, search: str, limit: int, offset: int) -> bytes:
         """Alphas with the text in their id, name or thesis."""
@@ -109,17 +83,13 @@ class Files:
         return str(self._data / table / f"{alpha}.parquet")
 
     def _page(self, statement: str, binds: list[Any], limit: int, offset: int) -> bytes:
-        return _body(self._frame(f"{statement} limit {limit} offset {offset}", binds))
+        return body(self._frame(f"{statement} limit {limit} offset {offset}", binds))
 
     def _frame(self, statement: str, binds: list[Any]) -> Any:
         cursor = getattr(self._cursors, "own", None)
         if cursor is None:
             cursor = self._cursors.own = self._connection.cursor()
         return pl.from_arrow(cursor.execute(statement, binds).to_arrow_table())
-
-
-def _body(rows: Any, more: bytes = b"") -> bytes:
-    return b'{"data":' + rows.write_json().encode() + more + b"}"
 
 
 if __name__ == "__main__":

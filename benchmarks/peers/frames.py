@@ -65,25 +65,7 @@ class Frames:
             )
             .with_columns(drawdown=peak - end, drawdown_pct=(peak - end) / peak * 100)
         )
-        last, deepest = (
-            rows.row(-1, named=True),
-            rows.row(int(rows["drawdown_pct"].arg_max() or 0), named=True),
-        )
-        summary = {
-            "book": book,
-            "first_date": rows["date"][0],
-            "last_date": last["date"],
-            "sessions": rows.height,
-            "starting_equity": rows["starting_equity"][0],
-            "ending_equity": last["ending_equity"],
-            "peak_equity": last["peak_equity"],
-            "total_return": last["cumulative_return"],
-            "cumulative_return_pct": last["cumulative_return"] * 100,
-            "max_drawdown": rows["drawdown"].max(),
-            "max_drawdown_pct": deepest["drawdown_pct"],
-            "max_drawdown_date": deepest["date"],
-        }
-        return body(rows.slice(offset, limit), b',"summary":' + orjson.dumps(summary))
+        return curve_body(rows, book, limit, offset)
 
     def alphas(self, search: str, limit: int, offset: int) -> bytes:
         """Alphas with the text in their id, name or thesis."""
@@ -100,6 +82,29 @@ def _between(rows: pl.DataFrame, first: dt.date, last: dt.date | None) -> pl.Dat
 def body(rows: pl.DataFrame, more: bytes = b"") -> bytes:
     """Return rows as a JSON body, with `more` after them."""
     return b'{"data":' + rows.write_json().encode() + more + b"}"
+
+
+def curve_body(rows: pl.DataFrame, book: str, limit: int, offset: int) -> bytes:
+    """Return a page of an equity curve, with its summary."""
+    last, deepest = (
+        rows.row(-1, named=True),
+        rows.row(int(rows["drawdown_pct"].arg_max() or 0), named=True),
+    )
+    summary = {
+        "book": book,
+        "first_date": rows["date"][0],
+        "last_date": last["date"],
+        "sessions": rows.height,
+        "starting_equity": rows["starting_equity"][0],
+        "ending_equity": last["ending_equity"],
+        "peak_equity": last["peak_equity"],
+        "total_return": last["cumulative_return"],
+        "cumulative_return_pct": last["cumulative_return"] * 100,
+        "max_drawdown": rows["drawdown"].max(),
+        "max_drawdown_pct": deepest["drawdown_pct"],
+        "max_drawdown_date": deepest["date"],
+    }
+    return body(rows.slice(offset, limit), b',"summary":' + orjson.dumps(summary))
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from benchmarks.columns import CORE, CURVE
+from benchmarks.columns import CORE, curve_sql
 from benchmarks.peers.routes import FAR_OFF, LONG_AGO, run
 
 _TYPES: Final = {
@@ -101,15 +101,8 @@ def _statements(columns: list[str]) -> dict[str, str]:
             "select {ledger} from ledger where alpha_id = $1 and book = $2 and date >= $3 "
             "order by date limit $4 offset $5"
         ),
-        "curve": f"""
-with w as (
-  select {listed(CURVE)}, (ending_equity - starting_equity) / starting_equity as period_return,
-    ending_equity / first_value(starting_equity) over (order by date) - 1 as cumulative_return,
-    max(greatest(starting_equity, ending_equity)) over (order by date) as peak_equity
-  from ledger where alpha_id = $1 and book = $2 and date >= $3),
-d as materialized (
-  select *, peak_equity - ending_equity as drawdown,
-    (peak_equity - ending_equity) / peak_equity * 100 as drawdown_pct from w),
+        "curve": curve_sql("ledger", "alpha_id = $1 and book = $2 and date >= $3")
+        + """,
 a as (select count(*) as sessions, min(date) as first_date, max(date) as last_date, max(peak_equity) as peak_equity,
     max(drawdown) as max_drawdown, max(drawdown_pct) as max_drawdown_pct from d)
 select json_build_object('data', (select coalesce(json_agg(p), '[]') from

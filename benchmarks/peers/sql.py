@@ -11,18 +11,9 @@ from urllib.parse import quote, urlencode
 import polars as pl
 
 from benchmarks.alphas import alpha_id
-from benchmarks.columns import CORE, CURVE
+from benchmarks.columns import CORE, curve_sql
 from benchmarks.load import Request
 from benchmarks.workload import Call
-
-_CURVE: Final = """
-with w as (
-  select {columns}, (ending_equity - starting_equity) / starting_equity as period_return,
-    ending_equity / first_value(starting_equity) over (order by date) - 1 as cumulative_return,
-    max({greatest}(starting_equity, ending_equity)) over (order by date) as peak_equity
-  from {table} where {conditions})
-select *, peak_equity - ending_equity as drawdown, (peak_equity - ending_equity) / peak_equity * 100 as drawdown_pct
-from w order by date"""
 
 
 def columns_of(data: Path, table: str) -> list[str]:
@@ -71,13 +62,8 @@ def roapi_request(call: Call, columns: list[str]) -> Request:
         if call.query == "Q4":
             text = f"select * from {table} where {' and '.join(conditions)} order by date {page}"
         else:
-            text = _CURVE.format(
-                columns=", ".join(CURVE),
-                greatest="greatest",
-                table=table,
-                conditions=" and ".join(conditions),
-            )
-            text = f"{text} {page}"
+            curve = curve_sql(table, " and ".join(conditions))
+            text = f"{curve} select * from d order by date {page}"
     else:
         like = f"ilike '%{values['search']}%'"
         text = f"select alpha_id, name, tldr from catalogue where alpha_id {like} or name {like} or tldr {like} order by place {page}"
@@ -120,12 +106,7 @@ def datasette_metadata(decisions: list[str], ledger: list[str]) -> str:
     page = "limit :limit offset :offset"
     week = ", ".join(name for name in decisions if name != "date")
     core, window = ", ".join(CORE), "alpha_id = :alpha and date between :from and :to"
-    curve = _CURVE.format(
-        columns=", ".join(CURVE),
-        greatest="max",
-        table="ledger",
-        conditions="alpha_id = :alpha and book = :book and date >= :from",
-    )
+    curve = curve_sql("ledger", "alpha_id = :alpha and book = :book and date >= :from", greatest="max")
     like = " or ".join(f"instr(lower({name}), lower(:search)) > 0" for name in ("alpha_id", "name", "tldr"))
     queries = {
         "week": f"select {week} from decisions where alpha_id = :alpha and date = :date order by score desc nulls last, symbol {page}",
@@ -134,7 +115,7 @@ def datasette_metadata(decisions: list[str], ledger: list[str]) -> str:
         f"json_each('[\"' || replace(:symbol, ',', '\",\"') || '\"]')) order by date, symbol {page}",
         "ledger": f"select {', '.join(ledger)} from ledger where alpha_id = :alpha and book = :book and date >= :from "
         f"order by date {page}",
-        "curve": f"{curve} {page}",
+        "curve": f"{curve} select * from d order by date {page}",
         "alphas": f"select alpha_id, name, tldr from catalogue where {like} order by place {page}",
     }
     return json.dumps(
