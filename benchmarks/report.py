@@ -19,7 +19,6 @@ COLUMNS: Final = (
     ("miss/s", "miss", 16, "rate"),
     ("miss p99 ms", "miss", 16, "p99_ms"),
     ("gzip/s", "gzip", 16, "rate"),
-    ("any coding/s", "any", 16, "rate"),
     ("hit ms", "hit", 1, "p50_ms"),
     ("hit/s", "hit", 16, "rate"),
     ("constant/s", "constant", 16, "rate"),
