@@ -13,9 +13,8 @@ from typing import Any, Final
 
 from schemas.tables import TABLES
 from schemas.tables.books import RAW_PREFIX
+from schemas.tables.decisions import PUBLISHED_AS
 
-PUBLISHED_AS: Final = {"unsmoothed_score": "raw_score"}
-"""Sealed name -> published name."""
 _UNPUBLISHED: Final = frozenset(
     column.name for table in TABLES.values() for column in table if not column.published
 )

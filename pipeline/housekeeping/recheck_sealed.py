@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import Final
 
 import polars as pl
 
@@ -13,12 +14,12 @@ from pipeline.seal.declared_differences import DeclaredDifferences
 from pipeline.seal.records import METRICS
 from schemas.tables import SEALED_TABLES
 from schemas.tables.books import book_order
+from schemas.tables.decisions import PUBLISHED_AS
 
 Frames = Mapping[tuple[str, str | None], pl.DataFrame]
 """(dataset, book) -> rows, of one snapshot."""
 
-RENAMED = {"decisions": {"raw_score": "unsmoothed_score"}}
-"""Dataset -> published name -> sealed name, where they differ."""
+_SEALED_AS: Final = {published: sealed for sealed, published in PUBLISHED_AS.items()}
 
 
 def sealed_tables(frames: Frames) -> dict[str, pl.DataFrame]:
@@ -38,7 +39,7 @@ def sealed_tables(frames: Frames) -> dict[str, pl.DataFrame]:
             parts = [frames[kind, None]] if (kind, None) in frames else []
         if not parts:
             continue
-        rows = pl.concat(parts).rename(RENAMED.get(kind, {}), strict=False)
+        rows = pl.concat(parts).rename(_SEALED_AS, strict=False)
         if "fill_order" in rows.columns:
             rows = rows.sort("book", "fill_order", maintain_order=True)
         sealed[kind] = rows.select(c.name for c in table.sealed_columns if c.name in rows.columns)

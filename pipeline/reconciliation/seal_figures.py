@@ -11,6 +11,7 @@ from pipeline.maths.weekly_signal import measured_decisions, weekly_ics
 from pipeline.reconciliation.figures import Figure, not_reproduced
 from pipeline.rule import Finding, file_rule, limited
 from pipeline.seal import Seal
+from schemas.tables.decisions import PUBLISHED_AS
 
 
 @file_rule(
@@ -62,7 +63,7 @@ def measure_weeks(seal: Seal) -> pl.DataFrame | None:
     """
     if not (seal.has("rebalances") and seal.has("decisions")):
         return None
-    decisions = seal.table("decisions").rename({"unsmoothed_score": "raw_score"}, strict=False)
+    decisions = seal.table("decisions").rename(PUBLISHED_AS, strict=False)
     return weekly_ics(seal.table("rebalances"), measured_decisions(decisions, seal.smoothing))
 
 

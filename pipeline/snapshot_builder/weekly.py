@@ -7,7 +7,7 @@ import polars as pl
 from pipeline.maths.cross_section import cross_section
 from pipeline.maths.deciles import weekly_deciles
 from pipeline.maths.weekly_signal import weekly_signal
-from schemas.tables.decisions import DECISIONS
+from schemas.tables.decisions import DECISIONS, PUBLISHED_AS
 
 
 def published_rebalances(rebalances: pl.DataFrame, decisions: pl.DataFrame | None) -> pl.DataFrame:
@@ -40,9 +40,6 @@ def weekly_tables(rebalances: pl.DataFrame, decisions: pl.DataFrame) -> dict[str
     return {"weekly_signal": weekly_signal(rebalances, decisions, deciles), "weekly_deciles": deciles}
 
 
-_RAW_SCORE = "unsmoothed_score"
-
-
 def published_decisions(sealed: pl.DataFrame) -> pl.DataFrame:
     """Add direction, confidence, z-score, rank and cohort size, and their raw twins if a raw score was sealed.
 
@@ -57,9 +54,9 @@ def published_decisions(sealed: pl.DataFrame) -> pl.DataFrame:
         Published columns in declared order, rows as given. Sealed ranks are kept, including nulls: the engine
         may have averaged the ranks of components, which no score reproduces.
     """
-    frame = _with_ranks(sealed, "score", "")
-    if _RAW_SCORE in sealed.columns:
-        frame = _with_ranks(frame.rename({_RAW_SCORE: "raw_score"}), "raw_score", "raw_")
+    frame = _with_ranks(sealed.rename(PUBLISHED_AS, strict=False), "score", "")
+    if "raw_score" in frame.columns:
+        frame = _with_ranks(frame, "raw_score", "raw_")
     return frame.select(column.name for column in DECISIONS.published_columns if column.name in frame.columns)
 
 

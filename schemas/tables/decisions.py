@@ -72,6 +72,9 @@ _DECISION_REASON = text(
     bound=Bound.NOTE,
 )
 
+PUBLISHED_AS: Final = {"unsmoothed_score": "raw_score"}
+"""Sealed column -> the name under which it is published, where they differ."""
+
 DECISIONS: Final = Table(
     name="decisions",
     meaning="One row per scored name per rebalance week.",
