@@ -221,23 +221,23 @@ bench-overload seal *args:
 
 # many small runs in one batch, new and already served
 bench-batch *args:
-    PYTHONPATH=. {{ tested }} python benchmarks/batch.py {{ args }}
+    {{ tested }} python -m benchmarks.batch {{ args }}
 
 # builds of runs of any size: memory and time; repeat --decisions for several sizes
 bench-large *args:
-    PYTHONPATH=. {{ tested }} python benchmarks/large_run.py {{ args }}
+    {{ tested }} python -m benchmarks.large_run {{ args }}
 
 # a catalogue of 10,000 alphas: start-up, polls and searches; with --s3 polls of a bucket
 bench-catalogue *args:
-    PYTHONPATH=. {{ tested }} python benchmarks/catalogue.py {{ args }}
+    {{ tested }} python -m benchmarks.catalogue {{ args }}
 
 # share of false discoveries among 10,000 simulated alphas, 500 of them real
 bench-false-discoveries *args:
-    PYTHONPATH=. {{ tested }} python benchmarks/false_discoveries.py {{ args }}
+    {{ tested }} python -m benchmarks.false_discoveries {{ args }}
 
 # nearest neighbours among 10,000 alphas over HTTP, beside plain NumPy
 bench-neighbours *args:
-    PYTHONPATH=. {{ tested }} python benchmarks/neighbours.py {{ args }}
+    {{ tested }} python -m benchmarks.neighbours {{ args }}
 
 # a table of the given seal as a frame, in a fresh process: our client by link and by pages, and Arrow Flight
 bench-tables seal *args:

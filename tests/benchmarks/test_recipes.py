@@ -5,16 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-COMMAND = re.compile(
-    r"^    (?:PYTHONPATH=\. )?\{\{ tested \}\} python (?:benchmarks/(\w+)\.py|-m benchmarks\.(\w+))",
-    re.MULTILINE,
-)
-MODULES = [file or module for file, module in COMMAND.findall((REPOSITORY / "justfile").read_text())]
+from tests.support.processes import REPOSITORY
+
+COMMAND = re.compile(r"^    \{\{ tested \}\} python -m benchmarks\.(\w+)", re.MULTILINE)
+MODULES = COMMAND.findall((REPOSITORY / "justfile").read_text())
 
 PEERS = ["fastapi", "starlette", "chdb", "datasette"]
 
