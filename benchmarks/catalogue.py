@@ -17,7 +17,7 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -43,14 +43,27 @@ _WRITERS = 16
 """Parallel writes of pointers; more are no faster on two cores."""
 
 
-def timed(work: Callable[[], object], rounds: int = 9) -> dict[str, Any]:
-    """Time a function; return median, best and 99th percentile in milliseconds."""
+def timed(
+    work: Callable[[], object],
+    rounds: int = 9,
+    before: Callable[[], object] = lambda: None,
+    around: Callable[[], contextlib.AbstractContextManager[object]] = contextlib.nullcontext,
+) -> dict[str, Any]:
+    """Time a function; return median, best and 99th percentile in milliseconds.
+
+    Parameters
+    ----------
+    before, around
+        What each round does first, and the context in which the function runs; neither counts.
+    """
     times, cpu_times = [], []
     for _ in range(rounds):
-        begin, cpu = time.perf_counter(), time.process_time()
-        work()
-        times.append((time.perf_counter() - begin) * 1e3)
-        cpu_times.append((time.process_time() - cpu) * 1e3)
+        before()
+        with around():
+            begin, cpu = time.perf_counter(), time.process_time()
+            work()
+            times.append((time.perf_counter() - begin) * 1e3)
+            cpu_times.append((time.process_time() - cpu) * 1e3)
     # On a busy machine, wall time includes other processes' work; the processor time of this process does not.
     return {**figures(times), "p50_cpu_ms_here": round(statistics.median(cpu_times), 2)}
 
@@ -115,49 +128,37 @@ def on_a_bucket(alphas: int) -> dict[str, Any]:
             compare_and_swap(storage, pointer.alpha_id, lambda _: pointer)
 
         def measured(
-            work: Callable[[], object], rounds: int, before: Callable[[int], None] | None
+            work: Callable[[], object], rounds: int = 9, before: Callable[[], object] = lambda: None
         ) -> dict[str, Any]:
-            times, cpu_times, counts = [], [], []
-            for number in range(rounds):
-                if before is not None:
-                    before(number)
-                with counted_requests(server) as requests:
-                    begin, cpu = time.perf_counter(), time.process_time()
-                    work()
-                    times.append((time.perf_counter() - begin) * 1e3)
-                    cpu_times.append((time.process_time() - cpu) * 1e3)
-                counts.append(requests)
-            cost = {"p50_cpu_ms_here": round(statistics.median(cpu_times), 2), "requests": dict(counts[-1])}
-            return figures(times) | cost
+            counts: list[dict[str, int]] = []
 
-        def renamed(number: int) -> Pointer:
-            return replace(
-                synthetic_pointer(7), name=f"Renamed at {time.monotonic_ns()} for the {number}th time"
-            )
+            @contextlib.contextmanager
+            def counting() -> Iterator[None]:
+                with counted_requests(server) as requests:
+                    yield
+                counts.append(dict(requests))
+
+            return timed(work, rounds, before, counting) | {"requests": counts[-1]}
+
+        def renamed() -> Pointer:
+            return replace(synthetic_pointer(7), name=f"Renamed at {time.monotonic_ns()}")
 
         def polled(before: Callable[[Pointer], None], list_seconds: float) -> dict[str, Any]:
             catalogue = Catalogue(storage, list_seconds)
-            first = measured(catalogue.refresh, 1, None)
+            first = measured(catalogue.refresh, 1)
             assert len(catalogue.listing.pointers) == alphas
-            idle = measured(catalogue.refresh, 9, None)
-            changed = measured(catalogue.refresh, 9, lambda number: before(renamed(number)))
+            idle = measured(catalogue.refresh)
+            changed = measured(catalogue.refresh, before=lambda: before(renamed()))
             return {"first_listing": first, "idle_poll": idle, "poll_after_a_change": changed}
 
         results["without_index"] = polled(put, 0)
-        results["index_written"] = measured(lambda: rebuild(storage), 1, None)
+        results["index_written"] = measured(lambda: rebuild(storage), 1)
         results["with_index"] = polled(publish, 86_400)
-        bare = measured(
-            lambda: storage.put_if(
-                pointer_path(synthetic_pointer(7).alpha_id),
-                renamed(0).encode(),
-                storage.read_version(pointer_path(synthetic_pointer(7).alpha_id)).tag,
-            ),
-            9,
-            None,
-        )
+        place = pointer_path(synthetic_pointer(7).alpha_id)
+        bare = measured(lambda: storage.put_if(place, renamed().encode(), storage.read_version(place).tag))
         results["pointer_moved"] = {
             "without_index": bare,
-            "with_index": measured(lambda: publish(renamed(0)), 9, None),
+            "with_index": measured(lambda: publish(renamed())),
         }
         return results
 
