@@ -37,9 +37,7 @@ SHOWN_FAILURES = 50
 class Output:
     """Prints and counts results, as text or JSON; an `endless` batch keeps no list of its failures."""
 
-    def __init__(
-        self, batch: Batch, *, as_json: bool, metrics: MetricsFile | None, endless: bool = False
-    ) -> None:
+    def __init__(self, batch: Batch, *, as_json: bool, metrics: MetricsFile | None, endless: bool) -> None:
         self._batch = batch
         self._as_json = as_json
         self._metrics = metrics

@@ -40,7 +40,7 @@ class WorkerProcess:
     otherwise compete for all cores.
     """
 
-    def __init__(self, threads: int = len(os.sched_getaffinity(0))) -> None:
+    def __init__(self, threads: int) -> None:
         # Without a backtrace, the last line of an abort gives the reason. One OpenBLAS thread, because its threads
         # busy-wait between the small products of the figures.
         libraries = {"POLARS_MAX_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}

@@ -129,7 +129,7 @@ def cloud_event(event: Event, root: str) -> dict[str, Any]:
     }
 
 
-def lineage_event(event: Event, root: str, checks: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any] | None:
+def lineage_event(event: Event, root: str, checks: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     """Return an event as a run of the build job; None for events without a build.
 
     Parameters

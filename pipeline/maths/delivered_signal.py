@@ -16,7 +16,7 @@ from schemas.tables.weekly_signal import BUCKETS
 
 
 def delivered_signal(
-    weeks: pl.DataFrame, decisions: pl.DataFrame, raw_deciles: pl.DataFrame | None = None
+    weeks: pl.DataFrame, decisions: pl.DataFrame, raw_deciles: pl.DataFrame | None
 ) -> DeliveredSignal:
     """Measure the delivered score in every week in which a signal was in force.
 

@@ -39,9 +39,7 @@ def wrapped(text: str, width: int, indent: int) -> list[str]:
     ) or [""]  # fmt: skip
 
 
-def report_lines(
-    report: Report, *, verbose: bool = False, by_address: bool = False
-) -> list[tuple[str, int, str]]:
+def report_lines(report: Report, *, verbose: bool, by_address: bool) -> list[tuple[str, int, str]]:
     """Lay out a report: verdict, broken rules, warnings, notices, figures, and unchecked rules.
 
     Parameters
@@ -110,7 +108,7 @@ def notice_lines(notices: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def figure_lines(figures: Sequence[Figure], *, verbose: bool = False) -> list[tuple[str, int, str]]:
+def figure_lines(figures: Sequence[Figure], *, verbose: bool) -> list[tuple[str, int, str]]:
     """Lay out the run's own figures: how many are reproduced and by which conventions; all of them if verbose."""
     if not figures:
         return []
