@@ -50,7 +50,7 @@ def check(
     from pipeline.batch.process import LocalExecutor, ProcessDied
     from pipeline.progress import Display
     from pipeline.rules.layout import print_lines, report_lines
-    from pipeline.seal.store import without_secrets
+    from pipeline.seal.store import shown_address
     from schemas.console.screen import Screen
 
     console = Screen()
@@ -58,7 +58,7 @@ def check(
     exit_code = 0
     with Display(Screen(stderr=True), hidden=as_json) as display, closing(LocalExecutor(1)) as executor:
         for address in seals:
-            shown = without_secrets(address)
+            shown = shown_address(address)
             show = partial(display.stage, shown, total=len(seals))
             try:
                 checked: Report | AlphaResultsError = executor.call(
@@ -109,7 +109,7 @@ def check_seal(
     from pipeline.rules import Report, check
     from pipeline.seal import Seal
     from pipeline.seal.signature import read_keys
-    from pipeline.seal.store import without_secrets
+    from pipeline.seal.store import shown_address
 
     try:
         with contained("the check"), all_examples() if all_rows else nullcontext():
@@ -117,6 +117,6 @@ def check_seal(
             return check(Seal.open(address), on_step, keys=keys, prices=prices)
     except SealRefused as refusal:
         violations = tuple(Finding(kind="", **violation) for violation in refusal.violations)
-        return Report(without_secrets(address), None, violations=violations)
+        return Report(shown_address(address), None, violations=violations)
     except AlphaResultsError as error:
         return error

@@ -11,7 +11,7 @@ from pipeline.batch.discover import DiscoveredSeal
 from pipeline.batch.output import Output
 from pipeline.batch.result import NOT_STARTED
 from pipeline.batch.run import UNPUBLISHABLE, BatchRun
-from pipeline.seal.store import without_secrets
+from pipeline.seal.store import shown_address
 from schemas.console.terminal import echo
 from schemas.errors import SettingsError, StorageUnavailable
 from schemas.exit_codes import ExitCode
@@ -25,7 +25,7 @@ def build_once(batch: Batch, output: Output) -> int:
     cancellation, interrupted = Cancellation(), True
     with BatchRun(batch, cancellation, output.display.stage) as run, output.display, stoppable(cancellation):
         if not run.scan():
-            echo(f"no finished seal lies below {without_secrets(batch.searched or '')}", err=True)
+            echo(f"no finished seal lies below {shown_address(batch.searched or '')}", err=True)
         output.scanned()
         for step in run.steps():
             output.add(step)

@@ -24,7 +24,7 @@ from datasets.storage.file_digests import file_digest
 from pipeline.batch.discover import DiscoveredSeal
 from pipeline.batch.result import STILL_REFUSED, SealResult
 from pipeline.release import release
-from pipeline.seal.store import without_secrets
+from pipeline.seal.store import shown_address
 from schemas.console.terminal import echo
 from schemas.errors import AlphaResultsError, SealRefused
 from schemas.instants import utc_text
@@ -75,7 +75,7 @@ class Refusals:
 
     def __init__(self, root: Storage, searched: str, *, recheck: bool, seal_keys: str | None) -> None:
         self._root = root
-        self._searched = without_secrets(searched)
+        self._searched = shown_address(searched)
         self._recheck = recheck
         self._seal_keys = seal_keys
         self._keys_digest = ""
@@ -110,7 +110,7 @@ class Refusals:
         rules = ", ".join(dict.fromkeys(violation["rule"] for violation in entry["violations"]))
         message = f"still refused ({rules}), as on {entry['refused_at']}; --recheck checks it again"
         return SealResult(
-            without_secrets(seal.address),
+            shown_address(seal.address),
             STILL_REFUSED,
             SealRefused(message, entry["violations"]),
             {"alpha_id": seal.alpha_id, "refused_at": entry["refused_at"]},
@@ -129,7 +129,7 @@ class Refusals:
         if rules & _FILE_RULES and (not files or files != file_digests_at(seal.address)):
             return  # files changed during the check, or their disk was unmounted; a later change could not be detected
         entry: Refusal = {
-            "seal": without_secrets(seal.address),
+            "seal": shown_address(seal.address),
             "searched": self._searched,
             "alpha_id": seal.alpha_id,
             "rules": self._version(rules),

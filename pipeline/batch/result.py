@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from datasets.provenance.archives import FAILED
-from pipeline.seal.store import without_secrets
+from pipeline.seal.store import shown_address
 from schemas.console.terminal import escape_bytes
 from schemas.errors import (
     AlphaResultsError,
@@ -109,7 +109,7 @@ class SealResult:
 
 def built(seal: str, result: Any) -> SealResult:
     """Report a successful build; `result` is a :class:`pipeline.snapshot_builder.BuildResult`."""
-    seal, error = without_secrets(seal), None
+    seal, error = shown_address(seal), None
     if result.archive is not None and result.archive.status == FAILED:
         kind = ArchiveLeftOut if result.archive.left_out else ArchiveNotDelivered
         error = kind(f"{seal}: published, but its source archive was not delivered: {result.archive.reason}")
@@ -121,7 +121,7 @@ def failed(seal: str, error: AlphaResultsError, **details: Any) -> SealResult:
     if isinstance(error, InternalFailure):
         details["failure"] = "internal"
     details = {"error": type(error).__name__, **details}
-    return SealResult(without_secrets(seal), _FAILURES.get(type(error), "failed"), error, details)
+    return SealResult(shown_address(seal), _FAILURES.get(type(error), "failed"), error, details)
 
 
 def crashed(seal: str, how: str, attempts: int) -> SealResult:

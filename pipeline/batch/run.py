@@ -20,7 +20,7 @@ from pipeline.batch.refusals import file_digests_at
 from pipeline.batch.result import SealResult, failed, not_started
 from pipeline.batch.search import Search
 from pipeline.internal import contained
-from pipeline.seal.store import without_secrets
+from pipeline.seal.store import shown_address
 from schemas.errors import AlphaResultsError, BuildCrashed, DiskFull, InternalFailure, SealError
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class BatchRun:
             return not_started(seal, "the batch was ended before this seal had its turn"), ""
         if self.disk_full is not None:
             return not_started(seal, "a disk is full, so this seal was not tried"), ""
-        shown, files = without_secrets(seal), ""
+        shown, files = shown_address(seal), ""
         try:
             with contained("the build"):
                 if self._search is not None:

@@ -16,7 +16,7 @@ from pipeline.batch.batch import Batch
 from pipeline.batch.discover import DiscoveredSeal, Seals
 from pipeline.batch.refusals import Refusals
 from pipeline.batch.result import SUCCESSES, SealResult
-from pipeline.seal.store import without_secrets
+from pipeline.seal.store import shown_address
 from schemas.errors import SnapshotCorrupt
 from schemas.version import schema_version
 
@@ -113,7 +113,7 @@ class Search:
                 plan.due.append(seal)
             else:
                 details = {"alpha_id": seal.alpha_id, "snapshot": snapshot, "changed": False}
-                result = SealResult(without_secrets(seal.address), reason, details=details)
+                result = SealResult(shown_address(seal.address), reason, details=details)
                 plan.skipped.append((seal, result))
         if plan.due:
             self._storage.require_safe_writers()  # before a process is started for a seal

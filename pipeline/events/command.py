@@ -58,7 +58,7 @@ def notify(
     from pipeline.batch.refusals import read_refusals
     from pipeline.events.delivery import Delivered, require_token, require_url, send
     from pipeline.events.event import cloud_event, derive, lineage_event
-    from pipeline.seal.store import without_secrets
+    from pipeline.seal.store import shown_address
 
     if webhook is None and lineage is None:
         raise SettingsError("name a receiver: --webhook or --lineage")
@@ -78,7 +78,7 @@ def notify(
     events = derive((*listing.pointers, *listing.unserved), read_refusals(storage))
     for alpha, reason in catalogue.broken.items():
         echo(f"error: {reason}; the events of {alpha} wait until its pointer is repaired", err=True)
-    source = without_secrets(root)
+    source = shown_address(root)
     sent = 0
     with Delivered(state) as delivered:
         if not delivered.started:

@@ -8,18 +8,15 @@ from collections.abc import Iterator
 from typing import IO
 
 from datasets.disk import TooLarge, read_parts, temporary_folder, writing
-from datasets.storage import open_storage
-from datasets.storage import without_secrets as _without_secrets
+from datasets.storage import open_storage, without_secrets
 from schemas.console.terminal import visible
 from schemas.errors import SealUnreadable, SettingsError, SnapshotCorrupt, StorageUnavailable
 from schemas.kinds import MAX_NAME_BYTES, MAX_PATH_BYTES
 
-__all__ = ["SealStore", "without_secrets"]
 
-
-def without_secrets(address: str) -> str:
+def shown_address(address: str) -> str:
     """Return an address for messages and reports, without credentials and on one line."""
-    return visible(_without_secrets(address)).replace("\n", "\\n")
+    return visible(without_secrets(address)).replace("\n", "\\n")
 
 
 _NOT_FOUND = (FileNotFoundError, NotADirectoryError)
@@ -40,7 +37,7 @@ class SealStore:
     """
 
     def __init__(self, address: str) -> None:
-        self.name = without_secrets(address)
+        self.name = shown_address(address)
         try:
             self._storage = open_storage(address)
         except SettingsError as error:

@@ -17,7 +17,7 @@ import pytest
 from pipeline.batch.result import failed
 from pipeline.seal import Seal
 from pipeline.seal.manifest import parse_manifest
-from pipeline.seal.store import lexical_fault, without_secrets
+from pipeline.seal.store import lexical_fault, shown_address
 from pipeline.snapshot_builder import build_seal
 from schemas.errors import SealRefused, SealUnreadable
 from schemas.tables import SEALED_TABLES
@@ -167,7 +167,7 @@ def test_a_file_url_is_read_as_a_path(folder: Path) -> None:
     ],
 )
 def test_addresses_are_shown_without_their_passwords(address: str, shown: str) -> None:
-    assert without_secrets(address) == shown
+    assert shown_address(address) == shown
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_addresses_are_shown_without_their_passwords(address: str, shown: str) -
     ],
 )
 def test_no_part_of_a_password_is_shown_in_any_encoding(address: str) -> None:
-    assert "hunter2" not in without_secrets(address)
+    assert "hunter2" not in shown_address(address)
 
 
 LAWFUL: dict[str, Any] = {
@@ -314,10 +314,10 @@ def test_a_refusal_never_shows_the_addresss_password(tmp_path: Path, monkeypatch
     secret = "s3://me:hunter2@bucket/run"
     made = rewrite(make_seal(tmp_path), "pnl", lambda rows: rows[1:])
     opened = Seal.open(str(made))
-    opened.address = without_secrets(secret)
+    opened.address = shown_address(secret)
     monkeypatch.setattr(Seal, "open", lambda _: opened)
     with pytest.raises(SealRefused) as refused:
         build_seal(secret, tmp_path / "root")
     assert "s3://bucket/run" in str(refused.value)
     assert "hunter2" not in f"{refused.value} {refused.value.violations}"
-    assert "hunter2" not in str(failed(without_secrets(secret), refused.value).entry)
+    assert "hunter2" not in str(failed(shown_address(secret), refused.value).entry)
