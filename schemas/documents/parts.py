@@ -162,7 +162,7 @@ def _notice(notice: Notice) -> str:
         bound = f"outside {notice.least:g} to {notice.threshold:g}"
     return (
         f"## {notice.id}\n\n{notice.meaning}\n\n"
-        f"Noticed: `{notice.figure}` ({notice.unit}) {bound}. It is the {notice.definition}.\n\n"
+        f"Notice if `{notice.figure}` is {bound} ({notice.unit.replace('_', ' ')}). It is the {notice.definition}.\n\n"
         f"Threshold: {notice.source}.\n"
     )
 

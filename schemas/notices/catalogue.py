@@ -28,7 +28,7 @@ CATALOGUE_NOTICES: Final = (
         "catalogue.prices",
         "Other runs have other prices for the same names and sessions.",
         0.05,
-        f"share of shared names and sessions whose return from close to close, or to the mid of a fill at the same time, {_CONTRADICTED}",
+        f"share of common names and sessions whose return from close to close, or to the mid of a fill at the same time, {_CONTRADICTED}",
         "different adjustments for splits and dividends affect one session in 50",
         figure="contradicted_prices",
     ),
@@ -36,16 +36,17 @@ CATALOGUE_NOTICES: Final = (
         "catalogue.one_name",
         "Other runs have other prices for one name in most sessions.",
         0.5,
-        f"largest share, of the names with {MIN_NAME_CELLS} shared sessions or more, of returns that other runs contradict, as in "
+        f"largest share, of the names with {MIN_NAME_CELLS} common sessions or more, of returns that other runs contradict, as in "
         "catalogue.prices",
-        "a different adjustment for dividends or splits affects some sessions of a name, a forged price or another company most",
+        "a different adjustment for dividends or splits affects some sessions of a name; a forged price, or another "
+        "company, affects most",
         figure="contradicted_prices_of_a_name",
     ),
     Notice(
         "catalogue.forward_returns",
         "Other runs have other forward returns for the same names and weeks.",
         0.05,
-        f"share of shared names and weeks whose forward_return between the same times {_CONTRADICTED}",
+        f"share of common names and weeks whose forward_return between the same times {_CONTRADICTED}",
         "as for catalogue.prices",
         figure="contradicted_forward_returns",
     ),
@@ -53,9 +54,10 @@ CATALOGUE_NOTICES: Final = (
         "history.restated",
         "The seal differs from an earlier seal of the alpha in weeks of that seal: the past was rewritten.",
         0.0,
-        "highest number of weeks, of any earlier seal, whose scores, targets, forward returns or fills differ, or that were removed or "
-        "inserted between others; without targets of the last week, and forward returns and fills of the last two, which were not over",
-        "past signals of a live alpha do not change; corrected data or another method change them",
+        "highest number of weeks, of any earlier seal, whose scores, targets, forward returns or fills differ, or that "
+        "were removed or inserted between others; not counting targets of the last week, and forward returns and fills "
+        "of the last two, which were not final",
+        "past signals of a live alpha do not change, unless data are corrected or the method changes",
         "weeks",
         figure="restated_weeks",
     ),

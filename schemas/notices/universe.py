@@ -34,35 +34,37 @@ UNIVERSE_NOTICES: Final = (
     ),
     Notice(
         "universe.gaps",
-        "Names lack a score or a return in single weeks: check whether these would have spoken against the signal.",
+        "Names lack a score or a return in single weeks: check whether these would have contradicted the signal.",
         0.02,
-        "cases in which a name lacks score or forward_return in a week and has both in the weeks before and after / all cases with both; "
-        f"of up to 64 names over {MIN_CORRELATED_WEEKS} weeks or more, without weeks in which most names lack one",
+        "share of the cases with score and forward_return in the weeks before and after that lack one in the week "
+        f"itself; of sampled names over {MIN_CORRELATED_WEEKS} weeks or more, without weeks in which most names lack one",
         "measured: 0 to 0.011 in honest runs, halts included",
         figure="gap_share",
     ),
     Notice(
         "universe.barred_names",
-        "Names that could not be traded or were not scored would have lost, or stayed in the book and gained: they may have been barred once their "
-        "returns were known.",
+        "Names that could not be traded or were not scored would have lost, or stayed in the book and gained: they may "
+        "have been barred once their returns were known.",
         0.2,
-        "mean over the names with next_open_tradeable false, week by week, of the rank of forward_return against the side of the score, or on "
-        "the side of the position in long_short at the next close, "
-        f"from -1 to 1 within the week; of up to 64 names in weeks of {MIN_RANKED_NAMES} or more, {SIGNIFICANT}; or over the names, {MIN_UNSCORED} or "
-        "more, that lack a score after a week with one, of the rank of forward_return against the side of that score, or against a rise; of weeks in "
-        f"which they are {MAX_LEFT_OUT:.0%} of the names or fewer",
-        "whether a name can be traded has nothing to do with its later return; measured: -0.16 to 0.11 in honest runs, simulated and on the "
-        "S&P 500, 0.21 to 0.28 if the worst name of the book is barred in every second week, 0.33 to 0.54 in every week; of names not scored, -0.32 to 0.29 in "
-        "honest runs, beside thresholds of 0.23 to 0.97, 0.82 to 1 if they are left out before they fall",
+        "mean over the names with next_open_tradeable false, week by week, of the rank of forward_return against the "
+        "side of the score, or on the side of the position in long_short at the next close, from -1 to 1 within the "
+        f"week; of sampled names in weeks of {MIN_RANKED_NAMES} or more, {SIGNIFICANT}. Or, over the names, "
+        f"{MIN_UNSCORED} or more, that lack a score after a week with one, of the rank of forward_return against the side "
+        f"of that score, or against a rise; of weeks in which they are {MAX_LEFT_OUT:.0%} of the names or fewer",
+        "whether a name can be traded has nothing to do with its later return; measured: -0.16 to 0.11 in honest runs, "
+        "simulated and on the S&P 500, 0.21 to 0.28 if the worst name of the book is barred in every second week, 0.33 "
+        "to 0.54 in every week; of names not scored, -0.32 to 0.29 in honest runs, against thresholds of 0.23 to 0.97, "
+        "0.82 to 1 if they are left out before they fall",
         figure="avoided_losses",
     ),
     Notice(
         "universe.undecided_names",
-        "Books hold names that no decision covers: what these earn follows from no score.",
+        "Books hold names that no decision covers: what they earn does not follow from a score.",
         0.0,
-        "names that a book, other than a raw one, holds at a close, and that have no row in the decisions of any week",
-        "a book of a signal holds what the signal scored; a future or a fund held as a hedge counts; measured: 0 in honest runs, simulated "
-        "and on the S&P 500",
+        "number of names that a book, other than a raw one, holds at a close, and that have no row in the decisions of "
+        "any week",
+        "the book of a signal holds what the signal scored; a future or a fund held as a hedge counts; measured: 0 in "
+        "honest runs, simulated and on the S&P 500",
         "names",
     ),
     Notice(
@@ -76,17 +78,18 @@ UNIVERSE_NOTICES: Final = (
     ),
     Notice(
         "universe.frozen_marks",
-        "Names are held to the end at a price that no longer changes: their fate was never booked.",
+        "Names are held to the end at a price that no longer changes: their delisting was never booked.",
         0.0,
-        f"names whose mark equals that of the session before on the last {FROZEN_SESSIONS} or more of up to 32 sessions on which they "
-        "are held",
+        f"number of names whose mark equals that of the session before on the last {FROZEN_SESSIONS} or more of up to 32 "
+        "sessions on which they are held",
         "measured: a mark is unchanged on one session in 100 to 250, so on four by chance in one of 10 million names",
         "names",
         figure="frozen_names",
     ),
     Notice(
         "trials.volatility",
-        "A trial is far less volatile than the run that was picked: its returns may have been shrunk to flatter the deflated ratio.",
+        "A trial is far less volatile than the selected run: its returns may have been shrunk to flatter the deflated "
+        "ratio.",
         0.25,
         "lowest standard deviation of the returns of a trial / that of long_short",
         "variants of one signal have similar risk; measured: 0.9 to 1.1 between half-lives",
@@ -97,8 +100,8 @@ UNIVERSE_NOTICES: Final = (
         "figures.stated",
         "The run seals figures that none of its tables supports.",
         0.0,
-        "number of sealed figures, overall and by period, that no sealed table determines; without those on the signal before smoothing "
-        "if the run seals its decisions without that signal",
+        "number of sealed figures, overall and by period, that no sealed table determines, not counting those on the "
+        "signal before smoothing if the run seals its decisions without that signal",
         "every figure of a complete seal follows from its tables; the signal before smoothing is optional",
         "figures",
         figure="stated_figures",
