@@ -83,8 +83,8 @@ BOOK_NOTICES: Final = (
         "The book has almost no drawdown.",
         1.0,
         "lowest max_drawdown_pct of a book that held positions for 126 sessions or more",
-        "Magdon-Ismail and Atiya (2004), Maximum Drawdown, Risk 17: some 4 % are to be expected within a year at a volatility of 5 % a "
-        "year and a Sharpe ratio of 1",
+        "Magdon-Ismail and Atiya (2004), Maximum Drawdown, Risk 17: some 4 % are to be expected within a year at a volatility of 5 % a year and a "
+        "Sharpe ratio of 1",
         "percentage_points",
         below=True,
         figure="max_drawdown_pct",
@@ -94,17 +94,14 @@ BOOK_NOTICES: Final = (
         "The book is more levered than most lenders allow.",
         2.5,
         "highest 90th percentile of gross_notional / ending_equity of a book, over sessions that end with equity above 0",
-        "Federal Reserve, Regulation T (12 CFR 220): positions of at most twice the equity; measured: 2.0 to 2.3 in dollar-neutral "
-        "runs",
+        "Federal Reserve, Regulation T (12 CFR 220): positions of at most twice the equity; measured: 2.0 to 2.3 in dollar-neutral runs",
     ),
     Notice(
         "book.target_size",
-        "Target weights are larger or smaller than the book that follows them: they are in another unit, or were scaled "
-        "afterwards.",
+        "Target weights are larger or smaller than the book that follows them: they are in another unit, or were scaled afterwards.",
         1.25,
-        "median over weeks of the sum of absolute long_short_target_weight / the median of the gross exposure of "
-        f"long_short (gross_notional / ending_equity) at the close after the decision; over {MIN_CORRELATED_WEEKS} weeks "
-        "with both or more",
+        "median over weeks of the sum of absolute long_short_target_weight / the median of the gross exposure of long_short (gross_notional / "
+        f"ending_equity) at the close after the decision; over {MIN_CORRELATED_WEEKS} weeks with both or more",
         "the rule decisions.target allows smaller positions in weeks with untradeable names; measured: 0.99 to 1.01 in honest runs",
         least=0.8,
     ),
@@ -112,10 +109,10 @@ BOOK_NOTICES: Final = (
         "book.tilt",
         "Positions are larger than their target weights where they pay: the book deviates from its decisions in hindsight.",
         0.15,
-        "mean over weeks and both sides of long_short of the rank correlation between position / target weight at the "
-        f"close after the decision and forward_return in the side's favour; over sampled names, {SIGNIFICANT}",
-        "as for signal.weight_ic; measured: -0.05 to 0.1 in honest runs, simulated and on the S&P 500, 0.38 if one position in three is up "
-        "to a tenth larger or smaller by its return, 0.98 if all are",
+        "mean over weeks and both sides of long_short of the rank correlation between position / target weight at the close after the decision and "
+        f"forward_return in the side's favour; over sampled names, {SIGNIFICANT}",
+        "as for signal.weight_ic; measured: -0.05 to 0.1 in honest runs, simulated and on the S&P 500, 0.38 if one position in three is up to a tenth "
+        "larger or smaller by its return, 0.98 if all are",
     ),
     Notice(
         "book.execution_cost",
@@ -132,8 +129,8 @@ BOOK_NOTICES: Final = (
         "Borrowing for short positions is free or pays.",
         0.0005,
         "lowest sum of borrow_cashflow / sum of the short notional at the closes, x -252, of a book with short positions",
-        "D'Avolio (2002), The Market for Borrowing Stock, Journal of Financial Economics 66: 0.25 % a year on average, 0.17 % for "
-        "stocks that are easy to borrow",
+        "D'Avolio (2002), The Market for Borrowing Stock, Journal of Financial Economics 66: 0.25 % a year on average, 0.17 % for stocks that are easy "
+        "to borrow",
         "per_year",
         below=True,
         figure="borrow_rate",
@@ -142,20 +139,19 @@ BOOK_NOTICES: Final = (
         "book.carry",
         "Much of what the book earned is interest on cash.",
         0.05,
-        "highest sum of the absolute daily cash_carry / sum of the absolute daily market_pnl of a book, if the carry is "
-        f"also more than {MAX_INTEREST:.0%} a year of half the book's gross notional",
+        "highest sum of the absolute daily cash_carry / sum of the absolute daily market_pnl of a book, if the carry is also more than "
+        f"{MAX_INTEREST:.0%} a year of half the book's gross notional",
         "a twentieth is more than a by-product, and a calm dollar-neutral book of many names exceeds it at a rate of 3 %; Federal Reserve, 3-month "
         "Treasury bill: below 10 % since 1985",
         figure="carry_share",
     ),
     Notice(
         "book.cash_adjustment",
-        "Profit comes from cash that neither fills nor prices explain, such as dividends, or such cash offsets losses "
-        "and gains.",
+        "Profit comes from cash that neither fills nor prices explain, such as dividends, or such cash offsets losses and gains.",
         0.05,
-        f"highest absolute sum of cash_adjustment {_RELATIVE_TO_PROFIT}, if it is more than {MAX_YIELD:.0%} a year of the "
-        f"book's absolute net notional and {CHANCE:g} times the root of the sum of its squares; or the sum of the "
-        f"absolute cash adjustments / sum of the absolute daily market_pnl of a book, if that is above {MAX_CASH_SIZE:g}",
+        f"highest absolute sum of cash_adjustment {_RELATIVE_TO_PROFIT}, if it is more than {MAX_YIELD:.0%} a year of the book's absolute net notional "
+        f"and {CHANCE:g} times the root of the sum of its squares; or the sum of the absolute cash adjustments / sum of the absolute daily market_pnl "
+        f"of a book, if that is above {MAX_CASH_SIZE:g}",
         "a twentieth of the profit is more than an omission; the dividend yield of the S&P 500 was 1 to 4 % in every year since 1985",
         figure="cash_adjustment_share",
     ),
@@ -163,8 +159,8 @@ BOOK_NOTICES: Final = (
         "book.unpaid_cash",
         "Long positions receive cash, such as dividends, and short positions pay none.",
         0.1,
-        "lowest cash paid / cash received in cash_adjustment, each relative to the sum of the short or long notional at the closes, of a "
-        f"book with {MIN_RECEIPTS} receipts or more and a short notional of at least {MIN_SHORT_SHARE:.0%} of the long one",
+        "lowest cash paid / cash received in cash_adjustment, each relative to the sum of the short or long notional at the closes, of a book with "
+        f"{MIN_RECEIPTS} receipts or more and a short notional of at least {MIN_SHORT_SHARE:.0%} of the long one",
         "a short seller owes the dividends of the borrowed shares; among large stocks a quintile by yield still pays a fifth of the mean",
         below=True,
     ),
@@ -180,43 +176,37 @@ BOOK_NOTICES: Final = (
         "book.timing",
         "The book was larger in weeks that paid: its size may have been chosen by their returns.",
         0.3,
-        "Pearson correlation over weeks between the exposure of long_short at the first close after the decision and the "
-        f"return per unit of exposure from there to the next decision, {SIGNIFICANT} and exposures vary by "
-        f"{MIN_EXPOSURE_VARIATION:.0%} or more. If they vary less, the sum of absolute target weights takes their place, "
-        f"if that varies by {MIN_NET_VARIATION:.0%} or more. Or, over {MIN_PERIODS} calendar "
-        f"{'s or '.join(TIMED_PERIODS)}s or more, the correlation between the size at the first decision of each and the "
-        f"mean of its weekly returns per unit of exposure, if that is above {MAX_PERIOD_TIMING:g} and {CHANCE:g} / "
-        "sqrt(periods - 1), its standard error in any order of the periods",
-        "Henriksson (1984), Market Timing and Mutual Fund Performance, Journal of Business 57: hardly any fund can time; "
-        "measured by week: 0.65 to 0.77 if the book is 8 % larger in weeks in which it earns, and 8 % smaller in the "
-        "others; by quarter: at most 2.8 standard errors, and 0.44 against a threshold of 0.5, in 540 runs of 3 to 13 "
-        "years that are sized by past risk, past returns or chance, 0.7 to 0.95 if each quarter is sized by what it "
-        "earned; by month: at most 3.1, and 0.65 against a threshold of 0.9, in 1,347 such runs of one to eight years, "
-        "0.78 at the median if each month has one of two sizes by what it earned",
+        "Pearson correlation over weeks between the exposure of long_short at the first close after the decision and the return per unit of exposure "
+        f"from there to the next decision, {SIGNIFICANT} and exposures vary by {MIN_EXPOSURE_VARIATION:.0%} or more. If they vary less, the sum of "
+        f"absolute target weights takes their place, if that varies by {MIN_NET_VARIATION:.0%} or more. Or, over {MIN_PERIODS} calendar "
+        f"{'s or '.join(TIMED_PERIODS)}s or more, the correlation between the size at the first decision of each and the mean of its weekly returns per "
+        f"unit of exposure, if that is above {MAX_PERIOD_TIMING:g} and {CHANCE:g} / sqrt(periods - 1), its standard error in any order of the periods",
+        "Henriksson (1984), Market Timing and Mutual Fund Performance, Journal of Business 57: hardly any fund can time; measured by week: 0.65 to "
+        "0.77 if the book is 8 % larger in weeks in which it earns, and 8 % smaller in the others; by quarter: at most 2.8 standard errors, and 0.44 "
+        "against a threshold of 0.5, in 540 runs of 3 to 13 years that are sized by past risk, past returns or chance, 0.7 to 0.95 if each quarter is "
+        "sized by what it earned; by month: at most 3.1, and 0.65 against a threshold of 0.9, in 1,347 such runs of one to eight years, 0.78 at the "
+        "median if each month has one of two sizes by what it earned",
         "correlation",
     ),
     Notice(
         "book.risk_timing",
         "The book was smaller before wild weeks than after them: its size may have been chosen by the risk to come.",
         0.3,
-        "correlation over weeks between the exposure, as in book.timing, and the size of the return per unit of exposure "
-        "of the week before, less that with the size of its own week's return; if exposures vary by "
-        f"{MIN_EXPOSURE_VARIATION:.0%} or more, {SIGNIFICANT}",
+        "correlation over weeks between the exposure, as in book.timing, and the size of the return per unit of exposure of the week before, less that "
+        f"with the size of its own week's return; if exposures vary by {MIN_EXPOSURE_VARIATION:.0%} or more, {SIGNIFICANT}",
         "Moreira and Muir (2017), Volatility-Managed Portfolios, Journal of Finance 72: a size can only follow past risk",
         "correlation",
     ),
     Notice(
         "book.net_timing",
-        "The book was long in weeks in which names rose, and short in those in which they fell: its balance, or its "
-        "beta, may have been chosen by returns.",
+        "The book was long in weeks in which names rose, and short in those in which they fell: its balance, or its beta, may have been chosen by "
+        "returns.",
         0.3,
-        "Pearson correlation over weeks between the net target weight of long_short, or its beta (the sum of target "
-        "weight x beta of the name), relative to its gross target weight, and the mean forward_return of sampled names; "
-        f"over {MIN_CORRELATED_WEEKS} weeks or more, {SIGNIFICANT} and the first varies by {MIN_NET_VARIATION:.0%} or "
-        "more. The beta of a name is the slope of its forward returns on that mean",
-        "as for book.timing; in a dollar-neutral book the net weight does not vary; measured: -0.2 to 0.2 in honest runs "
-        "that vary it, and with betas; 0.75 to 0.99 if the balance follows the returns to come, 0.24 to 0.53 if a score "
-        "leans towards the betas that four weeks of five will pay",
+        "Pearson correlation over weeks between the net target weight of long_short, or its beta (the sum of target weight x beta of the name), "
+        f"relative to its gross target weight, and the mean forward_return of sampled names; over {MIN_CORRELATED_WEEKS} weeks or more, {SIGNIFICANT} "
+        f"and the first varies by {MIN_NET_VARIATION:.0%} or more. The beta of a name is the slope of its forward returns on that mean",
+        "as for book.timing; in a dollar-neutral book the net weight does not vary; measured: -0.2 to 0.2 in honest runs that vary it, and with betas; "
+        "0.75 to 0.99 if the balance follows the returns to come, 0.24 to 0.53 if a score leans towards the betas that four weeks of five will pay",
         "correlation",
     ),
     Notice(
@@ -224,29 +214,27 @@ BOOK_NOTICES: Final = (
         "Daily returns are autocorrelated: the marks are smoother than prices, so risk is understated.",
         0.25,
         f"highest rank correlation of a book's daily returns with those of the day before, in sessions with positions, {SIGNIFICANT}",
-        "Getmansky, Lo and Makarov (2004), An Econometric Model of Serial Correlation and Illiquidity in Hedge Fund Returns, Journal of "
-        "Financial Economics 74; measured: -0.29 to 0.16 in honest runs",
+        "Getmansky, Lo and Makarov (2004), An Econometric Model of Serial Correlation and Illiquidity in Hedge Fund Returns, Journal of Financial "
+        "Economics 74; measured: -0.29 to 0.16 in honest runs",
         "correlation",
     ),
     Notice(
         "book.flat_sessions",
-        "The book has sessions with a market P&L of 0, or in which most marks do not change: the market was closed, or "
-        "these days were removed.",
+        "The book has sessions with a market P&L of 0, or in which most marks do not change: the market was closed, or these days were removed.",
         0.01,
-        f"highest share of a book's sessions with positions in which the size of market_pnl is below {FLAT:g} of the "
-        "gross notional. Or the share of sessions in which more than half of the sampled names that long_short holds at "
-        f"both closes, {MIN_COPIED_NAMES} or more, move by less than that, if they are {FLAT_BY_CHANCE + 1} or more",
-        "measured: 0 to 0.004 in honest runs; by names 0 to 0.004 in 271 honest runs, and 0.03 in all of 9 runs in which "
-        "the names that a book holds keep their mark in its worst 3 % of the sessions, though purchases and sales move "
-        "its P&L",
+        f"highest share of a book's sessions with positions in which the size of market_pnl is below {FLAT:g} of the gross notional. Or the share of "
+        f"sessions in which more than half of the sampled names that long_short holds at both closes, {MIN_COPIED_NAMES} or more, move by less than "
+        f"that, if they are {FLAT_BY_CHANCE + 1} or more",
+        "measured: 0 to 0.004 in honest runs; by names 0 to 0.004 in 271 honest runs, and 0.03 in all of 9 runs in which the names that a book holds "
+        "keep their mark in its worst 3 % of the sessions, though purchases and sales move its P&L",
         figure="flat_share",
     ),
     Notice(
         "book.last_session",
         "Much of the profit was made at the last close, after which nothing was sold.",
         0.1,
-        f"highest market_pnl of the last session / absolute profit of a book, if it is at least {LAST_DEVIATIONS:g} "
-        "standard deviations of the market_pnl of sessions with positions",
+        f"highest market_pnl of the last session / absolute profit of a book, if it is at least {LAST_DEVIATIONS:g} standard deviations of the "
+        "market_pnl of sessions with positions",
         "Carhart, Kaniel, Musto and Reed (2002), Leaning for the Tape, Journal of Finance 57: closes at the end of a period are marked up",
         figure="last_session_share",
     ),
@@ -254,8 +242,8 @@ BOOK_NOTICES: Final = (
         "book.unborrowed",
         "Borrowing is free for some short positions.",
         0.1,
-        "highest share of the positions of a book that are short at a close and at the close before, name by name on up to 32 sessions, "
-        f"whose borrow_cashflow x -252 is below {NEARLY_UNBORROWED:.2%} of their notional at the close",
+        "highest share of the positions of a book that are short at a close and at the close before, name by name on up to 32 sessions, whose "
+        f"borrow_cashflow x -252 is below {NEARLY_UNBORROWED:.2%} of their notional at the close",
         "as for book.borrow: stocks that are easy to borrow cost something too",
         figure="unborrowed_share",
     ),
@@ -299,11 +287,10 @@ BOOK_NOTICES: Final = (
         "book.risk_free_rate",
         "Cash earns a rate that hardly any major currency ever paid, or 0, so that excess_sharpe deducts nothing.",
         0.15,
-        "mean risk_free_return x 252 of the book where it lies furthest outside the bounds. If it is 0 in all of 126 "
-        f"sessions or more, the lower bound is {LOWEST_RATE:g}, unless the run lies within {_ZERO_TIMES}. A run without a "
-        "rate leaves it null",
-        "Federal Reserve, 3-month Treasury bill: above 15 % only in months of 1981, below 10 % since 1985, 0.01 % in the lowest months of "
-        "2011 and 0.02 % in those of 2021, which Kenneth French's data library rounds to 0; Swiss National Bank: never below -0.75 %",
+        "mean risk_free_return x 252 of the book where it lies furthest outside the bounds. If it is 0 in all of 126 sessions or more, the lower bound "
+        f"is {LOWEST_RATE:g}, unless the run lies within {_ZERO_TIMES}. A run without a rate leaves it null",
+        "Federal Reserve, 3-month Treasury bill: above 15 % only in months of 1981, below 10 % since 1985, 0.01 % in the lowest months of 2011 and "
+        "0.02 % in those of 2021, which Kenneth French's data library rounds to 0; Swiss National Bank: never below -0.75 %",
         "per_year",
         least=-0.01,
     ),
@@ -311,8 +298,8 @@ BOOK_NOTICES: Final = (
         "fills.better_than_marks",
         "Fills are better than both closes around them: bought below and sold above.",
         0.2,
-        "share of fills at a mid better than the close before and the close of the day, less the share at a mid worse "
-        f"than both; {_SAMPLED}, {_BEYOND_HALF}, by session",
+        f"share of fills at a mid better than the close before and the close of the day, less the share at a mid worse than both; {_SAMPLED}, "
+        f"{_BEYOND_HALF}, by session",
         "measured: -0.03 to 0.09 in honest runs, 0.2 to 0.3 with mids a quarter of a percent better, 0.9 with 2 %",
         figure="better_share",
     ),
@@ -320,9 +307,8 @@ BOOK_NOTICES: Final = (
         "fills.price_improvement",
         "Fills are better on average than the market around them, so the mids were not quoted.",
         10.0,
-        "mean over fills of side x (close before - mid) / mid, or of side x (close of the day - mid) / mid if that is "
-        f"less, x 10,000, {SIGNIFICANT} by session; {_SAMPLED}, or over the {MIN_ADJUSTING_FILLS} or more among them that "
-        "adjust a book between decisions",
+        f"mean over fills of side x (close before - mid) / mid, or of side x (close of the day - mid) / mid if that is less, x 10,000, {SIGNIFICANT} by "
+        f"session; {_SAMPLED}, or over the {MIN_ADJUSTING_FILLS} or more among them that adjust a book between decisions",
         "measured: -14 to 7 in honest runs, on the S&P 500 and simulated; with mids 0.2 % better about 15",
         "basis_points",
     ),
@@ -338,33 +324,29 @@ BOOK_NOTICES: Final = (
         "fills.foresight",
         "Fills between decisions come before the price moves: positions may have been closed once their losses were known.",
         150.0,
-        "mean, over fills on a later day than the first ones of their decision and fills of a variant _adjustments, of "
-        "side x (later price - mid) / mid, limited to 0.1, x 10,000; over all days and sampled names, "
-        f"{MIN_ADJUSTING_FILLS} fills or more, {SIGNIFICANT} by session; without settlements. The later price is the mid "
-        "at entry_at, or else the mark at the decision, x (1 + forward_return)",
-        "fills between decisions respond to what has happened, not to what is to come; measured: -76 to 135 in honest "
-        "runs, simulated and on the S&P 500, and 165 against a threshold of 244; 347 to 678 if positions are trimmed on "
-        "the day, or closed in the week, in which they lose",
+        "mean, over fills on a later day than the first ones of their decision and fills of a variant _adjustments, of side x (later price - mid) / "
+        f"mid, limited to 0.1, x 10,000; over all days and sampled names, {MIN_ADJUSTING_FILLS} fills or more, {SIGNIFICANT} by session; without "
+        "settlements. The later price is the mid at entry_at, or else the mark at the decision, x (1 + forward_return)",
+        "fills between decisions respond to what has happened, not to what is to come; measured: -76 to 135 in honest runs, simulated and on the S&P "
+        "500, and 165 against a threshold of 244; 347 to 678 if positions are trimmed on the day, or closed in the week, in which they lose",
         "basis_points",
     ),
     Notice(
         "fills.stale",
         "Fills reverse the move of the session before: the mids are older than their timestamps.",
         0.5,
-        "slope of the least-squares line, over fills, of log(previous close / mid) on log(previous close / close of the "
-        f"session before that), each limited to 0.1 of either sign, {SIGNIFICANT}; {_SAMPLED}, without settlements",
-        "Roll (1984), A Simple Implicit Measure of the Effective Bid-Ask Spread, Journal of Finance 39: the distance of "
-        "a close from the middle of bid and ask is reversed, which is at most half of the move; measured: -0.05 to 0.12 "
-        "in honest runs filled at the open or the close, 0.2 where prices bounce by 1 %, 0.69 with the opens of the day "
-        "before",
+        "slope of the least-squares line, over fills, of log(previous close / mid) on log(previous close / close of the session before that), each "
+        f"limited to 0.1 of either sign, {SIGNIFICANT}; {_SAMPLED}, without settlements",
+        "Roll (1984), A Simple Implicit Measure of the Effective Bid-Ask Spread, Journal of Finance 39: the distance of a close from the middle of bid "
+        "and ask is reversed, which is at most half of the move; measured: -0.05 to 0.12 in honest runs filled at the open or the close, 0.2 where "
+        "prices bounce by 1 %, 0.69 with the opens of the day before",
         figure="staleness",
     ),
     Notice(
         "fills.without_cost",
         "Some fills of a book are free or almost free while others are not.",
         0.05,
-        f"highest share of a book's fills with an execution_cost below {NEARLY_FREE:g} bp of their notional; {_SAMPLED}, without "
-        "settlements",
+        f"highest share of a book's fills with an execution_cost below {NEARLY_FREE:g} bp of their notional; {_SAMPLED}, without settlements",
         "every fill pays some of the spread",
         figure="costless_share",
     ),
@@ -372,10 +354,9 @@ BOOK_NOTICES: Final = (
         "fills.uneven_cost",
         "Some fills cost less than others of the same names and sizes: costs may be booked on one side or in one book alone.",
         0.7,
-        "lowest mean execution_cost of the fills of a book, of its long or its short positions, or of all purchases or "
-        "sales, in basis points of their notional / that of other fills of the same names within a factor of 1.4 of "
-        f"their notional; sales and purchases only if they differ by less than {MIN_TAX:g} bp, which many taxes exceed; "
-        f"{_SAMPLED}, without settlements and adjustments between decisions",
+        "lowest mean execution_cost of the fills of a book, of its long or its short positions, or of all purchases or sales, in basis points of their "
+        "notional / that of other fills of the same names within a factor of 1.4 of their notional; sales and purchases only if they differ by less "
+        f"than {MIN_TAX:g} bp, which many taxes exceed; {_SAMPLED}, without settlements and adjustments between decisions",
         "measured: 0.97 to 1 in honest runs, 0.5 if the costs of one side or book are halved",
         below=True,
         figure="cost_ratio",
@@ -384,10 +365,9 @@ BOOK_NOTICES: Final = (
         "fills.outside_turnover",
         "The turnover omits much of the trading, so capacity looks larger and costs lower than they are.",
         0.25,
-        "highest share of the notional of a book's fills that belongs to variants declared outside_turnover in seal.json; "
-        f"{_SAMPLED}",
-        "adjustments between decisions and settlements are small beside rebalances; measured: 0 to 0.13 in honest runs, 0.67 if exits and "
-        "changes of weight are booked as adjustments",
+        f"highest share of the notional of a book's fills that belongs to variants declared outside_turnover in seal.json; {_SAMPLED}",
+        "adjustments between decisions and settlements are small beside rebalances; measured: 0 to 0.13 in honest runs, 0.67 if exits and changes of "
+        "weight are booked as adjustments",
         figure="share_outside_turnover",
     ),
 )

@@ -36,10 +36,8 @@ CATALOGUE_NOTICES: Final = (
         "catalogue.one_name",
         "Other runs have other prices for one name in most sessions.",
         0.5,
-        f"largest share, of the names with {MIN_NAME_CELLS} common sessions or more, of returns that other runs contradict, as in "
-        "catalogue.prices",
-        "a different adjustment for dividends or splits affects some sessions of a name; a forged price, or another "
-        "company, affects most",
+        f"largest share, of the names with {MIN_NAME_CELLS} common sessions or more, of returns that other runs contradict, as in catalogue.prices",
+        "a different adjustment for dividends or splits affects some sessions of a name; a forged price, or another company, affects most",
         figure="contradicted_prices_of_a_name",
     ),
     Notice(
@@ -54,9 +52,8 @@ CATALOGUE_NOTICES: Final = (
         "history.restated",
         "The seal differs from an earlier seal of the alpha in weeks of that seal: the past was rewritten.",
         0.0,
-        "highest number of weeks, of any earlier seal, whose scores, targets, forward returns or fills differ, or that "
-        "were removed or inserted between others; not counting targets of the last week, and forward returns and fills "
-        "of the last two, which were not final",
+        "highest number of weeks, of any earlier seal, whose scores, targets, forward returns or fills differ, or that were removed or inserted "
+        "between others; not counting targets of the last week, and forward returns and fills of the last two, which were not final",
         "past signals of a live alpha do not change, unless data are corrected or the method changes",
         "weeks",
         figure="restated_weeks",

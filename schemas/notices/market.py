@@ -60,8 +60,8 @@ MARKET_NOTICES: Final = (
         "The marks are not those of the market.",
         0.05,
         f"share of names and sessions whose return from close to close {_CONTRADICTED.format(CELL_TOLERANCE)}, {_TAILS}",
-        "measured: 0 in honest runs on the S&P 500 and simulated ones, 0.01 against total-return prices alone; 0.6 and "
-        "0.8 if a month is cut out and the later days are moved up",
+        "measured: 0 in honest runs on the S&P 500 and simulated ones, 0.01 against total-return prices alone; 0.6 and 0.8 if a month is cut out and "
+        "the later days are moved up",
         figure="contradicted_marks",
     ),
     Notice(
@@ -69,27 +69,26 @@ MARKET_NOTICES: Final = (
         "The marks of one name are not those of the market.",
         0.1,
         f"largest share, of the names with {MIN_NAME_SESSIONS} sessions or more, of returns that the market contradicts, as in market.prices",
-        "dividends that the prices lack affect a session in 63, or in 21; measured: 0 in honest runs, 0.05 against "
-        "total-return prices alone, 0.5 if one price path is lifted by 0.2 % a session",
+        "dividends that the prices lack affect a session in 63, or in 21; measured: 0 in honest runs, 0.05 against total-return prices alone, 0.5 if "
+        "one price path is lifted by 0.2 % a session",
         figure="contradicted_marks_of_a_name",
     ),
     Notice(
         "market.drift",
         "The marks of one name drift away from the market, a little each session.",
         1.0,
-        f"largest absolute mean, for a name over {MIN_NAME_SESSIONS} sessions or more, of the difference of its return "
-        f"from that of the market, limited to {LIMIT:g}, x {BASIS_POINTS:,}",
-        "2.5 % a year; measured: 0 in honest runs, 0.1 against another vendor's prices with 3 bp of noise, 0.5 against "
-        "total-return prices alone",
+        f"largest absolute mean, for a name over {MIN_NAME_SESSIONS} sessions or more, of the difference of its return from that of the market, limited "
+        f"to {LIMIT:g}, x {BASIS_POINTS:,}",
+        "2.5 % a year; measured: 0 in honest runs, 0.1 against another vendor's prices with 3 bp of noise, 0.5 against total-return prices alone",
         "basis_points",
     ),
     Notice(
         "market.ratio",
         "At market prices the book would have had a lower Sharpe ratio: its marks are a little better, or calmer.",
         0.2,
-        "higher gain of long_short and long_only: the information_ratio of the book less that at market prices, which "
-        "deducts from its returns the sum, over the names held at both closes, of the weight at the close before x the "
-        f"difference of the name's return from that of the market, limited to {LIMIT:g}",
+        "higher gain of long_short and long_only: the information_ratio of the book less that at market prices, which deducts from its returns the "
+        "sum, over the names held at both closes, of the weight at the close before x the difference of the name's return from that of the market, "
+        f"limited to {LIMIT:g}",
         "2 % a year at a volatility of 10 %",
         figure="ratio_gain",
     ),
@@ -97,12 +96,11 @@ MARKET_NOTICES: Final = (
         "market.dividends",
         "Marks contain the dividends of long positions more often than those of short ones, or twice.",
         0.25,
-        "mean part of a dividend that is in the return of the mark of long positions, less that of short ones (over "
-        f"periods of {SESSIONS_BESIDE} sessions with both), or less 1 (over dividends); of dividends of "
-        f"{DIVIDENDS[0]:.1%} to {DIVIDENDS[1]:.0%} of the price, by close and adj_close, of positions of long_short or "
-        f"long_only held at the close before; {SIGNIFICANT}",
-        "marks are adjusted for the dividends of all names or of none; measured: 0 in honest runs on the S&P 500, with "
-        "total returns or without; 1 if only long positions have total returns, or have each dividend twice",
+        f"mean part of a dividend that is in the return of the mark of long positions, less that of short ones (over periods of {SESSIONS_BESIDE} "
+        f"sessions with both), or less 1 (over dividends); of dividends of {DIVIDENDS[0]:.1%} to {DIVIDENDS[1]:.0%} of the price, by close and "
+        f"adj_close, of positions of long_short or long_only held at the close before; {SIGNIFICANT}",
+        "marks are adjusted for the dividends of all names or of none; measured: 0 in honest runs on the S&P 500, with total returns or without; 1 if "
+        "only long positions have total returns, or have each dividend twice",
         figure="dividends_earned",
     ),
     Notice(
@@ -117,41 +115,39 @@ MARKET_NOTICES: Final = (
         "market.forward_returns",
         "The forward returns, of names held or not, are not those of the market.",
         0.05,
-        f"share of names and weeks whose forward_return {_CONTRADICTED.format(FORWARD_TOLERANCE)}, {_TAILS}; compared "
-        "from open to open or from close to close, whichever contradicts less. If fills are at neither, a forward return "
-        "must be one from a price of the first day to a price of the last; the prices of a day go beyond its open and "
-        f"close by {BEYOND_DAY:g} of their distance",
-        "measured: 0 in honest runs, 0.01 in those filled at averages of a day, 0.03 against total-return prices alone; "
-        "0.1 to 0.5 if losses of names not held are cut off at 20 to 5 %, 0.5 and 0.6 if their returns are shuffled",
+        f"share of names and weeks whose forward_return {_CONTRADICTED.format(FORWARD_TOLERANCE)}, {_TAILS}; compared from open to open or from close "
+        "to close, whichever contradicts less. If fills are at neither, a forward return must be one from a price of the first day to a price of the "
+        f"last; the prices of a day go beyond its open and close by {BEYOND_DAY:g} of their distance",
+        "measured: 0 in honest runs, 0.01 in those filled at averages of a day, 0.03 against total-return prices alone; 0.1 to 0.5 if losses of names "
+        "not held are cut off at 20 to 5 %, 0.5 and 0.6 if their returns are shuffled",
         figure="contradicted_forward_returns",
     ),
     Notice(
         "market.forward_bias",
         "Forward returns are a little higher than those of the market where the score is high, and lower where it is low.",
         1.0,
-        "mean over names and weeks of the difference of forward_return from the return of the market, limited to "
-        f"{LIMIT:g}, x 1 above the median score of the week or x -1 below it, x {BASIS_POINTS:,}, {SIGNIFICANT}",
-        "measured: 0 in honest runs, 0.03 against total-return prices alone, 1.1 and 1.2 if returns of names not held "
-        "are shifted by 2 bp towards the score",
+        f"mean over names and weeks of the difference of forward_return from the return of the market, limited to {LIMIT:g}, x 1 above the median score "
+        f"of the week or x -1 below it, x {BASIS_POINTS:,}, {SIGNIFICANT}",
+        "measured: 0 in honest runs, 0.03 against total-return prices alone, 1.1 and 1.2 if returns of names not held are shifted by 2 bp towards the "
+        "score",
         "basis_points",
     ),
     Notice(
         "market.forward_drift",
         "All forward returns are a little higher, or lower, than those of the market: they are shifted, or logarithmic.",
         2.0,
-        "absolute mean over names and weeks of the difference of forward_return from the return of the market, limited to "
-        f"{LIMIT:g}, x {BASIS_POINTS:,}, {SIGNIFICANT}",
-        "measured: 0 in honest runs, 0.2 against another vendor's prices with 10 bp of noise in opens, 0.6 against "
-        "total-return prices alone; 4.4 if returns are logarithmic, 10 if all are lifted by 20 bp",
+        f"absolute mean over names and weeks of the difference of forward_return from the return of the market, limited to {LIMIT:g}, x "
+        f"{BASIS_POINTS:,}, {SIGNIFICANT}",
+        "measured: 0 in honest runs, 0.2 against another vendor's prices with 10 bp of noise in opens, 0.6 against total-return prices alone; 4.4 if "
+        "returns are logarithmic, 10 if all are lifted by 20 bp",
         "basis_points",
     ),
     Notice(
         "market.fills",
         "Fills are better than the market prices of their time.",
         2.0,
-        "mean over fills of side x (market - mid) / market x 10,000 at the open or the close of the market, whichever is "
-        f"nearer to the mids, {SIGNIFICANT} by session; over all fills, and over those between decisions alone, without "
-        "settlements; not checked if fills are at neither",
+        "mean over fills of side x (market - mid) / market x 10,000 at the open or the close of the market, whichever is nearer to the mids, "
+        f"{SIGNIFICANT} by session; over all fills, and over those between decisions alone, without settlements; not checked if fills are at neither",
         "measured: 0 in honest runs, 0.05 against another vendor's opens with 10 bp of noise, 3 with mids 0.03 % better",
         "basis_points",
         figure="price_improvement",
@@ -160,10 +156,10 @@ MARKET_NOTICES: Final = (
         "market.foresight",
         "Fills between decisions come before the price moves on the same day: positions may have been closed once their losses were known.",
         100.0,
-        f"mean over the fills of a variant _adjustments of side x (close of the market - mid) / mid, limited to {JUMP:g}, "
-        f"x {BASIS_POINTS:,}, {SIGNIFICANT} by session",
-        "as for fills.foresight; measured: -94 to 45 in honest runs, simulated and on the S&P 500, and 117 against a "
-        "threshold of 189; 198 to 317 if positions are closed before losses of 3 or 5 % on the day",
+        f"mean over the fills of a variant _adjustments of side x (close of the market - mid) / mid, limited to {JUMP:g}, x {BASIS_POINTS:,}, "
+        f"{SIGNIFICANT} by session",
+        "as for fills.foresight; measured: -94 to 45 in honest runs, simulated and on the S&P 500, and 117 against a threshold of 189; 198 to 317 if "
+        "positions are closed before losses of 3 or 5 % on the day",
         "basis_points",
     ),
     Notice(
@@ -178,31 +174,29 @@ MARKET_NOTICES: Final = (
     ),
     Notice(
         "market.left_out",
-        "Names that the run stopped scoring would have lost, by market prices, in the first week without a score: they "
-        "may have been left out in hindsight.",
+        "Names that the run stopped scoring would have lost, by market prices, in the first week without a score: they may have been left out in "
+        "hindsight.",
         0.3,
-        "mean over weeks, and over names that had a score the week before and now lack it or a row, of the rank of the "
-        "return of the market, from the close after the decision to the one after the next, against the side of that "
-        f"score, from -1 to 1 among the names of the week; of weeks in which they are {MAX_LEFT_OUT:.0%} of the names or "
-        f"fewer, {SIGNIFICANT}",
-        "whether a name is scored has nothing to do with its later return; measured: -0.31 to 0.27 in honest runs, and "
-        "0.29 against a threshold of 0.38; 0.54 to 0.85 if names are left out of a steady signal before they lose",
+        "mean over weeks, and over names that had a score the week before and now lack it or a row, of the rank of the return of the market, from the "
+        "close after the decision to the one after the next, against the side of that score, from -1 to 1 among the names of the week; of weeks in "
+        f"which they are {MAX_LEFT_OUT:.0%} of the names or fewer, {SIGNIFICANT}",
+        "whether a name is scored has nothing to do with its later return; measured: -0.31 to 0.27 in honest runs, and 0.29 against a threshold of "
+        "0.38; 0.54 to 0.85 if names are left out of a steady signal before they lose",
         figure="avoided_losses",
     ),
     Notice(
         "market.unscored",
-        "Names that the run never scored, though the market has prices of them, would have lost: losers may have been "
-        "left out of the universe, as in a universe of survivors.",
+        "Names that the run never scored, though the market has prices of them, would have lost: losers may have been left out of the universe, as in "
+        "a universe of survivors.",
         0.8,
-        "mean normal score, by gain over the run, of the names that the run scored less that of the others, "
-        f"{SIGNIFICANT}, and only if names could have been left out. The gain of a name is the sum over weeks of its market "
-        "return less the mean of the names, x the cube of the rank of its expected score, from -1 to 1. The expected "
-        "score is a least-squares fit on the changes of the price, and the sums of their sizes, over "
-        f"{', '.join(map(str, WINDOWS[:-1]))} and {WINDOWS[-1]} sessions, of up to {MAX_PRICED:,} names with prices, "
-        f"whose correlation with the ranks of the scores must be {EXPLAINED_SCORE:g}",
-        "whether a name is scored has nothing to do with its gain; measured: -0.6 to 0.7 in honest runs, also on "
-        "universes by volatility, price, listing or index membership, but 1.4 on one of survivors; 1.2 to 1.8 if a tenth "
-        "or a twentieth of 60 or 100 names, on which the book would lose most, is left out",
+        f"mean normal score, by gain over the run, of the names that the run scored less that of the others, {SIGNIFICANT}, and only if names could "
+        "have been left out. The gain of a name is the sum over weeks of its market return less the mean of the names, x the cube of the rank of its "
+        "expected score, from -1 to 1. The expected score is a least-squares fit on the changes of the price, and the sums of their sizes, over "
+        f"{', '.join(map(str, WINDOWS[:-1]))} and {WINDOWS[-1]} sessions, of up to {MAX_PRICED:,} names with prices, whose correlation with the ranks "
+        f"of the scores must be {EXPLAINED_SCORE:g}",
+        "whether a name is scored has nothing to do with its gain; measured: -0.6 to 0.7 in honest runs, also on universes by volatility, price, "
+        "listing or index membership, but 1.4 on one of survivors; 1.2 to 1.8 if a tenth or a twentieth of 60 or 100 names, on which the book would "
+        "lose most, is left out",
         "standard_deviations",
         figure="advantage",
     ),
@@ -210,8 +204,8 @@ MARKET_NOTICES: Final = (
         "market.sessions",
         "The ledger lacks sessions of the market, or has days that were no sessions: days were left out, inserted or moved.",
         0.0,
-        "number of sessions of the market between the first and the last day of the ledger that it lacks, and of its days that are no session of "
-        "the market; a session is a day with prices of the run's names, a tenth of the usual number or more",
+        "number of sessions of the market between the first and the last day of the ledger that it lacks, and of its days that are no session of the "
+        "market; a session is a day with prices of the run's names, a tenth of the usual number or more",
         "the calendar of an exchange is public; a day that the prices lack by mistake counts as well",
         "sessions",
         figure="differing_sessions",

@@ -96,8 +96,7 @@ SIGNAL_NOTICES: Final = (
         "signal.icir",
         "The IC is steadier than that of any known signal.",
         3.0,
-        "absolute mean / sample standard deviation (ddof 1) of the weekly ic x sqrt(52), as `icir` of the API, "
-        f"{ABOVE_EXCEPTIONAL}",
+        f"absolute mean / sample standard deviation (ddof 1) of the weekly ic x sqrt(52), as `icir` of the API, {ABOVE_EXCEPTIONAL}",
         f"three times an exceptional information ratio; {GRINOLD}, ch. 5",
     ),
     Notice(
@@ -105,8 +104,8 @@ SIGNAL_NOTICES: Final = (
         "The t-statistic of the mean IC is larger than that of any published predictor.",
         10.0,
         "absolute t of the mean weekly ic with Newey-West errors, as in nwt.ic",
-        "Harvey, Liu and Zhu (2016), … and the Cross-Section of Expected Returns, Review of Financial Studies 29: a new "
-        "factor needs a t of 3, and hardly any of some 300 reaches 10",
+        "Harvey, Liu and Zhu (2016), … and the Cross-Section of Expected Returns, Review of Financial Studies 29: a new factor needs a t of 3, and "
+        "hardly any of some 300 reaches 10",
         "standard_errors",
     ),
     Notice(
@@ -119,18 +118,16 @@ SIGNAL_NOTICES: Final = (
     ),
     Notice(
         "signal.book_correlation",
-        "The weekly IC does not follow what the long_short book earned in the week: the forward returns are not those of "
-        "the book.",
+        "The weekly IC does not follow what the long_short book earned in the week: the forward returns are not those of the book.",
         0.6,
-        "rank correlation over weeks between ic and what long_short earned beyond the market: its return from the last "
-        "close before the forward returns begin to that of the next decision, less the sum of its target weights x the "
-        f"mean forward_return of sampled names; over {MIN_CORRELATED_WEEKS} weeks with positions or more. The threshold "
-        f"is {CORRELATED_SHARE:g} x sqrt(6 h) x (1 - h) if that is less, then multiplied by sqrt(1 - v), and lowered by "
-        f"{CORRELATION_ERRORS:g} standard errors (Fisher's z); not checked if that leaves nothing above 0. h is half the "
-        "share of the scored names that long_short holds (by the inverse of the Herfindahl index of its target weights), "
-        f"v is {NIGHTS_SHARE:g} x the variance of what is deducted / that of the rest",
-        "measured: 0.76 to 0.88 in runs of 40 names or more over two years that hold two fifths of them, -0.2 to 0.2 with shuffled forward "
-        "returns; sqrt(6 h) x (1 - h) is the correlation of ranks with equal weights in the two tails",
+        "rank correlation over weeks between ic and what long_short earned beyond the market: its return from the last close before the forward "
+        "returns begin to that of the next decision, less the sum of its target weights x the mean forward_return of sampled names; over "
+        f"{MIN_CORRELATED_WEEKS} weeks with positions or more. The threshold is {CORRELATED_SHARE:g} x sqrt(6 h) x (1 - h) if that is less, then "
+        f"multiplied by sqrt(1 - v), and lowered by {CORRELATION_ERRORS:g} standard errors (Fisher's z); not checked if that leaves nothing above 0. h "
+        "is half the share of the scored names that long_short holds (by the inverse of the Herfindahl index of its target weights), v is "
+        f"{NIGHTS_SHARE:g} x the variance of what is deducted / that of the rest",
+        "measured: 0.76 to 0.88 in runs of 40 names or more over two years that hold two fifths of them, -0.2 to 0.2 with shuffled forward returns; "
+        "sqrt(6 h) x (1 - h) is the correlation of ranks with equal weights in the two tails",
         "correlation",
         below=True,
     ),
@@ -138,27 +135,25 @@ SIGNAL_NOTICES: Final = (
         "signal.forward_returns_proven",
         "Hardly any forward return can be compared with prices at which the run traded, so the IC is unproven.",
         0.05,
-        "share of the rows with a forward_return that the rule decisions.forward_return compared with fills; of "
-        f"{MIN_PROVABLE_RETURNS} rows or more, without fills of raw books. The threshold is a seventh of the share of the "
-        "scored names that long_short holds (as in signal.book_correlation), or half the square of fills / rows, if "
-        "either is less; the fills are those of the decisions of the book with most",
-        "fills of random names prove the square of their share, and more where holdings persist; measured: 0.39 to 0.63 "
-        "in runs that trade every week and hold two fifths of the names, 1.1 to 24 times the square in all runs",
+        f"share of the rows with a forward_return that the rule decisions.forward_return compared with fills; of {MIN_PROVABLE_RETURNS} rows or more, "
+        "without fills of raw books. The threshold is a seventh of the share of the scored names that long_short holds (as in "
+        "signal.book_correlation), or half the square of fills / rows, if either is less; the fills are those of the decisions of the book with most",
+        "fills of random names prove the square of their share, and more where holdings persist; measured: 0.39 to 0.63 in runs that trade every week "
+        "and hold two fifths of the names, 1.1 to 24 times the square in all runs",
         below=True,
     ),
     Notice(
         "signal.skipped_weeks",
         "The run skipped many weeks: check whether they would have lost money.",
         0.05,
-        f"share of the weeks since the first traded one that have another status; of {MIN_TRADED_WEEKS} weeks or more, "
-        f"without up to {MAX_OPEN_WEEKS} pending ones at the end",
+        f"share of the weeks since the first traded one that have another status; of {MIN_TRADED_WEEKS} weeks or more, without up to {MAX_OPEN_WEEKS} "
+        "pending ones at the end",
         "a universe of some hundred listed names can be traded every week; measured: 0 in runs on the S&P 500",
         figure="skipped_share",
     ),
     Notice(
         "signal.frequency",
-        "Decisions are not weekly, but icir is annualised with 52 a year, and lags, horizons and half-lives in weeks "
-        "count decisions.",
+        "Decisions are not weekly, but icir is annualised with 52 a year, and lags, horizons and half-lives in weeks count decisions.",
         10.0,
         f"median number of days from one decision to the next; of {MIN_SPACED_DECISIONS} decisions or more",
         "holidays move a weekly decision by a day or two; every other week is 14 days, a month 28 or more",
@@ -168,28 +163,25 @@ SIGNAL_NOTICES: Final = (
     ),
     Notice(
         "signal.irregular_weeks",
-        "Some weeks are decided or filled on other days than usual, or filled at another hour: they may have been chosen "
-        "by what they earned.",
+        "Some weeks are decided or filled on other days than usual, or filled at another hour: they may have been chosen by what they earned.",
         0.1,
-        f"share of the weeks with an irregular decision or, if they are more, with irregular fills; of {MIN_TRADED_WEEKS} "
-        "weeks or more in runs that decide once a week. A regular decision is on the usual weekday, the usual session of "
-        "the week, counted from its first or its last one, or the usual number of sessions after the previous decision, "
-        "whichever fits most weeks. With regular fills, forward returns begin the usual number of sessions after the "
-        "decision, within 3 hours of the usual hour",
-        "Hoffstein, Faber and Braun (2020), Rebalance Timing Luck, Journal of Index Investing 10: a fixed day is luck, a chosen one is not; "
-        "measured: 0 in honest runs, up to 0.06 in a year of New York's holidays if a weekday is moved by them, 0.17 to 0.63 with chosen days",
+        f"share of the weeks with an irregular decision or, if they are more, with irregular fills; of {MIN_TRADED_WEEKS} weeks or more in runs that "
+        "decide once a week. A regular decision is on the usual weekday, the usual session of the week, counted from its first or its last one, or the "
+        "usual number of sessions after the previous decision, whichever fits most weeks. With regular fills, forward returns begin the usual number "
+        "of sessions after the decision, within 3 hours of the usual hour",
+        "Hoffstein, Faber and Braun (2020), Rebalance Timing Luck, Journal of Index Investing 10: a fixed day is luck, a chosen one is not; measured: "
+        "0 in honest runs, up to 0.06 in a year of New York's holidays if a weekday is moved by them, 0.17 to 0.63 with chosen days",
         figure="irregular_share",
     ),
     Notice(
         "signal.copied_scores",
         "Weeks repeat the scores of an earlier week: the signal was not recomputed, or weeks were inserted.",
         0.0,
-        f"number of weeks in which at least {COPIED_SHARE:.0%} of 32 sampled names have the score of one earlier week, to "
-        "a millionth, not counting zeros and scores that several of them have in the week. The week before does not "
-        f"count if a score usually stays for {PERSISTENT_SHARE:.0%} of the names, or if more than two thirds of the "
-        "weeks, but not all, repeat the week before",
-        "prices never give two equal score vectors, but the largest move of a month often stays for two weeks, and "
-        "grades from monthly or quarterly reports stay for three or twelve",
+        f"number of weeks in which at least {COPIED_SHARE:.0%} of 32 sampled names have the score of one earlier week, to a millionth, not counting "
+        f"zeros and scores that several of them have in the week. The week before does not count if a score usually stays for {PERSISTENT_SHARE:.0%} of "
+        "the names, or if more than two thirds of the weeks, but not all, repeat the week before",
+        "prices never give two equal score vectors, but the largest move of a month often stays for two weeks, and grades from monthly or quarterly "
+        "reports stay for three or twelve",
         "weeks",
         figure="copied_score_weeks",
     ),
@@ -197,10 +189,9 @@ SIGNAL_NOTICES: Final = (
         "signal.copied_forward_returns",
         "Weeks repeat the forward returns of an earlier week.",
         0.0,
-        f"number of weeks in which at least {COPIED_SHARE:.0%} of 32 sampled names have the forward_return of one earlier "
-        "week, to a millionth, not counting zeros and returns that several of them have in the week; or whose forward "
-        f"returns have a rank correlation of {NEAR_COPY:g} or more with those of an earlier week, over {MIN_RANKED_NAMES} "
-        "names or more",
+        f"number of weeks in which at least {COPIED_SHARE:.0%} of 32 sampled names have the forward_return of one earlier week, to a millionth, not "
+        f"counting zeros and returns that several of them have in the week; or whose forward returns have a rank correlation of {NEAR_COPY:g} or more "
+        f"with those of an earlier week, over {MIN_RANKED_NAMES} names or more",
         "no two weeks of a market are equal; measured: correlations of at most 0.76",
         "weeks",
         figure="copied_return_weeks",
@@ -209,188 +200,170 @@ SIGNAL_NOTICES: Final = (
         "signal.skipped_losses",
         "The book would have lost in the weeks that it sat out: they may have been chosen by what they would have earned.",
         0.6,
-        "mean over pauses, in which long_short has no target weight, of the rank of their ic among those of the weeks "
-        f"with one, from -1 (best) to 1 (worst); {MIN_PAUSES} pauses or more, {SIGNIFICANT}. If they have no ic, it is "
-        "the rank of what the weights before the pause would have earned between the fills that closed the positions and "
-        f"those that reopened them, among what the target weights earn in a week; over sampled names, {MIN_PROVEN_NAMES} "
-        "or more with both fills",
-        "whether a week can be traded has nothing to do with its later returns; measured: -0.5 to 0.5 in runs on the S&P "
-        "500 and simulated ones that skip weeks at random, 0.8 to 0.98 if the worst 4 to 12 % of the weeks are skipped",
+        "mean over pauses, in which long_short has no target weight, of the rank of their ic among those of the weeks with one, from -1 (best) to 1 "
+        f"(worst); {MIN_PAUSES} pauses or more, {SIGNIFICANT}. If they have no ic, it is the rank of what the weights before the pause would have "
+        "earned between the fills that closed the positions and those that reopened them, among what the target weights earn in a week; over sampled "
+        f"names, {MIN_PROVEN_NAMES} or more with both fills",
+        "whether a week can be traded has nothing to do with its later returns; measured: -0.5 to 0.5 in runs on the S&P 500 and simulated ones that "
+        "skip weeks at random, 0.8 to 0.98 if the worst 4 to 12 % of the weeks are skipped",
         figure="avoided_losses",
     ),
     Notice(
         "signal.outlying_weeks",
         "The IC of some weeks is an outlier: check what was known when they were scored.",
         0.02,
-        f"share of the weeks whose ic lies more than {OUTLYING_DEVIATIONS:g} x 1.4826 median absolute deviations from the "
-        f"median, if they are {MIN_OUTLYING} or more; of {MIN_OUTLYING_WEEKS} weeks or more with at least "
-        f"{MIN_OUTLYING_NAMES} names each. Or the same share for the rank correlation of forward_return with the "
-        "unexplained part of the score, as in signal.innovation_ic",
-        "one in 2,000 of a normal distribution; measured: 0 to 0.01 in honest runs, 0.05 to 0.10 with look-ahead in one week in 20 or "
-        "in 10, also if these are the weeks that lost most",
+        f"share of the weeks whose ic lies more than {OUTLYING_DEVIATIONS:g} x 1.4826 median absolute deviations from the median, if they are "
+        f"{MIN_OUTLYING} or more; of {MIN_OUTLYING_WEEKS} weeks or more with at least {MIN_OUTLYING_NAMES} names each. Or the same share for the rank "
+        "correlation of forward_return with the unexplained part of the score, as in signal.innovation_ic",
+        "one in 2,000 of a normal distribution; measured: 0 to 0.01 in honest runs, 0.05 to 0.10 with look-ahead in one week in 20 or in 10, also if "
+        "these are the weeks that lost most",
         figure="outlying_share",
     ),
     Notice(
         "signal.opposed_weeks",
-        "In some weeks the score responds to returns with the opposite sign, and would have lost: it may have been "
-        "computed from other returns.",
+        "In some weeks the score responds to returns with the opposite sign, and would have lost: it may have been computed from other returns.",
         0.5,
-        f"mean, as in signal.flipped_weeks, over the opposed weeks; of {MIN_CORRELATED_WEEKS} weeks or more with 32 to 64 "
-        "names, with reversed rankings turned back. The score's response to a week is the rank correlation of its "
-        f"forward_return with the change of the score's rank up to {MAX_DELAY_WEEKS} weeks later, at the delay with the "
-        f"largest median, which must be {MIN_TAKEN_IN:g} or more. A week is opposed if its response, by the sign of the "
-        f"median, is below {OPPOSED_CORRELATION:g}",
-        "as for signal.flipped_weeks; measured: -0.67 to 0.48 in the same honest runs, but 0.61 in one, and 0.52 against "
-        "a threshold of 0.71; 0.62 to 0.98 if the prices of the worst 3 to 8 % of the weeks move the other way",
+        f"mean, as in signal.flipped_weeks, over the opposed weeks; of {MIN_CORRELATED_WEEKS} weeks or more with 32 to 64 names, with reversed rankings "
+        "turned back. The score's response to a week is the rank correlation of its forward_return with the change of the score's rank up to "
+        f"{MAX_DELAY_WEEKS} weeks later, at the delay with the largest median, which must be {MIN_TAKEN_IN:g} or more. A week is opposed if its "
+        f"response, by the sign of the median, is below {OPPOSED_CORRELATION:g}",
+        "as for signal.flipped_weeks; measured: -0.67 to 0.48 in the same honest runs, but 0.61 in one, and 0.52 against a threshold of 0.71; 0.62 to "
+        "0.98 if the prices of the worst 3 to 8 % of the weeks move the other way",
         figure="opposed_gain",
     ),
     Notice(
         "signal.flipped_weeks",
         "A steady signal is reversed in the weeks in which it would have lost.",
         0.35,
-        "mean over the weeks with a reversed ranking of the sign of what the score earned x the rank of its size among "
-        f"all weeks, from 0 to 1; over sampled names and {MIN_OUTLYING} such weeks or more, {SIGNIFICANT}. What the score "
-        "earned is the sum over names of forward_return x the rank of the score, from -1 to 1. The ranking is reversed, "
-        f"or turns back, where scores have a rank correlation below {FLIPPED_CORRELATION:g} with those of the week "
-        f"before, in runs where the median of that correlation is at least {STEADY_CORRELATION:g}",
-        "a sign that follows the market, past returns or the calendar does not know the week to come; measured: -0.53 to "
-        "0.35 in 2,280 honest runs with such signs, simulated and on the S&P 500, and 0.61 against a threshold of 0.77; "
-        "0.77 to 0.99 if the worst 3 to 10 % of the weeks are reversed, and above the threshold in 82 of 96 runs that "
-        "reverse a tenth or a fifth of the weeks, at random among those that lose",
+        "mean over the weeks with a reversed ranking of the sign of what the score earned x the rank of its size among all weeks, from 0 to 1; over "
+        f"sampled names and {MIN_OUTLYING} such weeks or more, {SIGNIFICANT}. What the score earned is the sum over names of forward_return x the rank "
+        f"of the score, from -1 to 1. The ranking is reversed, or turns back, where scores have a rank correlation below {FLIPPED_CORRELATION:g} with "
+        f"those of the week before, in runs where the median of that correlation is at least {STEADY_CORRELATION:g}",
+        "a sign that follows the market, past returns or the calendar does not know the week to come; measured: -0.53 to 0.35 in 2,280 honest runs "
+        "with such signs, simulated and on the S&P 500, and 0.61 against a threshold of 0.77; 0.77 to 0.99 if the worst 3 to 10 % of the weeks are "
+        "reversed, and above the threshold in 82 of 96 runs that reverse a tenth or a fifth of the weeks, at random among those that lose",
         figure="flipped_gain",
     ),
     Notice(
         "signal.flipped_spells",
         "A steady signal is reversed, for weeks or months, whenever it would have lost.",
         0.75,
-        "mean sign of what the score earned, as in signal.flipped_weeks, from one reversal of the ranking to the next; "
-        f"of {MIN_SPELLS} such spells or more, {SIGNIFICANT}",
-        "measured: -0.88 to 0.7 in the honest runs of signal.flipped_weeks; above the threshold in 41 of 48 runs that "
-        "choose the sign for each month, and in 13 of 22 with enough spells that choose it for each quarter",
+        f"mean sign of what the score earned, as in signal.flipped_weeks, from one reversal of the ranking to the next; of {MIN_SPELLS} such spells or "
+        f"more, {SIGNIFICANT}",
+        "measured: -0.88 to 0.7 in the honest runs of signal.flipped_weeks; above the threshold in 41 of 48 runs that choose the sign for each month, "
+        "and in 13 of 22 with enough spells that choose it for each quarter",
         figure="spells_earned",
     ),
     Notice(
         "signal.opposed_halves",
-        "Names that score high in the first half of the run score low in the second: scores may have been standardised "
-        "by name over the whole run, most of which was still to come, or have changed their sign.",
+        "Names that score high in the first half of the run score low in the second: scores may have been standardised by name over the whole run, "
+        "most of which was still to come, or have changed their sign.",
         -0.5,
-        "correlation over names between the mean score, less the mean of the week, in the first half of the weeks and in "
-        f"the second; of {MIN_RANKED_NAMES} sampled names or more with a score in {MIN_SCORED_SHARE:.0%} of the weeks in "
-        f"which half of the names have one, {MIN_OUTLYING_WEEKS} or more; if significantly below the threshold (Fisher's "
-        "z, for as many independent names as the participation ratio of the covariances of the scores)",
-        "-1 if the mean of each name over the run is 0; -1/2 if a score is compared with its own value half a run "
-        "before, and 0 or more otherwise; measured: -0.65 to 0.97 in honest runs, simulated and on the S&P 500, also if "
-        "scores are compared with their own past; -1 to -0.9 if they are standardised by name over the run",
+        "correlation over names between the mean score, less the mean of the week, in the first half of the weeks and in the second; of "
+        f"{MIN_RANKED_NAMES} sampled names or more with a score in {MIN_SCORED_SHARE:.0%} of the weeks in which half of the names have one, "
+        f"{MIN_OUTLYING_WEEKS} or more; if significantly below the threshold (Fisher's z, for as many independent names as the participation ratio of "
+        "the covariances of the scores)",
+        "-1 if the mean of each name over the run is 0; -1/2 if a score is compared with its own value half a run before, and 0 or more otherwise; "
+        "measured: -0.65 to 0.97 in honest runs, simulated and on the S&P 500, also if scores are compared with their own past; -1 to -0.9 if they are "
+        "standardised by name over the run",
         "correlation",
         below=True,
         figure="halves_correlation",
     ),
     Notice(
         "signal.weight_ic",
-        "Within each side of the book larger weights earned more than the score explains, or weights were more "
-        "concentrated when that paid: sizes may have been chosen by returns, or names left out.",
+        "Within each side of the book larger weights earned more than the score explains, or weights were more concentrated when that paid: sizes may "
+        "have been chosen by returns, or names left out.",
         0.15,
-        "mean over weeks and sides of long_short, or over weeks of long_only, of the rank correlation between the size "
-        "of the target weight and forward_return in the side's favour, less that of the score, or of their partial rank "
-        f"correlation at a given score; over sampled names, {SIGNIFICANT}. A name with a stronger score than a held one, "
-        "but not held itself, has size 0. Or the correlation over weeks and sides between the concentration (Herfindahl "
-        "index) of the weights and the rank correlation of score and forward_return among the strongest names, as many "
+        "mean over weeks and sides of long_short, or over weeks of long_only, of the rank correlation between the size of the target weight and "
+        "forward_return in the side's favour, less that of the score, or of their partial rank correlation at a given score; over sampled names, "
+        f"{SIGNIFICANT}. A name with a stronger score than a held one, but not held itself, has size 0. Or the correlation over weeks and sides between "
+        "the concentration (Herfindahl index) of the weights and the rank correlation of score and forward_return among the strongest names, as many "
         "as the side holds in its broadest weeks, less what the concentration of their scores explains",
-        "as for signal.mean_ic; measured: -0.1 to 0.14 in honest runs, also with sizes by volatility or by chance, and "
-        "0.25 against a threshold of 0.36; 0.29 to 0.68 if the steepness of weights or the number of names is chosen by "
-        "week; 0.37 to 0.46 at a given score if weights lean towards returns by a few percent",
+        "as for signal.mean_ic; measured: -0.1 to 0.14 in honest runs, also with sizes by volatility or by chance, and 0.25 against a threshold of "
+        "0.36; 0.29 to 0.68 if the steepness of weights or the number of names is chosen by week; 0.37 to 0.46 at a given score if weights lean "
+        "towards returns by a few percent",
     ),
     Notice(
         "signal.name_sizes",
-        "Names that paid late in the run had larger weights early in it than their scores explain: sizes may have been tuned by name in "
-        "hindsight.",
+        "Names that paid late in the run had larger weights early in it than their scores explain: sizes may have been tuned by name in hindsight.",
         0.05,
-        "mean, over the weeks after the first third of the run and the sides of a book, of the rank correlation between "
-        "forward_return in the side's favour and the early size of the name: the mean over the weeks of the first third "
-        "of the rank of its weight less that of its score within the side; over sampled names with a weight in "
-        f"{MIN_SIZED_WEEKS} weeks of the first third or more, {SIGNIFICANT}",
-        "as for signal.weight_ic; measured: -0.08 to 0.07 in honest runs, simulated and on the S&P 500, against "
-        "thresholds of 0.06 to 0.14, also with sizes that differ by name, or follow volatility or what a name has earned "
-        "so far; 0.1 to 0.15 if sizes are tuned by name over the run, however little",
+        "mean, over the weeks after the first third of the run and the sides of a book, of the rank correlation between forward_return in the side's "
+        "favour and the early size of the name: the mean over the weeks of the first third of the rank of its weight less that of its score within the "
+        f"side; over sampled names with a weight in {MIN_SIZED_WEEKS} weeks of the first third or more, {SIGNIFICANT}",
+        "as for signal.weight_ic; measured: -0.08 to 0.07 in honest runs, simulated and on the S&P 500, against thresholds of 0.06 to 0.14, also with "
+        "sizes that differ by name, or follow volatility or what a name has earned so far; 0.1 to 0.15 if sizes are tuned by name over the run, "
+        "however little",
     ),
     Notice(
         "signal.innovation_ic",
-        "The weekly change of the score predicts better than the best forecasters do: it may know some of the returns to "
-        "come.",
+        "The weekly change of the score predicts better than the best forecasters do: it may know some of the returns to come.",
         0.1,
-        "absolute mean over weeks of the rank correlation between the change of the score's rank and the forward_return "
-        f"of the week, or of one up to {MAX_DELAY_WEEKS} weeks later; over sampled names, {SIGNIFICANT}. Or, if above "
-        f"{MAX_UNEXPLAINED_IC:g}, of the rank correlation between the unexplained part of the score and the return of the "
-        "name's mark from the close of the session after the rebalance date to the next such close, x the deviation of "
-        "that part among all names / that among the held ones, if that is less than 1. The unexplained part is the "
-        "residual of the score's rank on its rank of the week before and the ranks of the forward returns of the "
-        f"{EXPLAINING_WEEKS} weeks before, by least squares",
-        "as for signal.mean_ic; measured: up to 0.06 and 0.117 in honest runs, and 0.198 at that threshold, 0.12 where a "
-        "steady score knows 4 % of the returns, 0.13 to 0.19 where a score that follows the returns of the last weeks "
-        "knows 6 %; with later weeks above the threshold in none of 2,271 honest runs, and 0.1 to 0.4 in most runs whose "
-        "steady score knows a tenth of the sum of the next four or eight weeks",
+        "absolute mean over weeks of the rank correlation between the change of the score's rank and the forward_return of the week, or of one up to "
+        f"{MAX_DELAY_WEEKS} weeks later; over sampled names, {SIGNIFICANT}. Or, if above {MAX_UNEXPLAINED_IC:g}, of the rank correlation between the "
+        "unexplained part of the score and the return of the name's mark from the close of the session after the rebalance date to the next such "
+        "close, x the deviation of that part among all names / that among the held ones, if that is less than 1. The unexplained part is the residual "
+        f"of the score's rank on its rank of the week before and the ranks of the forward returns of the {EXPLAINING_WEEKS} weeks before, by least "
+        "squares",
+        "as for signal.mean_ic; measured: up to 0.06 and 0.117 in honest runs, and 0.198 at that threshold, 0.12 where a steady score knows 4 % of the "
+        "returns, 0.13 to 0.19 where a score that follows the returns of the last weeks knows 6 %; with later weeks above the threshold in none of "
+        "2,271 honest runs, and 0.1 to 0.4 in most runs whose steady score knows a tenth of the sum of the next four or eight weeks",
     ),
     Notice(
         "signal.known_names",
         "Changes of the score predict some names far better than others: the returns of these names may be known.",
         1.4,
-        "standard deviation over names of atanh(c) x sqrt(weeks - 3), where c is the rank correlation over weeks between "
-        f"the change of the name's rank by score and the rank of its forward_return; of {MIN_RANKED_NAMES} sampled names "
-        f"or more with {MIN_OUTLYING_WEEKS} weeks or more each; if significantly above 1",
-        "1 by chance; measured: 0.76 to 1.18 in honest runs, and 1.39 against a threshold of 1.49, 1.5 to 2.7 if a "
-        "steady score knows a third of the returns of one name in 10",
+        "standard deviation over names of atanh(c) x sqrt(weeks - 3), where c is the rank correlation over weeks between the change of the name's rank "
+        f"by score and the rank of its forward_return; of {MIN_RANKED_NAMES} sampled names or more with {MIN_OUTLYING_WEEKS} weeks or more each; if "
+        "significantly above 1",
+        "1 by chance; measured: 0.76 to 1.18 in honest runs, and 1.39 against a threshold of 1.49, 1.5 to 2.7 if a steady score knows a third of the "
+        "returns of one name in 10",
         figure="name_spread",
     ),
     Notice(
         "signal.known_means",
-        "Early scores follow what names earn late in the run, beyond what their past explains: the mean return of the "
-        "whole run, most of which was still to come, may be in the score.",
+        "Early scores follow what names earn late in the run, beyond what their past explains: the mean return of the whole run, most of which was "
+        "still to come, may be in the score.",
         0.4,
-        "lowest, after a third, half and two thirds of the weeks, of the partial rank correlation over names between the "
-        "mean rank of the score up to then and that of forward_return from then on, given that of forward_return up to "
-        "then, the beta (as in book.net_timing), and the mean size of forward_return less the mean of the week; of "
-        f"{MIN_RANKED_NAMES} sampled names or more with both in {MIN_SCORED_SHARE:.0%} of the weeks in which half of the "
-        f"names have them, {MIN_OUTLYING_WEEKS} or more; if significantly above 0 (Fisher's z)",
-        "no forecast explains a sixth of what names earn over years; measured: -0.65 to 0.4 in 3,267 honest runs, "
-        "simulated and on the S&P 500, and 0.44 to 0.65 in four whose scores are betas; above the threshold in 58 % of "
-        "3,000 runs whose score leans by half of its own size towards names that rise over the run (82 % of those whose "
-        "own part looks back half a year or less), and in most runs on prices, or on their changes over one or four "
-        "weeks, standardised by name over the run",
+        "lowest, after a third, half and two thirds of the weeks, of the partial rank correlation over names between the mean rank of the score up to "
+        "then and that of forward_return from then on, given that of forward_return up to then, the beta (as in book.net_timing), and the mean size of "
+        f"forward_return less the mean of the week; of {MIN_RANKED_NAMES} sampled names or more with both in {MIN_SCORED_SHARE:.0%} of the weeks in "
+        f"which half of the names have them, {MIN_OUTLYING_WEEKS} or more; if significantly above 0 (Fisher's z)",
+        "no forecast explains a sixth of what names earn over years; measured: -0.65 to 0.4 in 3,267 honest runs, simulated and on the S&P 500, and "
+        "0.44 to 0.65 in four whose scores are betas; above the threshold in 58 % of 3,000 runs whose score leans by half of its own size towards "
+        "names that rise over the run (82 % of those whose own part looks back half a year or less), and in most runs on prices, or on their changes "
+        "over one or four weeks, standardised by name over the run",
         "correlation",
         figure="means_correlation",
     ),
     Notice(
         "signal.extremes",
-        "The most extreme scores, or changes of score, are right more often than the score as a whole explains, or names "
-        "lose as soon as their score has moved to the middle: some returns to come may be known.",
+        "The most extreme scores, or changes of score, are right more often than the score as a whole explains, or names lose as soon as their score "
+        "has moved to the middle: some returns to come may be known.",
         0.12,
-        "mean over weeks of half the difference between the ranks of forward_return, from -1 to 1 within the week, of "
-        "the names with the highest and the lowest score, or with the largest rise and fall of its rank since the week "
-        f"before, less {EXTREME_RANK:g} x the rank correlation of score, or of its change, with forward_return; of "
-        f"sampled names in weeks of {MIN_RANKED_NAMES} or more, {SIGNIFICANT}. Or the mean rank of forward_return against "
-        "the side on which the explained part of the score (signal.innovation_ic) puts the name, over the "
-        f"{FADED_SHARE:.0%} of the ranks that moved most to the middle from there, less the size of their unexplained "
-        "part x the least-squares slope on it among ranks that move away from the middle",
-        f"the extremes of 64 names, 2.4 standard deviations from the mean, rank at {EXTREME_RANK:g} times the ic; "
-        "measured: -0.25 to 0.16 in honest runs, against thresholds of 0.1 to 0.31; 0.09 to 0.22 if 3 % of the names are "
-        "known and stand out, which raises the ratio by 0.9 to 2.5; in 324 runs whose score stands out by honest news on "
-        "1 to 6 % of the names a week, 56 to 75 % of it right, above the threshold in 1 and above 0.1 in 6; where ranks "
-        "move to the middle, above the threshold in 6 of 2,911 honest runs, by 0.04 at most, in 87 of 100 whose score "
-        "there avoids losses of more than 7 % in the week, and in 48 of 98 beyond 10 %",
+        "mean over weeks of half the difference between the ranks of forward_return, from -1 to 1 within the week, of the names with the highest and "
+        f"the lowest score, or with the largest rise and fall of its rank since the week before, less {EXTREME_RANK:g} x the rank correlation of score, "
+        f"or of its change, with forward_return; of sampled names in weeks of {MIN_RANKED_NAMES} or more, {SIGNIFICANT}. Or the mean rank of "
+        f"forward_return against the side on which the explained part of the score (signal.innovation_ic) puts the name, over the {FADED_SHARE:.0%} of "
+        "the ranks that moved most to the middle from there, less the size of their unexplained part x the least-squares slope on it among ranks that "
+        "move away from the middle",
+        f"the extremes of 64 names, 2.4 standard deviations from the mean, rank at {EXTREME_RANK:g} times the ic; measured: -0.25 to 0.16 in honest "
+        "runs, against thresholds of 0.1 to 0.31; 0.09 to 0.22 if 3 % of the names are known and stand out, which raises the ratio by 0.9 to 2.5; in "
+        "324 runs whose score stands out by honest news on 1 to 6 % of the names a week, 56 to 75 % of it right, above the threshold in 1 and above "
+        "0.1 in 6; where ranks move to the middle, above the threshold in 6 of 2,911 honest runs, by 0.04 at most, in 87 of 100 whose score there "
+        "avoids losses of more than 7 % in the week, and in 48 of 98 beyond 10 %",
         figure="extreme_excess",
     ),
     Notice(
         "signal.neighbours",
-        "Among names of nearly the same score, those that earn more stand higher, or are those that the book holds: "
-        "names may have been ordered or selected by their returns.",
+        "Among names of nearly the same score, those that earn more stand higher, or are those that the book holds: names may have been ordered or "
+        "selected by their returns.",
         0.08,
-        f"mean over weeks of the rank correlation of score and forward_return within groups of {NEIGHBOURS} names of "
-        "neighbouring scores; or of the difference between the mean ranks of forward_return, from -1 to 1 in the side's "
-        f"favour, of the names just above and just below the cut-off of a side of long_short, each 1 / {NEIGHBOURS} of "
-        f"the number that it holds; of sampled names, {SIGNIFICANT}",
-        "a signal with an ic of 0.1 orders such names at 0.01; measured: -0.1 to 0.08 in honest runs, and 0.18 against a "
-        "threshold of 0.24; 0.1 to 0.6 if names around the cut-off are ordered by their returns, or winners are kept in "
-        "the book",
+        f"mean over weeks of the rank correlation of score and forward_return within groups of {NEIGHBOURS} names of neighbouring scores; or of the "
+        "difference between the mean ranks of forward_return, from -1 to 1 in the side's favour, of the names just above and just below the cut-off of "
+        f"a side of long_short, each 1 / {NEIGHBOURS} of the number that it holds; of sampled names, {SIGNIFICANT}",
+        "a signal with an ic of 0.1 orders such names at 0.01; measured: -0.1 to 0.08 in honest runs, and 0.18 against a threshold of 0.24; 0.1 to 0.6 "
+        "if names around the cut-off are ordered by their returns, or winners are kept in the book",
         figure="neighbours_ic",
     ),
 )

@@ -24,10 +24,10 @@ UNIVERSE_NOTICES: Final = (
         "universe.exits",
         "Fewer names leave the universe than leave real ones: it may have been chosen from survivors.",
         0.05,
-        f"probability of so few exits (Poisson) if {MIN_EXIT_RATE:.0%} of the names leave a year; over {MIN_EXIT_YEARS:g} years or "
-        "more. A name has left if the last cross-section lacks it, or has it without a score and untradeable",
-        "the S&P 500 lost 14 names or more (2.8 %) in every year from 2006 to 2024, 4.8 % on average; currencies and futures do not "
-        "leave, so that runs over them get the notice without cause",
+        f"probability of so few exits (Poisson) if {MIN_EXIT_RATE:.0%} of the names leave a year; over {MIN_EXIT_YEARS:g} years or more. A name has "
+        "left if the last cross-section lacks it, or has it without a score and untradeable",
+        "the S&P 500 lost 14 names or more (2.8 %) in every year from 2006 to 2024, 4.8 % on average; currencies and futures do not leave, so that "
+        "runs over them get the notice without cause",
         "probability",
         below=True,
         figure="exits_probability",
@@ -36,43 +36,40 @@ UNIVERSE_NOTICES: Final = (
         "universe.gaps",
         "Names lack a score or a return in single weeks: check whether these would have contradicted the signal.",
         0.02,
-        "share of the cases with score and forward_return in the weeks before and after that lack one in the week "
-        f"itself; of sampled names over {MIN_CORRELATED_WEEKS} weeks or more, without weeks in which most names lack one",
+        "share of the cases with score and forward_return in the weeks before and after that lack one in the week itself; of sampled names over "
+        f"{MIN_CORRELATED_WEEKS} weeks or more, without weeks in which most names lack one",
         "measured: 0 to 0.011 in honest runs, halts included",
         figure="gap_share",
     ),
     Notice(
         "universe.barred_names",
-        "Names that could not be traded or were not scored would have lost, or stayed in the book and gained: they may "
-        "have been barred once their returns were known.",
+        "Names that could not be traded or were not scored would have lost, or stayed in the book and gained: they may have been barred once their "
+        "returns were known.",
         0.2,
-        "mean over the names with next_open_tradeable false, week by week, of the rank of forward_return against the "
-        "side of the score, or on the side of the position in long_short at the next close, from -1 to 1 within the "
-        f"week; of sampled names in weeks of {MIN_RANKED_NAMES} or more, {SIGNIFICANT}. Or, over the names, "
-        f"{MIN_UNSCORED} or more, that lack a score after a week with one, of the rank of forward_return against the side "
-        f"of that score, or against a rise; of weeks in which they are {MAX_LEFT_OUT:.0%} of the names or fewer",
-        "whether a name can be traded has nothing to do with its later return; measured: -0.16 to 0.11 in honest runs, "
-        "simulated and on the S&P 500, 0.21 to 0.28 if the worst name of the book is barred in every second week, 0.33 "
-        "to 0.54 in every week; of names not scored, -0.32 to 0.29 in honest runs, against thresholds of 0.23 to 0.97, "
-        "0.82 to 1 if they are left out before they fall",
+        "mean over the names with next_open_tradeable false, week by week, of the rank of forward_return against the side of the score, or on the side "
+        f"of the position in long_short at the next close, from -1 to 1 within the week; of sampled names in weeks of {MIN_RANKED_NAMES} or more, "
+        f"{SIGNIFICANT}. Or, over the names, {MIN_UNSCORED} or more, that lack a score after a week with one, of the rank of forward_return against the "
+        f"side of that score, or against a rise; of weeks in which they are {MAX_LEFT_OUT:.0%} of the names or fewer",
+        "whether a name can be traded has nothing to do with its later return; measured: -0.16 to 0.11 in honest runs, simulated and on the S&P 500, "
+        "0.21 to 0.28 if the worst name of the book is barred in every second week, 0.33 to 0.54 in every week; of names not scored, -0.32 to 0.29 in "
+        "honest runs, against thresholds of 0.23 to 0.97, 0.82 to 1 if they are left out before they fall",
         figure="avoided_losses",
     ),
     Notice(
         "universe.undecided_names",
         "Books hold names that no decision covers: what they earn does not follow from a score.",
         0.0,
-        "number of names that a book, other than a raw one, holds at a close, and that have no row in the decisions of "
-        "any week",
-        "the book of a signal holds what the signal scored; a future or a fund held as a hedge counts; measured: 0 in "
-        "honest runs, simulated and on the S&P 500",
+        "number of names that a book, other than a raw one, holds at a close, and that have no row in the decisions of any week",
+        "the book of a signal holds what the signal scored; a future or a fund held as a hedge counts; measured: 0 in honest runs, simulated and on "
+        "the S&P 500",
         "names",
     ),
     Notice(
         "universe.twins",
         "Names have the returns of another name: one company under two symbols counts twice.",
         0.01,
-        "share of the names, in up to 8 weeks, whose score and forward_return equal those of another name of the week, or whose "
-        f"forward_return equals that of one other name in {MIN_TWIN_WEEKS} of these weeks or more; without returns of 0",
+        "share of the names, in up to 8 weeks, whose score and forward_return equal those of another name of the week, or whose forward_return equals "
+        f"that of one other name in {MIN_TWIN_WEEKS} of these weeks or more; without returns of 0",
         "two companies hardly ever agree to the last digit; measured: 0",
         figure="twin_share",
     ),
@@ -80,16 +77,14 @@ UNIVERSE_NOTICES: Final = (
         "universe.frozen_marks",
         "Names are held to the end at a price that no longer changes: their delisting was never booked.",
         0.0,
-        f"number of names whose mark equals that of the session before on the last {FROZEN_SESSIONS} or more of up to 32 "
-        "sessions on which they are held",
+        f"number of names whose mark equals that of the session before on the last {FROZEN_SESSIONS} or more of up to 32 sessions on which they are held",
         "measured: a mark is unchanged on one session in 100 to 250, so on four by chance in one of 10 million names",
         "names",
         figure="frozen_names",
     ),
     Notice(
         "trials.volatility",
-        "A trial is far less volatile than the selected run: its returns may have been shrunk to flatter the deflated "
-        "ratio.",
+        "A trial is far less volatile than the selected run: its returns may have been shrunk to flatter the deflated ratio.",
         0.25,
         "lowest standard deviation of the returns of a trial / that of long_short",
         "variants of one signal have similar risk; measured: 0.9 to 1.1 between half-lives",
@@ -100,8 +95,8 @@ UNIVERSE_NOTICES: Final = (
         "figures.stated",
         "The run seals figures that none of its tables supports.",
         0.0,
-        "number of sealed figures, overall and by period, that no sealed table determines, not counting those on the "
-        "signal before smoothing if the run seals its decisions without that signal",
+        "number of sealed figures, overall and by period, that no sealed table determines, not counting those on the signal before smoothing if the "
+        "run seals its decisions without that signal",
         "every figure of a complete seal follows from its tables; the signal before smoothing is optional",
         "figures",
         figure="stated_figures",
