@@ -1,6 +1,6 @@
 """Published tables that a key may read, and their columns that it may download.
 
-Without raw-book access this is stricter than for rows of the interface, since files contain columns that no row model selects.
+Without raw-book access this is stricter than for rows of the API, since files contain columns that no row model selects.
 Columns about the unconditioned signal or its books are left out, aggregates included, and so are undeclared columns.
 """
 

@@ -41,7 +41,7 @@ class Caching(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One route of the interface.
+    """One route of the API.
 
     Attributes
     ----------

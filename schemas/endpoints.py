@@ -243,7 +243,7 @@ _ALL: Final = (
     Endpoint(
         "research.changes",
         "/v1/changes",
-        "Feed of alphas published, replaced, rolled back and withdrawn, of those that the key may read, oldest first.",
+        "Publications, replacements, rollbacks and withdrawals of the alphas that the key may read, oldest first.",
         CHANGE,
         parameters=(p.SINCE, *_PAGE),
         meta=(
@@ -337,7 +337,7 @@ _ALL: Final = (
     _run_endpoint(
         "research.regimes",
         "/regimes",
-        "A book in both halves of its record, in up and down markets, and by volatility; and tests for a break.",
+        "Returns of a book in both halves of its record, in up and down markets and by volatility, with tests for a break.",
         REGIMES,
         Shape.OBJECT,
         parameters=(p.BOOK, *_WINDOW, p.BENCHMARK),

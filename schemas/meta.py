@@ -10,10 +10,8 @@ from schemas.endpoints import ENDPOINTS
 from schemas.field import Field, instant, record, text
 from schemas.objects.envelope import REQUEST_ID, SOURCE, WARNINGS
 
-_RUN: Final = text("run", "The alpha that served the answer; keep it to reproduce a result.")
-_ALPHA_ID: Final = text(
-    "alpha_id", "Informational label of the source. Address endpoints with `run` or the alpha in the path."
-)
+_RUN: Final = text("run", "Address of the alpha that the answer describes; keep it to reproduce a result.")
+_ALPHA_ID: Final = text("alpha_id", "Id of the run in research, for information; paths take `run`.")
 SNAPSHOT: Final = text("snapshot", "Id of the snapshot read; pass it as `snapshot` to read it again.")
 PUBLISHED_AT: Final = instant("published_at", "When that snapshot was first served.")
 SEALED_BY: Final = text(

@@ -241,8 +241,8 @@ BY: Final = choice(
 )
 NEAREST: Final = choice(
     "order",
-    "Whether the most similar come first, the least similar, or the largest absolute figures, which ranks an inverse as high as a copy; "
-    "ties are sorted by address.",
+    "Which alphas come first: the most similar, the least similar, or those with the largest absolute figure, so that an inverse ranks as "
+    "high as a copy; ties are sorted by address.",
     ("nearest", "farthest", "strongest"),
     default="nearest",
 )
@@ -309,8 +309,8 @@ ROLLING: Final = integer(
 
 SNAPSHOT: Final = text(
     "snapshot",
-    "Answer from this snapshot of the run, as named in `meta.snapshot` of an earlier answer, even if a newer one is served: pages that "
-    "pass it on are all of one build. Once the snapshot is removed, the answer is `snapshot_not_found`.",
+    "Answer from this snapshot of the run, which `meta.snapshot` of an earlier answer names, even if a newer one is served. So all pages "
+    "come from one build. Once the snapshot is removed, the answer is `snapshot_not_found`.",
     minimum=1,
 )
 

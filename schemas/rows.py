@@ -1,4 +1,4 @@
-"""Rows of published tables, as the interface serves them: selections of their columns."""
+"""Rows of published tables, as the API serves them: selections of their columns."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 WARNING_CODES: Final[dict[str, str]] = {
-    "missing_kind": "A block of the metrics needs a kind of data that the run did not seal; `kind` names it. It is "
-    "also `decisions` if only the signal before smoothing was not recorded.",
+    "missing_kind": "A block of the metrics needs a kind of data that the run did not seal; `kind` names it, and is `decisions` "
+    "if only the signal before smoothing is missing.",
     "missing_core_metrics": "The run did not seal some core statistics; they are computed where possible, "
     "otherwise withheld. The message lists them.",
     "access_limited": "A block is null because the key may not call the endpoint that serves its data.",
@@ -22,19 +22,19 @@ WARNING_CODES: Final[dict[str, str]] = {
     "ic_reproduction_mismatch": "`nwt.ic` is null because the rebuilt weekly IC does not reproduce the sealed mean IC.",
     "kind_missing": "The run has no data for this endpoint: the page is empty, and `kind` names the missing kind.",
 }
-"""Code of ``meta.warnings`` -> meaning: exactly the codes of the interface's specification."""
+"""Code of ``meta.warnings`` -> meaning: exactly the codes of the API's specification."""
 
 NOTICE_CODES: Final[dict[str, str]] = {
     "nonpositive_equity": "The book opens sessions of the window with equity at or below 0. These have no return, so figures "
     "based on the returns of the window are withheld.",
-    "unknown_symbol": "The run never scored or traded a requested `symbol`. The message names it, and a symbol that differs only in case if there is "
-    "one; symbols are case-sensitive.",
+    "unknown_symbol": "The run never scored or traded a requested `symbol`. The message names it and, if there is one, a "
+    "symbol that differs only in case; symbols are case-sensitive.",
     "figure_not_reproduced": "No documented convention reproduces a sealed figure from the tables. The "
     "message names the statistic and both values; the recomputed figure is served.",
     "figure_stated": "The run sealed figures that none of its tables supports. They are served as sealed, marked `checked: stated`, "
     "and excluded from sorting, bounds and comparisons. The message names them.",
-    "figure_by_other_convention": "The run sealed figures by another convention than the interface's definition. Served are the figures by "
-    "the definition, with `sealed_value` and `sealed_convention` beside each. The message names them.",
+    "figure_by_other_convention": "The run sealed figures by another convention than the API's definition. The figures by the "
+    "definition are served, each with `sealed_value` and `sealed_convention`. The message names them.",
     "comparison_cut": "Alphas are compared over their common sessions, and some have sessions before or after these. The message "
     "gives the number left out of each.",
 }

@@ -1,7 +1,7 @@
 """Named conventions under which engines compute the figures of a run.
 
 A convention takes the series of a span and returns its figure, or None where the span does not determine one. The
-conventions that the interface itself uses are named in :mod:`schemas.metrics.core`; a value under another convention is
+conventions that the API itself uses are named in :mod:`schemas.metrics.core`; a value under another convention is
 not served, but reported beside the served figure.
 """
 
@@ -306,7 +306,7 @@ CONVENTIONS: Final[Mapping[str, tuple[Convention, ...]]] = {
     "mean_turnover": _MEAN_TURNOVER,
     "total_turnover": (_SUM,),
 }
-"""Name of a record -> conventions to try, in order. Contains every name that the interface serves."""
+"""Name of a record -> conventions to try, in order. Contains every name that the API serves."""
 
 FROM_DECISIONS: Final = frozenset(
     {"mean_ic", "icir", "raw_mean_ic", "raw_icir", "ic_hit_rate", "ic_dispersion", "ic_coverage"}

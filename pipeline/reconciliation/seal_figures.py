@@ -16,7 +16,7 @@ from schemas.tables.decisions import PUBLISHED_AS
 
 @file_rule(
     "metrics.reproduced",
-    "Every figure of metrics.json that the interface serves, overall and by period, follows from the sealed tables "
+    "Every figure of metrics.json that the API serves, overall and by period, follows from the sealed tables "
     "under one of the conventions of docs/rules.md, to 1e-6. Otherwise the recomputed "
     "figure is served in its place, with a warning that names both.",
     "Compute the figure from the tables that are sealed, or leave it out and let it be computed; name and unit say "

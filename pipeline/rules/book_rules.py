@@ -24,7 +24,7 @@ TURNOVER: Final[Mapping[str, str]] = {
 """Conventions of the ledger's turnover, in the order tried; one of them must hold throughout the run."""
 CARRY: Final[Mapping[str, str]] = {
     "cash": "cash_start x risk_free_return",
-    "positive_cash": "cash_start x risk_free_return, and 0 while cash_start is negative",
+    "positive_cash": "max(cash_start, 0) x risk_free_return",
 }
 """Conventions of the interest on cash, in the order tried."""
 ROUNDING_DEVIATIONS: Final = 5.0

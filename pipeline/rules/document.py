@@ -28,7 +28,7 @@ def _conventions() -> str:
 
 
 def _convention(convention: Convention, *, own: bool) -> str:
-    """Return a convention with its marks; one of the interface's own definition in bold."""
+    """Return a convention with its marks; one of the API's own definition in bold."""
     marks = (["annualised"] if convention.annualised else []) + list(convention.units)
     text = f"{convention.name} ({', '.join(marks)})" if marks else convention.name
     return f"**{text}**" if own else text

@@ -77,7 +77,7 @@ def seal_columns() -> str:
 _STUB: Final = """\
 \"\"\"Signatures of what blocking and asynchronous clients share, and of the methods that are made of `declared.ENDPOINTS`.\"\"\"
 
-# Written by `just docs` from the declarations of the interface; a test fails when it is stale.
+# Written by `just docs` from the declarations of the API; a test fails when it is stale.
 # fmt: off
 
 import datetime as dt

@@ -91,7 +91,7 @@ def _prose() -> dict[str, str]:
         "parameters": " ".join(f"{parameter.name}: {parameter.meaning}" for parameter in _ENDPOINT.query),
         "sources": (
             "A statistic is served as the run sealed it, with the sealed name, unit and kind, unless the tables give another value by "
-            "the interface's definition. In that case, and without a sealed value, it is computed from the stored data "
+            "the API's definition. In that case, and without a sealed value, it is computed from the stored data "
             f"(source_kind {DERIVED}). If neither is possible, its status is {Status.NOT_MEASURABLE}, its value null and "
             "withheld_reason gives the reason. An undetermined figure is never 0. Sealed names of the core statistics: "
             f"{sealed}."

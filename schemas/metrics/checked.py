@@ -1,4 +1,4 @@
-"""The checks of a run in five numbers: shown beside its metrics, in its row of the screen and above its audit."""
+"""The checks of a run in five numbers, part of its metrics, its row of the screen and its audit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FORWARD_RETURN_RULE: Final = "decisions.forward_return"
 CHECKED: Final = record(
     "checked",
     "Checks of the run's figures, whatever the window; null where the snapshot records none.",
-    count("reproduced", "Sealed figures that the tables reproduce by the interface's definition."),
+    count("reproduced", "Sealed figures that the tables reproduce by the API's definition."),
     count("stated", "Sealed figures that no table supports."),
     count(
         "contradicted",

@@ -22,7 +22,7 @@ PER_PERIOD: Final = Annualisation.PER_PERIOD
 ANNUALISED: Final = Annualisation.ANNUALISED
 NOT_ANNUALISABLE: Final = Annualisation.NOT_ANNUALISABLE
 
-# Conventions that are the interface's own definition.
+# Conventions that are the API's own definition.
 _OWN_MEAN: Final = ("mean of the measured weeks",)
 _OWN_IC_RATIO: Final = ("weekly, 52 periods, ddof 1", "weekly, ddof 1")
 _OWN_RATIO: Final = ("daily, 252 periods, ddof 1",)
@@ -117,7 +117,7 @@ CORE: Final = (
     ),
     _daily(
         "turnover",
-        "One-sided turnover of the long_short book. Its unit tells which of the sealed forms it is.",
+        "One-sided turnover of the long_short book. Its unit says whether it is per year, per session or a total.",
         "mean daily turnover x 252",
         (
             SealedName("annualised_turnover", ANNUALISED, _OWN_ANNUAL),
@@ -187,7 +187,7 @@ SERVED_CONVENTIONS: Final = {
     RISK_FREE_RATE: _OWN_ANNUAL,
     **{name.name: name.conventions for statistic in STATISTICS for name in statistic.sealed},
 }
-"""Name of a sealed record -> conventions by which it is served: those that are the interface's definition."""
+"""Name of a sealed record -> conventions by which it is served: those that are the API's definition."""
 
 REPRODUCTION_TOLERANCE: Final = 1e-6
 """Largest absolute difference of the rebuilt mean IC from the sealed one for `nwt.ic` to be published."""

@@ -36,10 +36,10 @@ _RUN_TRAITS: Final = {"horizon": "the run", "granularity": "one value for the ru
 _DOC_ENTRY: Final = record(
     "",
     "One field of the payload.",
-    text("meaning", "What the field says."),
+    text("meaning", "Meaning of the field."),
     text("formula", "How it is computed."),
     text("horizon", "Span of time that one observation covers."),
-    text("granularity", "What there is one value of."),
+    text("granularity", "How many values there are: one for the run, one a week, and so on."),
     text("source", "Where it comes from."),
     text("unit", "What a number counts; a served entry has its own unit, which takes precedence."),
     text("signal", "Which of the two signals is measured; on the IC family only.", optional=True),
@@ -147,7 +147,7 @@ _PROCESSING: Final = record(
 def _periods(*, computed: bool = False, **traits: str) -> Field:
     return series(
         "periods",
-        "The core statistics of each calendar year or month that the window touches.",
+        "The core statistics of each calendar year or month that overlaps the window.",
         text("period", "The year (2020) or month (2020-03).", pattern="^[0-9]{4}(-[0-9]{2})?$"),
         record("core", "The statistics of the period; it has no tenure.", *_entries(CORE, computed=computed)),
         formula=_SEE_STATISTICS,

@@ -45,7 +45,7 @@ class Checked(StrEnum):
 
 
 CHECKED_MEANINGS: Final = {
-    Checked.REPRODUCED: "Sealed, and the tables reproduce it by the interface's definition, to 1e-6. The sealed digits are served.",
+    Checked.REPRODUCED: "Sealed, and the tables reproduce it by the API's definition, to 1e-6. The sealed digits are served.",
     Checked.COMPUTED: "Computed from the tables, since the run sealed none, or one by another convention, which is in `sealed_value`, "
     "`sealed_unit` and `sealed_convention`.",
     Checked.STATED: "Sealed, and no table supports it: the kind or column that it follows from was not sealed. Served as sealed with the "
@@ -110,7 +110,7 @@ class SealedName:
     annualisation
         Annualisation of a record of that name; None if the record's own `annualised` flag and unit determine it.
     conventions
-        Conventions of :mod:`pipeline.reconciliation.conventions` that are the interface's definition, in one of its units; a
+        Conventions of :mod:`pipeline.reconciliation.conventions` that are the API's definition, in one of its units; a
         value by another convention is not served.
     annualised_only
         Whether to ignore a record that is not annualised, because it is a different figure.

@@ -1,1 +1,1 @@
-"""Payloads of the interface that are not rows of a published table, by topic."""
+"""Payloads of the API that are not rows of a published table, by topic."""

@@ -46,7 +46,7 @@ AUDIT: Final = record(
         text("figure", "Name of the figure checked; null without one.", nullable=True),
         figure(
             "value",
-            "The measured figure; for a sealed figure the sealed value, for a rule the share of rows it could compare; null without "
+            "The measured figure; for a sealed figure its sealed value, for a rule the share of rows that it could compare; null without "
             "one.",
             unit=Unit.MIXED,
         ),
@@ -62,7 +62,7 @@ AUDIT: Final = record(
         ),
         text(
             "reason",
-            "What was noticed and what it means, or why it was not checked or is withheld; null if it passed.",
+            "Finding and its meaning, or why the check was not made or the figure is withheld; null if it passed.",
             nullable=True,
         ),
         mapping("details", "Details by name; empty without any.", anything("", "One detail.")),

@@ -36,7 +36,7 @@ BENCHMARK: Final = record(
     number(
         "cumulative_return",
         Unit.RATIO,
-        "Product of one plus each period return, less one, so of the price in `return_basis`; 0 on the first row.",
+        "Product of one plus each period return, less one, from the price in `return_basis`; 0 on the first row.",
     ),
     number(
         "drawdown_pct",

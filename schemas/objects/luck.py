@@ -93,7 +93,7 @@ def _ratios(of: str) -> tuple[Field, ...]:
             text(
                 "counted_by",
                 "How they are counted: sealed trials without copies (`distinct`) or as clusters of similar ones (`clusters`), whichever "
-                "leaves more to luck over the window; otherwise all trials (`nominal`), since their returns are not available.",
+                "gives the higher expected maximum over the window; all trials (`nominal`) if their returns are not available.",
                 vocabulary=COUNTED_BY,
                 nullable=True,
             ),

@@ -108,7 +108,7 @@ _RECONCILIATION: Final = record(
     "Reconciliation of the run's figures with its tables.",
     anything("declared", "Differences of the engine that the seal declares; empty without any."),
     flag("adjusted", "Whether the seal has quantity or cash adjustments, such as splits or dividends."),
-    array("figures", "Every figure that the interface serves, overall and by period.", FIGURE),
+    array("figures", "Every figure that the API serves, overall and by period.", FIGURE),
 )
 
 READINESS: Final = record(

@@ -75,7 +75,7 @@ _SMOOTHING: Final = record(
 _VARIANT: Final = text("", "A variant of trades.", vocabulary=VARIANTS)
 _RECONCILIATION: Final = record(
     "reconciliation",
-    "Differences of the engine from the interface's conventions.",
+    "Differences of the engine from the API's conventions.",
     array("outside_ledger", "Variants whose fills the books do not count.", _VARIANT, optional=True),
     array("outside_turnover", "Variants whose fills are not turnover.", _VARIANT, optional=True),
     text("targets", "Whether the books follow the target weights.", vocabulary=TARGETS, optional=True),

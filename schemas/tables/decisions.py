@@ -61,7 +61,7 @@ _LONG_ONLY_WEIGHT = number(
 )
 _FILL_AT = instant(
     "fill_at",
-    "When the implementing fill executed; null if pending, not traded or not tradeable.",
+    "When the fill that implements the decision executed; null if pending, not traded or not tradeable.",
     nullable=True,
 )
 _DECISION_REASON = text(

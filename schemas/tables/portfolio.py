@@ -37,10 +37,10 @@ PORTFOLIO: Final = Table(
         number(
             "risk_free_return",
             Unit.RATIO,
-            "Rate of the session that cash earns; null if none was stated, so that no interest is credited.",
+            "Rate that cash earns over the session; null if none was stated, in which case no interest is credited.",
             nullable=True,
         ),
-        _money("rounding_adjustment", "Residual that closes the identity of the ledger."),
+        _money("rounding_adjustment", "Rounding error that closes the identity of the ledger."),
         number(
             "equity_basis",
             Unit.BASE_CURRENCY,

@@ -9,8 +9,8 @@ from schemas.units import Unit
 
 BOOK: Final = text(
     "book",
-    "Name of the simulated portfolio: long_short, long_only, or an unconditioned twin; for trades also the trade-only variants ending "
-    "in _adjustments and _settlements.",
+    "Name of the simulated portfolio: long_short, long_only, or an unconditioned twin; trades also have variants whose names end in "
+    "_adjustments and _settlements.",
     bound=Bound.BOOK,
 )
 DATE: Final = day("date", "Trading session of the row.")

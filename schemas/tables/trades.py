@@ -21,9 +21,13 @@ TRADES: Final = Table(
     columns=(
         BOOK,
         instant("timestamp", "When the fill executed, at a session open after the decision."),
-        day("decision_at", "Rebalance date that caused the trade; joins to the cross-section."),
+        day(
+            "decision_at", "Rebalance date of the decision that caused the fill; joins to the cross-section."
+        ),
         SYMBOL,
-        text("phase", "Entering the book, weekly re-targeting, or leaving the book.", vocabulary=PHASES),
+        text(
+            "phase", "Whether the fill opens a position, changes its size, or closes it.", vocabulary=PHASES
+        ),
         number("quantity", Unit.SHARES, "Shares: positive bought, negative sold.", bound=Bound.NOT_ZERO),
         number("mid_price", Unit.PRICE, "Reference mid at decision time.", bound=Bound.POSITIVE),
         number("fill_price", Unit.PRICE, "Price achieved, modelled impact included.", bound=Bound.POSITIVE),

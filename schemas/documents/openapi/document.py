@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document of the interface."""
+"""The OpenAPI 3.1 document of the API."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GROUPS: Final[dict[str, str]] = {
     "portfolio": "Books: ledgers, positions, profit and loss, trades and equity.",
     "performance": "Performance and signal-quality figures.",
     "benchmarks": "Market indices to compare with.",
-    "research": "Comparisons of alphas, and figures beyond the specification of the interface.",
+    "research": "Comparisons of alphas, and figures beyond the specification of the API.",
     "admin": "For administrators of the platform.",
 }
 """First word of a registry id -> description of the group."""

@@ -134,7 +134,7 @@ class BaseClient(Generic[H]):
         return self._run_class(self, alpha, snapshot)
 
     def table(self, endpoint: str, **parameters: Value) -> Any:
-        """Return all rows of a collection by its registry id, with its `meta`; parameters are named as in the interface."""
+        """Return all rows of a collection by its registry id, with its `meta`; parameters are named as in the API."""
         return self._do(self._table_plan(endpoint, parameters))
 
     def returns(

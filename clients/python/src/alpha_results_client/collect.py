@@ -19,7 +19,7 @@ from alpha_results_client.table_links import FILTERS, CollectionRequest, fetch_b
 from alpha_results_client.values import Query
 
 PAGE = 5000
-"""Rows per page, the maximum of the interface."""
+"""Rows per page, the maximum of the API."""
 _PAGED = 2
 """Maximum number of pages before a link is used."""
 _PACKAGE = Path(__file__).parent
@@ -132,7 +132,7 @@ def fetch(settings: Settings, endpoint: str, path: Mapping[str, str], query: Que
     if not entry.enveloped:
         return with_moments(body, entry.row)
     if "data" not in body:
-        raise UnexpectedAnswer(f"{endpoint} answered something that is not an object of this interface")
+        raise UnexpectedAnswer(f"{endpoint} answered something that is not an object of this API")
     announce(body.get("meta", {}))
     return with_moments(body["data"], entry.row)
 

@@ -1,4 +1,4 @@
-"""Declarations of the interface from `declared.json`: endpoints with arguments, rows, instants and permanent errors."""
+"""Declarations of the API from `declared.json`: endpoints with arguments, rows, instants and permanent errors."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ class NoAnswer(AlphaResultsClientError):
 
 
 class UnexpectedAnswer(AlphaResultsClientError):
-    """The response does not come from this interface; another service or a proxy may have sent it."""
+    """The response does not come from this API; another service or a proxy may have sent it."""
 
 
 @dataclass(eq=False, repr=False)

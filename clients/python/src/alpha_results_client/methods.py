@@ -39,7 +39,7 @@ def make_method(name: str, endpoint: Endpoint) -> Callable[..., Any]:
     def method(*args: Any, **kwargs: Any) -> Any:
         unknown = [key for key in kwargs if key not in signature.parameters]
         if unknown:
-            # A parameter of the interface, such as `from`, has an argument of another name.
+            # A parameter of the API, such as `from`, has an argument of another name.
             renamed = {x.parameter: x.name for x in endpoint.arguments}
             hint = did_you_mean(renamed.get(unknown[0], unknown[0]), signature.parameters)
             raise TypeError(f"{endpoint.method}() has no argument {unknown[0]!r}{hint}")

@@ -30,7 +30,7 @@ class Selection(NamedTuple):
     Attributes
     ----------
     table, model
-        The published table, and the row of the interface.
+        The published table, and the row of the API.
     book
         The book of the file; None for a table that is not stored by book.
     first, last

@@ -23,7 +23,7 @@ def format_value(name: str, value: Value) -> str | None:
     Raises
     ------
     AlphaResultsClientError
-        If the interface takes no such value; the message begins with `name`.
+        If the API takes no such value; the message begins with `name`.
     """
     if value is None:
         return None

@@ -37,7 +37,7 @@ class SealWriter:
     folder
         Folder of the seal, on a local disk; it must not exist, or be empty.
     alpha_id
-        Address of the run in the interface.
+        Address of the run in the API.
     engine
         Name and version of the engine; by default those of this package.
     started_at
