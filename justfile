@@ -203,7 +203,7 @@ docs:
     }
     written docs/seal/seal.schema.json python -m pipeline rules --manifest-schema
     written docs/openapi.json python -m schemas openapi
-    python -m schemas parts docs/{data-dictionary,notices,operations,batches,metrics}.md
+    python -m schemas parts docs/{data-dictionary,notices,settings,batches,metrics}.md
     python -m pipeline.rules.document docs/rules.md docs/seal/specification.md
     for file in declared.json methods.pyi; do
       written clients/python/src/alpha_results_client/$file python -m schemas $file

@@ -105,7 +105,7 @@ def _names(names: tuple[str, ...]) -> str:
 def _settings() -> str:
     headings = ("variable", "flag", "type", "default", "meaning")
     return "\n".join(
-        f"### {group.title}\n\n{group.about}\n\n{markdown_table(headings, map(_setting, group.settings))}"
+        f"## {group.title}\n\n{group.about}\n\n{markdown_table(headings, map(_setting, group.settings))}"
         for group in GROUPS
     )
 

@@ -13,7 +13,7 @@ from tests.support.pipeline_command import build
 from tests.support.seals import rewrite
 
 Seal = Callable[..., Path]
-OPERATIONS = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
+MONITORING = Path(__file__).resolve().parents[2] / "docs" / "monitoring.md"
 
 
 def values(file: Path) -> dict[str, float]:
@@ -43,7 +43,7 @@ def test_outcomes_are_counted_without_naming_seals(tmp_path: Path, seal: Seal, a
     assert actual["build_finished_timestamp_seconds"] >= actual["build_started_timestamp_seconds"] > 0
     assert "Test_" not in file.read_text()
     assert [path.name for path in tmp_path.glob("build.prom*")] == ["build.prom"]
-    document = OPERATIONS.read_text()
+    document = MONITORING.read_text()
     for name in re.findall(r"^# TYPE (\S+)", file.read_text(), re.MULTILINE):
         assert f"`{name}`" in document
     assert set(SUCCESSES) < set(OUTCOMES)

@@ -22,7 +22,6 @@ from serve.cli.group import serve
 from tests.support.processes import REPOSITORY
 
 DEPLOY = REPOSITORY / "deploy"
-OPERATIONS = REPOSITORY / "docs" / "operations.md"
 CLIENTS = {alpha_results_client.settings.URL, alpha_results_client.settings.KEY}
 """Read by the client, which shares no code with the project."""
 DECLARED = {setting.variable for setting in SETTINGS.values()} | CLIENTS

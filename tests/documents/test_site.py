@@ -107,6 +107,13 @@ def test_no_resource_is_fetched_from_another_host(site: Path, pages: dict[Path, 
         )
 
 
+def test_steps_with_commands_between_them_keep_their_numbers(site: Path) -> None:
+    # The renderer continues a step only in lines that are indented by four spaces, otherwise each number begins a list of its own.
+    section = (site / "operations.html").read_text().partition('id="first-deployment-in-order"')[2]
+    steps = section.partition("<ol>")[2].partition("</ol>")[0]
+    assert len(re.findall("<li>", steps)) == 7
+
+
 def test_diagrams_are_rendered_at_build_time(pages: dict[Path, Page]) -> None:
     drawn = [
         at.parent / address

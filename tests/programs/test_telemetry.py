@@ -101,7 +101,7 @@ def test_calls_are_counted_by_endpoint_outcome_and_window_and_no_label_names_a_c
             assert secret not in text
         assert port.fetch("/elsewhere")[0] == 404
         assert "sampling_failed" not in (server_root.parent / "server.log").read_text()
-        document = (REPOSITORY / "docs" / "operations.md").read_text()
+        document = (REPOSITORY / "docs" / "monitoring.md").read_text()
         for family in text_string_to_metric_families(text):
             if family.name.startswith("alpha_results_"):
                 total = "_total" if family.type == "counter" else ""
