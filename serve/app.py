@@ -129,7 +129,7 @@ def create(
             *(() if agents is None else (_mount(AGENTS, agents),)),
             *(EndpointHandler(service, ENDPOINTS[name], answer).route() for name, answer in ROUTES.items()),
             sharing.router(service),
-            *((api_docs.routes(),) if program.api_docs else ()),
+            *((api_docs.routes(),) if program.api_docs == "on" else ()),
             *((explorer_pages.routes(),) if program.explorer else ()),
         ],
         exception_handlers={HTTPException: _refuse_unrouted, Exception: _failure},

@@ -49,7 +49,7 @@ class Settings:
     metrics_port: int | None = _declared("metrics_port")
     metrics_host: str = _declared("metrics_host")
     build: str | None = _declared("build")
-    api_docs: bool = _declared("api_docs")
+    api_docs: str = _declared("api_docs")
     explorer: bool = _declared("explorer")
     agents: bool = _declared("agents")
     log_level: str = _declared("log_level")

@@ -171,11 +171,12 @@ GROUPS: Final = (
                 default="127.0.0.1",
             ),
             text("build", "Version of this build, part of every ETag.", otherwise="the project's version"),
-            switch(
+            choice(
                 "api_docs",
                 "Serve the OpenAPI document (/openapi.json), Swagger UI (/docs) and the widgets of OpenBB Workspace (/widgets.json) to "
                 "anyone, without a key; off makes these paths 404.",
-                default=True,
+                ("on", "off"),
+                default="on",
             ),
             switch(
                 "explorer",

@@ -118,9 +118,9 @@ def choice(name: str, meaning: str, words: tuple[str, ...], default: str) -> Set
     return Setting(name, kind, meaning, default=default)
 
 
-def switch(name: str, meaning: str, *, default: bool = False) -> Setting:
-    """Declare a switch."""
-    return Setting(name, readers.SWITCH, meaning, default=default)
+def switch(name: str, meaning: str) -> Setting:
+    """Declare a switch, off by default."""
+    return Setting(name, readers.SWITCH, meaning, default=False)
 
 
 def setting_value(setting: Setting, environment: Mapping[str, str], flag: Any = None) -> Any:

@@ -18,7 +18,7 @@ PATHS = [part.path for part in PARTS]
 
 @pytest.fixture
 def without(root: Path, tmp_path: Path) -> Iterator[ApiClient]:
-    with running(root, counts=tmp_path / "counts.sqlite3", api_docs=False) as result:
+    with running(root, counts=tmp_path / "counts.sqlite3", api_docs="off") as result:
         yield result
 
 
