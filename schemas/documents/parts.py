@@ -112,7 +112,7 @@ def _settings() -> str:
 
 def _setting(setting: Setting) -> Sequence[str]:
     flag = f"`{setting.flag}`" if setting.flag else "none"
-    default = setting.otherwise or ("none" if setting.default is None else f"`{setting.default}`")
+    default = setting.otherwise or ("none" if setting.default_text is None else f"`{setting.default_text}`")
     if setting.required:
         default = "required"
     meaning = setting.meaning + (" **Secret.**" if setting.secret else "")

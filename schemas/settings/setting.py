@@ -58,9 +58,15 @@ class Setting:
         return "--" + self.name.replace("_", "-") if self.own_flag is None else self.own_flag
 
     @property
+    def default_text(self) -> str | None:
+        """The default as the variable would state it; None without one."""
+        default = ("off", "on")[self.default] if isinstance(self.default, bool) else self.default
+        return None if default is None else str(default)
+
+    @property
     def help(self) -> str:
         """Its text in ``--help``."""
-        shown = self.otherwise or (None if self.default is None else str(self.default))
+        shown = self.otherwise or self.default_text
         return f"{self.meaning}{f' Default: {shown}.' if shown else ''} Also {self.variable}."
 
 
