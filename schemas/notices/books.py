@@ -83,7 +83,7 @@ BOOK_NOTICES: Final = (
         "The book has almost no drawdown.",
         1.0,
         "lowest max_drawdown_pct of a book that held positions for 126 sessions or more",
-        "Magdon-Ismail and Atiya (2004), Maximum Drawdown, Risk 17: some 4 % are to be expected within a year at a volatility of 5 % a year and a "
+        "Magdon-Ismail and Atiya (2004), Maximum Drawdown, Risk 17: some 4% are to be expected within a year at a volatility of 5% a year and a "
         "Sharpe ratio of 1",
         "percentage_points",
         below=True,
@@ -129,7 +129,7 @@ BOOK_NOTICES: Final = (
         "Borrowing for short positions is free or pays.",
         0.0005,
         "lowest sum of borrow_cashflow / sum of the short notional at the closes, x -252, of a book with short positions",
-        "D'Avolio (2002), The Market for Borrowing Stock, Journal of Financial Economics 66: 0.25 % a year on average, 0.17 % for stocks that are easy "
+        "D'Avolio (2002), The Market for Borrowing Stock, Journal of Financial Economics 66: 0.25% a year on average, 0.17% for stocks that are easy "
         "to borrow",
         "per_year",
         below=True,
@@ -141,8 +141,8 @@ BOOK_NOTICES: Final = (
         0.05,
         "highest sum of the absolute daily cash_carry / sum of the absolute daily market_pnl of a book, if the carry is also more than "
         f"{MAX_INTEREST:.0%} a year of half the book's gross notional",
-        "a twentieth is more than a by-product, and a calm dollar-neutral book of many names exceeds it at a rate of 3 %; Federal Reserve, 3-month "
-        "Treasury bill: below 10 % since 1985",
+        "a twentieth is more than a by-product, and a calm dollar-neutral book of many names exceeds it at a rate of 3%; Federal Reserve, 3-month "
+        "Treasury bill: below 10% since 1985",
         figure="carry_share",
     ),
     Notice(
@@ -152,7 +152,7 @@ BOOK_NOTICES: Final = (
         f"highest absolute sum of cash_adjustment {_RELATIVE_TO_PROFIT}, if it is more than {MAX_YIELD:.0%} a year of the book's absolute net notional "
         f"and {CHANCE:g} times the root of the sum of its squares; or the sum of the absolute cash adjustments / sum of the absolute daily market_pnl "
         f"of a book, if that is above {MAX_CASH_SIZE:g}",
-        "a twentieth of the profit is more than an omission; the dividend yield of the S&P 500 was 1 to 4 % in every year since 1985",
+        "a twentieth of the profit is more than an omission; the dividend yield of the S&P 500 was 1 to 4% in every year since 1985",
         figure="cash_adjustment_share",
     ),
     Notice(
@@ -182,7 +182,7 @@ BOOK_NOTICES: Final = (
         f"{'s or '.join(TIMED_PERIODS)}s or more, the correlation between the size at the first decision of each and the mean of its weekly returns per "
         f"unit of exposure, if that is above {MAX_PERIOD_TIMING:g} and {CHANCE:g} / sqrt(periods - 1), its standard error in any order of the periods",
         "Henriksson (1984), Market Timing and Mutual Fund Performance, Journal of Business 57: hardly any fund can time; measured by week: 0.65 to "
-        "0.77 if the book is 8 % larger in weeks in which it earns, and 8 % smaller in the others; by quarter: at most 2.8 standard errors, and 0.44 "
+        "0.77 if the book is 8% larger in weeks in which it earns, and 8% smaller in the others; by quarter: at most 2.8 standard errors, and 0.44 "
         "against a threshold of 0.5, in 540 runs of 3 to 13 years that are sized by past risk, past returns or chance, 0.7 to 0.95 if each quarter is "
         "sized by what it earned; by month: at most 3.1, and 0.65 against a threshold of 0.9, in 1,347 such runs of one to eight years, 0.78 at the "
         "median if each month has one of two sizes by what it earned",
@@ -226,7 +226,7 @@ BOOK_NOTICES: Final = (
         f"sessions in which more than half of the sampled names that long_short holds at both closes, {MIN_COPIED_NAMES} or more, move by less than "
         f"that, if they are {FLAT_BY_CHANCE + 1} or more",
         "measured: 0 to 0.004 in honest runs; by names 0 to 0.004 in 271 honest runs, and 0.03 in all of 9 runs in which the names that a book holds "
-        "keep their mark in its worst 3 % of the sessions, though purchases and sales move its P&L",
+        "keep their mark in its worst 3% of the sessions, though purchases and sales move its P&L",
         figure="flat_share",
     ),
     Notice(
@@ -289,8 +289,8 @@ BOOK_NOTICES: Final = (
         0.15,
         "mean risk_free_return x 252 of the book where it lies furthest outside the bounds. If it is 0 in all of 126 sessions or more, the lower bound "
         f"is {LOWEST_RATE:g}, unless the run lies within {_ZERO_TIMES}. A run without a rate leaves it null",
-        "Federal Reserve, 3-month Treasury bill: above 15 % only in months of 1981, below 10 % since 1985, 0.01 % in the lowest months of 2011 and "
-        "0.02 % in those of 2021, which Kenneth French's data library rounds to 0; Swiss National Bank: never below -0.75 %",
+        "Federal Reserve, 3-month Treasury bill: above 15% only in months of 1981, below 10% since 1985, 0.01% in the lowest months of 2011 and "
+        "0.02% in those of 2021, which Kenneth French's data library rounds to 0; Swiss National Bank: never below -0.75%",
         "per_year",
         least=-0.01,
     ),
@@ -300,7 +300,7 @@ BOOK_NOTICES: Final = (
         0.2,
         f"share of fills at a mid better than the close before and the close of the day, less the share at a mid worse than both; {_SAMPLED}, "
         f"{_BEYOND_HALF}, by session",
-        "measured: -0.03 to 0.09 in honest runs, 0.2 to 0.3 with mids a quarter of a percent better, 0.9 with 2 %",
+        "measured: -0.03 to 0.09 in honest runs, 0.2 to 0.3 with mids a quarter of a percent better, 0.9 with 2%",
         figure="better_share",
     ),
     Notice(
@@ -309,7 +309,7 @@ BOOK_NOTICES: Final = (
         10.0,
         f"mean over fills of side x (close before - mid) / mid, or of side x (close of the day - mid) / mid if that is less, x 10,000, {SIGNIFICANT} by "
         f"session; {_SAMPLED}, or over the {MIN_ADJUSTING_FILLS} or more among them that adjust a book between decisions",
-        "measured: -14 to 7 in honest runs, on the S&P 500 and simulated; with mids 0.2 % better about 15",
+        "measured: -14 to 7 in honest runs, on the S&P 500 and simulated; with mids 0.2% better about 15",
         "basis_points",
     ),
     Notice(
@@ -339,7 +339,7 @@ BOOK_NOTICES: Final = (
         f"limited to 0.1 of either sign, {SIGNIFICANT}; {_SAMPLED}, without settlements",
         "Roll (1984), A Simple Implicit Measure of the Effective Bid-Ask Spread, Journal of Finance 39: the distance of a close from the middle of bid "
         "and ask is reversed, which is at most half of the move; measured: -0.05 to 0.12 in honest runs filled at the open or the close, 0.2 where "
-        "prices bounce by 1 %, 0.69 with the opens of the day before",
+        "prices bounce by 1%, 0.69 with the opens of the day before",
         figure="staleness",
     ),
     Notice(

@@ -70,7 +70,7 @@ MARKET_NOTICES: Final = (
         0.1,
         f"largest share, of the names with {MIN_NAME_SESSIONS} sessions or more, of returns that the market contradicts, as in market.prices",
         "dividends that the prices lack affect a session in 63, or in 21; measured: 0 in honest runs, 0.05 against total-return prices alone, 0.5 if "
-        "one price path is lifted by 0.2 % a session",
+        "one price path is lifted by 0.2% a session",
         figure="contradicted_marks_of_a_name",
     ),
     Notice(
@@ -79,7 +79,7 @@ MARKET_NOTICES: Final = (
         1.0,
         f"largest absolute mean, for a name over {MIN_NAME_SESSIONS} sessions or more, of the difference of its return from that of the market, limited "
         f"to {LIMIT:g}, x {BASIS_POINTS:,}",
-        "2.5 % a year; measured: 0 in honest runs, 0.1 against another vendor's prices with 3 bp of noise, 0.5 against total-return prices alone",
+        "2.5% a year; measured: 0 in honest runs, 0.1 against another vendor's prices with 3 bp of noise, 0.5 against total-return prices alone",
         "basis_points",
     ),
     Notice(
@@ -89,7 +89,7 @@ MARKET_NOTICES: Final = (
         "higher gain of long_short and long_only: the information_ratio of the book less that at market prices, which deducts from its returns the "
         "sum, over the names held at both closes, of the weight at the close before x the difference of the name's return from that of the market, "
         f"limited to {LIMIT:g}",
-        "2 % a year at a volatility of 10 %",
+        "2% a year at a volatility of 10%",
         figure="ratio_gain",
     ),
     Notice(
@@ -119,7 +119,7 @@ MARKET_NOTICES: Final = (
         "to close, whichever contradicts less. If fills are at neither, a forward return must be one from a price of the first day to a price of the "
         f"last; the prices of a day go beyond its open and close by {BEYOND_DAY:g} of their distance",
         "measured: 0 in honest runs, 0.01 in those filled at averages of a day, 0.03 against total-return prices alone; 0.1 to 0.5 if losses of names "
-        "not held are cut off at 20 to 5 %, 0.5 and 0.6 if their returns are shuffled",
+        "not held are cut off at 20 to 5%, 0.5 and 0.6 if their returns are shuffled",
         figure="contradicted_forward_returns",
     ),
     Notice(
@@ -148,7 +148,7 @@ MARKET_NOTICES: Final = (
         2.0,
         "mean over fills of side x (market - mid) / market x 10,000 at the open or the close of the market, whichever is nearer to the mids, "
         f"{SIGNIFICANT} by session; over all fills, and over those between decisions alone, without settlements; not checked if fills are at neither",
-        "measured: 0 in honest runs, 0.05 against another vendor's opens with 10 bp of noise, 3 with mids 0.03 % better",
+        "measured: 0 in honest runs, 0.05 against another vendor's opens with 10 bp of noise, 3 with mids 0.03% better",
         "basis_points",
         figure="price_improvement",
     ),
@@ -159,7 +159,7 @@ MARKET_NOTICES: Final = (
         f"mean over the fills of a variant _adjustments of side x (close of the market - mid) / mid, limited to {JUMP:g}, x {BASIS_POINTS:,}, "
         f"{SIGNIFICANT} by session",
         "as for fills.foresight; measured: -94 to 45 in honest runs, simulated and on the S&P 500, and 117 against a threshold of 189; 198 to 317 if "
-        "positions are closed before losses of 3 or 5 % on the day",
+        "positions are closed before losses of 3 or 5% on the day",
         "basis_points",
     ),
     Notice(

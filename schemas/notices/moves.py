@@ -93,7 +93,7 @@ MOVE_NOTICES: Final = (
         5.0,
         f"number of occurrences of the most common loss of a name in a session beyond {CLIPPED_FROM:.0%} / that of the most common gain, or / "
         f"{MIN_CLIPPED} if that is more; also of falls and rises of marks; {_SOME_NAMES}",
-        "measured: 0.2 to 1.8 in honest runs, 11 to 190 with losses cut off at 3 to 6 %; the price limits of an exchange cut off both",
+        "measured: 0.2 to 1.8 in honest runs, 11 to 190 with losses cut off at 3 to 6%; the price limits of an exchange cut off both",
     ),
     Notice(
         "book.missing_losses",
@@ -107,10 +107,10 @@ MOVE_NOTICES: Final = (
         f"{MIN_LARGEST_SESSIONS} weeks or sessions or more, with {MIN_MOVES:,} moves or more {_SOME_NAMES}, if significantly below a half, by week or "
         "session",
         "gains and losses of a name in a session or week are equally likely; measured: 0.3 to 0.7 in honest runs, simulated and on the S&P 500, 0.02 "
-        "to 0.19 if losses beyond 4 to 6 % are erased or cut off; by week 0.32 to 0.8 in 563 honest runs, and 0.24 against a threshold of 0.16, 0.1 to "
+        "to 0.19 if losses beyond 4 to 6% are erased or cut off; by week 0.32 to 0.8 in 563 honest runs, and 0.24 against a threshold of 0.16, 0.1 to "
         "0.3 in most runs that know a half or a third of the large returns, or leave out what would lose most; of the book 0.12 to 0.8, 0 to 0.14 if "
         "moves of names shrink by a third in the worst tenth of its sessions, or by more in the worst twentieth; below the threshold in 161 of 240 "
-        "runs whose worst 3 % of the sessions are erased, in 78 by the largest 5% alone",
+        "runs whose worst 3% of the sessions are erased, in 78 by the largest 5% alone",
         below=True,
         figure="loss_share",
     ),
@@ -122,7 +122,7 @@ MOVE_NOTICES: Final = (
         f"after, / the root of the mean square of its moves, limited to {MAX_DEVIATIONS:g} of either sign; of {MIN_CORRELATED_WEEKS} such marks or more "
         f"{_SOME_NAMES}, {SIGNIFICANT} by session",
         "rounding leaves a price unchanged before gains and losses alike; measured: -0.75 to 0.45 in 1,119 honest runs, simulated and on the S&P 500, "
-        "and 0.79 against a threshold of 0.79; 0.4 to 1.9 if losses beyond 4 % are booked one to three sessions later, above the threshold in 99 % of "
+        "and 0.79 against a threshold of 0.79; 0.4 to 1.9 if losses beyond 4% are booked one to three sessions later, above the threshold in 99% of "
         "such runs",
         "standard_deviations",
     ),

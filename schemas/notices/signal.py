@@ -205,7 +205,7 @@ SIGNAL_NOTICES: Final = (
         "earned between the fills that closed the positions and those that reopened them, among what the target weights earn in a week; over sampled "
         f"names, {MIN_PROVEN_NAMES} or more with both fills",
         "whether a week can be traded has nothing to do with its later returns; measured: -0.5 to 0.5 in runs on the S&P 500 and simulated ones that "
-        "skip weeks at random, 0.8 to 0.98 if the worst 4 to 12 % of the weeks are skipped",
+        "skip weeks at random, 0.8 to 0.98 if the worst 4 to 12% of the weeks are skipped",
         figure="avoided_losses",
     ),
     Notice(
@@ -228,7 +228,7 @@ SIGNAL_NOTICES: Final = (
         f"{MAX_DELAY_WEEKS} weeks later, at the delay with the largest median, which must be {MIN_TAKEN_IN:g} or more. A week is opposed if its "
         f"response, by the sign of the median, is below {OPPOSED_CORRELATION:g}",
         "as for signal.flipped_weeks; measured: -0.67 to 0.48 in the same honest runs, but 0.61 in one, and 0.52 against a threshold of 0.71; 0.62 to "
-        "0.98 if the prices of the worst 3 to 8 % of the weeks move the other way",
+        "0.98 if the prices of the worst 3 to 8% of the weeks move the other way",
         figure="opposed_gain",
     ),
     Notice(
@@ -240,7 +240,7 @@ SIGNAL_NOTICES: Final = (
         f"of the score, from -1 to 1. The ranking is reversed, or turns back, where scores have a rank correlation below {FLIPPED_CORRELATION:g} with "
         f"those of the week before, in runs where the median of that correlation is at least {STEADY_CORRELATION:g}",
         "a sign that follows the market, past returns or the calendar does not know the week to come; measured: -0.53 to 0.35 in 2,280 honest runs "
-        "with such signs, simulated and on the S&P 500, and 0.61 against a threshold of 0.77; 0.77 to 0.99 if the worst 3 to 10 % of the weeks are "
+        "with such signs, simulated and on the S&P 500, and 0.61 against a threshold of 0.77; 0.77 to 0.99 if the worst 3 to 10% of the weeks are "
         "reversed, and above the threshold in 82 of 96 runs that reverse a tenth or a fifth of the weeks, at random among those that lose",
         figure="flipped_gain",
     ),
@@ -305,8 +305,8 @@ SIGNAL_NOTICES: Final = (
         "close, x the deviation of that part among all names / that among the held ones, if that is less than 1. The unexplained part is the residual "
         f"of the score's rank on its rank of the week before and the ranks of the forward returns of the {EXPLAINING_WEEKS} weeks before, by least "
         "squares",
-        "as for signal.mean_ic; measured: up to 0.06 and 0.117 in honest runs, and 0.198 at that threshold, 0.12 where a steady score knows 4 % of the "
-        "returns, 0.13 to 0.19 where a score that follows the returns of the last weeks knows 6 %; with later weeks above the threshold in none of "
+        "as for signal.mean_ic; measured: up to 0.06 and 0.117 in honest runs, and 0.198 at that threshold, 0.12 where a steady score knows 4% of the "
+        "returns, 0.13 to 0.19 where a score that follows the returns of the last weeks knows 6%; with later weeks above the threshold in none of "
         "2,271 honest runs, and 0.1 to 0.4 in most runs whose steady score knows a tenth of the sum of the next four or eight weeks",
     ),
     Notice(
@@ -330,8 +330,8 @@ SIGNAL_NOTICES: Final = (
         f"forward_return less the mean of the week; of {MIN_RANKED_NAMES} sampled names or more with both in {MIN_SCORED_SHARE:.0%} of the weeks in "
         f"which half of the names have them, {MIN_OUTLYING_WEEKS} or more; if significantly above 0 (Fisher's z)",
         "no forecast explains a sixth of what names earn over years; measured: -0.65 to 0.4 in 3,267 honest runs, simulated and on the S&P 500, and "
-        "0.44 to 0.65 in four whose scores are betas; above the threshold in 58 % of 3,000 runs whose score leans by half of its own size towards "
-        "names that rise over the run (82 % of those whose own part looks back half a year or less), and in most runs on prices, or on their changes "
+        "0.44 to 0.65 in four whose scores are betas; above the threshold in 58% of 3,000 runs whose score leans by half of its own size towards "
+        "names that rise over the run (82% of those whose own part looks back half a year or less), and in most runs on prices, or on their changes "
         "over one or four weeks, standardised by name over the run",
         "correlation",
         figure="means_correlation",
@@ -348,10 +348,10 @@ SIGNAL_NOTICES: Final = (
         "the ranks that moved most to the middle from there, less the size of their unexplained part x the least-squares slope on it among ranks that "
         "move away from the middle",
         f"the extremes of 64 names, 2.4 standard deviations from the mean, rank at {EXTREME_RANK:g} times the ic; measured: -0.25 to 0.16 in honest "
-        "runs, against thresholds of 0.1 to 0.31; 0.09 to 0.22 if 3 % of the names are known and stand out, which raises the ratio by 0.9 to 2.5; in "
-        "324 runs whose score stands out by honest news on 1 to 6 % of the names a week, 56 to 75 % of it right, above the threshold in 1 and above "
+        "runs, against thresholds of 0.1 to 0.31; 0.09 to 0.22 if 3% of the names are known and stand out, which raises the ratio by 0.9 to 2.5; in "
+        "324 runs whose score stands out by honest news on 1 to 6% of the names a week, 56 to 75% of it right, above the threshold in 1 and above "
         "0.1 in 6; where ranks move to the middle, above the threshold in 6 of 2,911 honest runs, by 0.04 at most, in 87 of 100 whose score there "
-        "avoids losses of more than 7 % in the week, and in 48 of 98 beyond 10 %",
+        "avoids losses of more than 7% in the week, and in 48 of 98 beyond 10%",
         figure="extreme_excess",
     ),
     Notice(

@@ -26,7 +26,7 @@ UNIVERSE_NOTICES: Final = (
         0.05,
         f"probability of so few exits (Poisson) if {MIN_EXIT_RATE:.0%} of the names leave a year; over {MIN_EXIT_YEARS:g} years or more. A name has "
         "left if the last cross-section lacks it, or has it without a score and untradeable",
-        "the S&P 500 lost 14 names or more (2.8 %) in every year from 2006 to 2024, 4.8 % on average; currencies and futures do not leave, so that "
+        "the S&P 500 lost 14 names or more (2.8%) in every year from 2006 to 2024, 4.8% on average; currencies and futures do not leave, so that "
         "runs over them get the notice without cause",
         "probability",
         below=True,

@@ -100,7 +100,7 @@ RISK: Final = make_family(
     figure(
         "tail_ratio",
         "Right tail over left tail.",
-        "size of the 95 % quantile / size of the 5 % quantile of period_return",
+        "size of the 95% quantile / size of the 5% quantile of period_return",
         _EMPYRICAL,
     ),
     SKEWNESS,
