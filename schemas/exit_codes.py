@@ -35,17 +35,12 @@ class ExitCode(IntEnum):
     NOT_MOVED = (
         3,
         "the pointer was not moved: the seal is older or was rolled back, its alpha is withdrawn, or another command holds it",
-        None,
     )
     DAMAGED = 4, "a pointer, a manifest or a published file is damaged or of another format", False
     STORE_AWAY = 5, "a store, a cluster or a disk does not answer, is full or is read-only", True
     NOT_DELIVERED = 6, "published, but a source archive or an event was not delivered", True
     PROGRAM_FAILED = 7, "a process crashed, or the program has a bug", None
-    STILL_REFUSED = (
-        8,
-        "no new failure: only seals that an earlier command already refused",
-        False,
-    )
+    STILL_REFUSED = 8, "no new failure: only seals that an earlier command already refused", False
     NOT_PUBLISHED = 9, "no such alpha, snapshot or table is published", False
     INTERRUPTED = 130, "stopped by Ctrl-C, or a batch by a signal before every seal was built", True
     OUTPUT_CLOSED = 141, "the reader of the output closed it, as head does"

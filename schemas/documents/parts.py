@@ -16,6 +16,7 @@ from schemas.notices.notice import Notice
 from schemas.settings import GROUPS, Setting
 from schemas.table import Column, Origin, Table
 from schemas.tables import TABLES
+from schemas.warning_codes import CODES
 
 Parts = Mapping[str, Callable[[], str]]
 """Name of a part -> its renderer."""
@@ -138,6 +139,14 @@ def _definitions() -> str:
     )
 
 
+def _codes() -> str:
+    """Return the codes of `meta.warnings` and `meta.notices`."""
+    return "\n".join(
+        markdown_table((f"code of `meta.{name}`", "meaning"), [(f"`{code}`", x) for code, x in codes.items()])
+        for name, codes in CODES.items()
+    )
+
+
 def _research_figures() -> str:
     """Return each figure of each family of research figures, with its formula and the source of that."""
     headings = ("figure", "unit", "formula", "source")
@@ -172,6 +181,7 @@ PARTS: Final[Parts] = {
     "settings": _settings,
     "exit codes": _exit_codes,
     "definitions": _definitions,
+    "codes": _codes,
     "research figures": _research_figures,
     "notices": _notices,
 }

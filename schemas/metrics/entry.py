@@ -56,9 +56,7 @@ def _members(statistic: Statistic, *, deprecated: bool, computed: bool) -> Itera
     yield _label("status", "Whether the figure has a value.", Status)
     yield _label(
         "checked",
-        "Provenance of the figure: reproduced (sealed, and the tables reproduce it by this definition), computed (from the tables, "
-        "since none was sealed, or one by another convention), stated (sealed, and no table supports it) or contradicted (the tables "
-        "contradict the sealed value, so the figure is computed or withheld); null without a figure to check.",
+        "Provenance of the figure, as `checked` of the documentation block explains; null without a figure to check.",
         Checked,
         nullable=True,
     )

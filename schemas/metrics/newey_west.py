@@ -50,8 +50,9 @@ def _weekly_test(name: str, meaning: str, signal: Signal, **traits: Any) -> Fiel
 
 
 def _ic(**traits: Any) -> Field:
-    meaning = "Test of the mean of core.ic, on the weekly series rebuilt from the cross-sections."
-    return _weekly_test("ic", meaning, Signal.CONDITIONED, **traits)
+    return _weekly_test(
+        "ic", "Test of the mean of core.ic, on the rebuilt weekly series.", Signal.CONDITIONED, **traits
+    )
 
 
 _TESTS: Final[dict[str, Any]] = {

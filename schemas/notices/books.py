@@ -7,11 +7,9 @@ from typing import Final
 import numpy as np
 
 from schemas.notices.notice import (
-    ABOVE_EXCEPTIONAL,
     CHANCE,
     GRINOLD,
     MIN_CORRELATED_WEEKS,
-    SIGNIFICANT,
     Notice,
 )
 from schemas.notices.signal import MIN_COPIED_NAMES
@@ -66,15 +64,13 @@ SESSIONS_ALLOWED: Final = 6
 
 _ZERO_TIMES: Final = " or ".join(f"{first} to {last}" for first, last in ZERO_RATES)
 _RELATIVE_TO_PROFIT: Final = "/ absolute profit of a book over the run"
-_SAMPLED: Final = "over sampled fills"
-_BEYOND_HALF: Final = "if significantly above half the threshold"
 
 BOOK_NOTICES: Final = (
     Notice(
         "book.sharpe",
         "The Sharpe ratio of the book is higher than that of any fund over years.",
         4.0,
-        f"highest information_ratio of a book with positions, annualised with sqrt(252), {ABOVE_EXCEPTIONAL}",
+        "highest information_ratio of a book with positions, annualised with sqrt(252), if significantly above 1, an exceptional ratio",
         f"four times an exceptional information ratio; {GRINOLD}, ch. 5",
         figure="information_ratio",
     ),
@@ -83,8 +79,8 @@ BOOK_NOTICES: Final = (
         "The book has almost no drawdown.",
         1.0,
         "lowest max_drawdown_pct of a book that held positions for 126 sessions or more",
-        "Magdon-Ismail and Atiya (2004), Maximum Drawdown, Risk 17: some 4% are to be expected within a year at a volatility of 5% a year and a "
-        "Sharpe ratio of 1",
+        "Magdon-Ismail and Atiya (2004), Maximum Drawdown, Risk 17: some 4% are to be expected within a year at a volatility of 5% a year and a Sharpe "
+        "ratio of 1",
         "percentage_points",
         below=True,
         figure="max_drawdown_pct",
@@ -110,7 +106,7 @@ BOOK_NOTICES: Final = (
         "Positions are larger than their target weights where they pay: the book deviates from its decisions in hindsight.",
         0.15,
         "mean over weeks and both sides of long_short of the rank correlation between position / target weight at the close after the decision and "
-        f"forward_return in the side's favour; over sampled names, {SIGNIFICANT}",
+        "forward_return in the side's favour; over sampled names, if significant",
         "as for signal.weight_ic; measured: -0.05 to 0.1 in honest runs, simulated and on the S&P 500, 0.38 if one position in three is up to a tenth "
         "larger or smaller by its return, 0.98 if all are",
     ),
@@ -177,7 +173,7 @@ BOOK_NOTICES: Final = (
         "The book was larger in weeks that paid: its size may have been chosen by their returns.",
         0.3,
         "Pearson correlation over weeks between the exposure of long_short at the first close after the decision and the return per unit of exposure "
-        f"from there to the next decision, {SIGNIFICANT} and exposures vary by {MIN_EXPOSURE_VARIATION:.0%} or more. If they vary less, the sum of "
+        f"from there to the next decision, if significant and exposures vary by {MIN_EXPOSURE_VARIATION:.0%} or more. If they vary less, the sum of "
         f"absolute target weights takes their place, if that varies by {MIN_NET_VARIATION:.0%} or more. Or, over {MIN_PERIODS} calendar "
         f"{'s or '.join(TIMED_PERIODS)}s or more, the correlation between the size at the first decision of each and the mean of its weekly returns per "
         f"unit of exposure, if that is above {MAX_PERIOD_TIMING:g} and {CHANCE:g} / sqrt(periods - 1), its standard error in any order of the periods",
@@ -193,7 +189,7 @@ BOOK_NOTICES: Final = (
         "The book was smaller before wild weeks than after them: its size may have been chosen by the risk to come.",
         0.3,
         "correlation over weeks between the exposure, as in book.timing, and the size of the return per unit of exposure of the week before, less that "
-        f"with the size of its own week's return; if exposures vary by {MIN_EXPOSURE_VARIATION:.0%} or more, {SIGNIFICANT}",
+        f"with the size of its own week's return; if exposures vary by {MIN_EXPOSURE_VARIATION:.0%} or more, if significant",
         "Moreira and Muir (2017), Volatility-Managed Portfolios, Journal of Finance 72: a size can only follow past risk",
         "correlation",
     ),
@@ -203,7 +199,7 @@ BOOK_NOTICES: Final = (
         "returns.",
         0.3,
         "Pearson correlation over weeks between the net target weight of long_short, or its beta (the sum of target weight x beta of the name), "
-        f"relative to its gross target weight, and the mean forward_return of sampled names; over {MIN_CORRELATED_WEEKS} weeks or more, {SIGNIFICANT} "
+        f"relative to its gross target weight, and the mean forward_return of sampled names; over {MIN_CORRELATED_WEEKS} weeks or more, if significant "
         f"and the first varies by {MIN_NET_VARIATION:.0%} or more. The beta of a name is the slope of its forward returns on that mean",
         "as for book.timing; in a dollar-neutral book the net weight does not vary; measured: -0.2 to 0.2 in honest runs that vary it, and with betas; "
         "0.75 to 0.99 if the balance follows the returns to come, 0.24 to 0.53 if a score leans towards the betas that four weeks of five will pay",
@@ -213,7 +209,7 @@ BOOK_NOTICES: Final = (
         "book.autocorrelation",
         "Daily returns are autocorrelated: the marks are smoother than prices, so risk is understated.",
         0.25,
-        f"highest rank correlation of a book's daily returns with those of the day before, in sessions with positions, {SIGNIFICANT}",
+        "highest rank correlation of a book's daily returns with those of the day before, in sessions with positions, if significant",
         "Getmansky, Lo and Makarov (2004), An Econometric Model of Serial Correlation and Illiquidity in Hedge Fund Returns, Journal of Financial "
         "Economics 74; measured: -0.29 to 0.16 in honest runs",
         "correlation",
@@ -251,7 +247,7 @@ BOOK_NOTICES: Final = (
         "book.share_adjustment",
         "Profit comes from names whose shares changed without a fill; a split changes the price as well, and earns nothing.",
         0.05,
-        f"highest absolute sum of market_pnl on name-days with a quantity_adjustment {_RELATIVE_TO_PROFIT}, {SIGNIFICANT}",
+        f"highest absolute sum of market_pnl on name-days with a quantity_adjustment {_RELATIVE_TO_PROFIT}, if significant",
         "as for book.cash_adjustment; shares of a spin-off count, since the parent falls on a name-day of its own",
         figure="share_adjustment_share",
     ),
@@ -289,8 +285,8 @@ BOOK_NOTICES: Final = (
         0.15,
         "mean risk_free_return x 252 of the book where it lies furthest outside the bounds. If it is 0 in all of 126 sessions or more, the lower bound "
         f"is {LOWEST_RATE:g}, unless the run lies within {_ZERO_TIMES}. A run without a rate leaves it null",
-        "Federal Reserve, 3-month Treasury bill: above 15% only in months of 1981, below 10% since 1985, 0.01% in the lowest months of 2011 and "
-        "0.02% in those of 2021, which Kenneth French's data library rounds to 0; Swiss National Bank: never below -0.75%",
+        "Federal Reserve, 3-month Treasury bill: above 15% only in months of 1981, below 10% since 1985, 0.01% in the lowest months of 2011 and 0.02% "
+        "in those of 2021, which Kenneth French's data library rounds to 0; Swiss National Bank: never below -0.75%",
         "per_year",
         least=-0.01,
     ),
@@ -298,8 +294,8 @@ BOOK_NOTICES: Final = (
         "fills.better_than_marks",
         "Fills are better than both closes around them: bought below and sold above.",
         0.2,
-        f"share of fills at a mid better than the close before and the close of the day, less the share at a mid worse than both; {_SAMPLED}, "
-        f"{_BEYOND_HALF}, by session",
+        "share of fills at a mid better than the close before and the close of the day, less the share at a mid worse than both; over sampled fills, "
+        "if significantly above half the threshold, by session",
         "measured: -0.03 to 0.09 in honest runs, 0.2 to 0.3 with mids a quarter of a percent better, 0.9 with 2%",
         figure="better_share",
     ),
@@ -307,8 +303,8 @@ BOOK_NOTICES: Final = (
         "fills.price_improvement",
         "Fills are better on average than the market around them, so the mids were not quoted.",
         10.0,
-        f"mean over fills of side x (close before - mid) / mid, or of side x (close of the day - mid) / mid if that is less, x 10,000, {SIGNIFICANT} by "
-        f"session; {_SAMPLED}, or over the {MIN_ADJUSTING_FILLS} or more among them that adjust a book between decisions",
+        "mean over fills of side x (close before - mid) / mid, or of side x (close of the day - mid) / mid if that is less, x 10,000, if significant "
+        f"by session; over sampled fills, or over the {MIN_ADJUSTING_FILLS} or more among them that adjust a book between decisions",
         "measured: -14 to 7 in honest runs, on the S&P 500 and simulated; with mids 0.2% better about 15",
         "basis_points",
     ),
@@ -316,7 +312,7 @@ BOOK_NOTICES: Final = (
         "fills.decision_close",
         "Fills are at the close on which the decision was based, which was over by then.",
         0.1,
-        f"share of fills whose mid equals the close of the decision's day; {_SAMPLED}, {_BEYOND_HALF}",
+        "share of fills whose mid equals the close of the decision's day; over sampled fills, if significantly above half the threshold",
         "measured: 0.01 to 0.05 of the opens of large US stocks equal the close before",
         figure="decision_close_share",
     ),
@@ -325,7 +321,7 @@ BOOK_NOTICES: Final = (
         "Fills between decisions come before the price moves: positions may have been closed once their losses were known.",
         150.0,
         "mean, over fills on a later day than the first ones of their decision and fills of a variant _adjustments, of side x (later price - mid) / "
-        f"mid, limited to 0.1, x 10,000; over all days and sampled names, {MIN_ADJUSTING_FILLS} fills or more, {SIGNIFICANT} by session; without "
+        f"mid, limited to 0.1, x 10,000; over all days and sampled names, {MIN_ADJUSTING_FILLS} fills or more, if significant by session; without "
         "settlements. The later price is the mid at entry_at, or else the mark at the decision, x (1 + forward_return)",
         "fills between decisions respond to what has happened, not to what is to come; measured: -76 to 135 in honest runs, simulated and on the S&P "
         "500, and 165 against a threshold of 244; 347 to 678 if positions are trimmed on the day, or closed in the week, in which they lose",
@@ -336,7 +332,7 @@ BOOK_NOTICES: Final = (
         "Fills reverse the move of the session before: the mids are older than their timestamps.",
         0.5,
         "slope of the least-squares line, over fills, of log(previous close / mid) on log(previous close / close of the session before that), each "
-        f"limited to 0.1 of either sign, {SIGNIFICANT}; {_SAMPLED}, without settlements",
+        "limited to 0.1 of either sign, if significant; over sampled fills, without settlements",
         "Roll (1984), A Simple Implicit Measure of the Effective Bid-Ask Spread, Journal of Finance 39: the distance of a close from the middle of bid "
         "and ask is reversed, which is at most half of the move; measured: -0.05 to 0.12 in honest runs filled at the open or the close, 0.2 where "
         "prices bounce by 1%, 0.69 with the opens of the day before",
@@ -346,7 +342,7 @@ BOOK_NOTICES: Final = (
         "fills.without_cost",
         "Some fills of a book are free or almost free while others are not.",
         0.05,
-        f"highest share of a book's fills with an execution_cost below {NEARLY_FREE:g} bp of their notional; {_SAMPLED}, without settlements",
+        f"highest share of a book's fills with an execution_cost below {NEARLY_FREE:g} bp of their notional; over sampled fills, without settlements",
         "every fill pays some of the spread",
         figure="costless_share",
     ),
@@ -356,7 +352,7 @@ BOOK_NOTICES: Final = (
         0.7,
         "lowest mean execution_cost of the fills of a book, of its long or its short positions, or of all purchases or sales, in basis points of their "
         "notional / that of other fills of the same names within a factor of 1.4 of their notional; sales and purchases only if they differ by less "
-        f"than {MIN_TAX:g} bp, which many taxes exceed; {_SAMPLED}, without settlements and adjustments between decisions",
+        f"than {MIN_TAX:g} bp, which many taxes exceed; over sampled fills, without settlements and adjustments between decisions",
         "measured: 0.97 to 1 in honest runs, 0.5 if the costs of one side or book are halved",
         below=True,
         figure="cost_ratio",
@@ -365,7 +361,7 @@ BOOK_NOTICES: Final = (
         "fills.outside_turnover",
         "The turnover omits much of the trading, so capacity looks larger and costs lower than they are.",
         0.25,
-        f"highest share of the notional of a book's fills that belongs to variants declared outside_turnover in seal.json; {_SAMPLED}",
+        "highest share of the notional of a book's fills that belongs to variants declared outside_turnover in seal.json; over sampled fills",
         "adjustments between decisions and settlements are small beside rebalances; measured: 0 to 0.13 in honest runs, 0.67 if exits and changes of "
         "weight are booked as adjustments",
         figure="share_outside_turnover",

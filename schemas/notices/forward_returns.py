@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from schemas.notices.moves import CLIPPED_FROM, MIN_CLIPPED, MIN_MOVES
-from schemas.notices.notice import MIN_CORRELATED_WEEKS, SIGNIFICANT, Notice
+from schemas.notices.notice import MIN_CORRELATED_WEEKS, Notice
 from schemas.notices.signal import MIN_OUTLYING_NAMES, MIN_PROVABLE_RETURNS, MIN_PROVEN_NAMES
 
 MIN_NAME_SPANS: Final = 20
@@ -39,7 +39,7 @@ FORWARD_RETURN_NOTICES: Final = (
         "The score predicts the part of the forward returns that the marks of the same names do not contain, and that no book earned.",
         0.1,
         "mean over weeks of the rank correlation of the score with forward_return less the return of the marks from one rebalance date to the next; "
-        f"over sampled names with both, {SIGNIFICANT}",
+        "over sampled names with both, if significant",
         "forward returns and marks differ by a night at each end; measured: -0.03 to 0.05 in honest runs of a year or more",
         figure="beyond_marks_ic",
     ),

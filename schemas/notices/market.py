@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from schemas.notices.catalogue import CELL_TOLERANCE
-from schemas.notices.notice import BASIS_POINTS, SIGNIFICANT, Notice
+from schemas.notices.notice import BASIS_POINTS, Notice
 
 TAIL_SHARE: Final = 0.01
 """Share of the largest falls, and of the largest rises, that are also judged separately."""
@@ -98,7 +98,7 @@ MARKET_NOTICES: Final = (
         0.25,
         f"mean part of a dividend that is in the return of the mark of long positions, less that of short ones (over periods of {SESSIONS_BESIDE} "
         f"sessions with both), or less 1 (over dividends); of dividends of {DIVIDENDS[0]:.1%} to {DIVIDENDS[1]:.0%} of the price, by close and "
-        f"adj_close, of positions of long_short or long_only held at the close before; {SIGNIFICANT}",
+        "adj_close, of positions of long_short or long_only held at the close before; if significant",
         "marks are adjusted for the dividends of all names or of none; measured: 0 in honest runs on the S&P 500, with total returns or without; 1 if "
         "only long positions have total returns, or have each dividend twice",
         figure="dividends_earned",
@@ -127,7 +127,7 @@ MARKET_NOTICES: Final = (
         "Forward returns are a little higher than those of the market where the score is high, and lower where it is low.",
         1.0,
         f"mean over names and weeks of the difference of forward_return from the return of the market, limited to {LIMIT:g}, x 1 above the median score "
-        f"of the week or x -1 below it, x {BASIS_POINTS:,}, {SIGNIFICANT}",
+        f"of the week or x -1 below it, x {BASIS_POINTS:,}, if significant",
         "measured: 0 in honest runs, 0.03 against total-return prices alone, 1.1 and 1.2 if returns of names not held are shifted by 2 bp towards the "
         "score",
         "basis_points",
@@ -137,7 +137,7 @@ MARKET_NOTICES: Final = (
         "All forward returns are a little higher, or lower, than those of the market: they are shifted, or logarithmic.",
         2.0,
         f"absolute mean over names and weeks of the difference of forward_return from the return of the market, limited to {LIMIT:g}, x "
-        f"{BASIS_POINTS:,}, {SIGNIFICANT}",
+        f"{BASIS_POINTS:,}, if significant",
         "measured: 0 in honest runs, 0.2 against another vendor's prices with 10 bp of noise in opens, 0.6 against total-return prices alone; 4.4 if "
         "returns are logarithmic, 10 if all are lifted by 20 bp",
         "basis_points",
@@ -146,8 +146,8 @@ MARKET_NOTICES: Final = (
         "market.fills",
         "Fills are better than the market prices of their time.",
         2.0,
-        "mean over fills of side x (market - mid) / market x 10,000 at the open or the close of the market, whichever is nearer to the mids, "
-        f"{SIGNIFICANT} by session; over all fills, and over those between decisions alone, without settlements; not checked if fills are at neither",
+        "mean over fills of side x (market - mid) / market x 10,000 at the open or the close of the market, whichever is nearer to the mids, if "
+        "significant by session; over all fills, and over those between decisions alone, without settlements; not checked if fills are at neither",
         "measured: 0 in honest runs, 0.05 against another vendor's opens with 10 bp of noise, 3 with mids 0.03% better",
         "basis_points",
         figure="price_improvement",
@@ -156,8 +156,8 @@ MARKET_NOTICES: Final = (
         "market.foresight",
         "Fills between decisions come before the price moves on the same day: positions may have been closed once their losses were known.",
         100.0,
-        f"mean over the fills of a variant _adjustments of side x (close of the market - mid) / mid, limited to {JUMP:g}, x {BASIS_POINTS:,}, "
-        f"{SIGNIFICANT} by session",
+        f"mean over the fills of a variant _adjustments of side x (close of the market - mid) / mid, limited to {JUMP:g}, x {BASIS_POINTS:,}, if "
+        "significant by session",
         "as for fills.foresight; measured: -94 to 45 in honest runs, simulated and on the S&P 500, and 117 against a threshold of 189; 198 to 317 if "
         "positions are closed before losses of 3 or 5% on the day",
         "basis_points",
@@ -179,7 +179,7 @@ MARKET_NOTICES: Final = (
         0.3,
         "mean over weeks, and over names that had a score the week before and now lack it or a row, of the rank of the return of the market, from the "
         "close after the decision to the one after the next, against the side of that score, from -1 to 1 among the names of the week; of weeks in "
-        f"which they are {MAX_LEFT_OUT:.0%} of the names or fewer, {SIGNIFICANT}",
+        f"which they are {MAX_LEFT_OUT:.0%} of the names or fewer, if significant",
         "whether a name is scored has nothing to do with its later return; measured: -0.31 to 0.27 in honest runs, and 0.29 against a threshold of "
         "0.38; 0.54 to 0.85 if names are left out of a steady signal before they lose",
         figure="avoided_losses",
@@ -189,7 +189,7 @@ MARKET_NOTICES: Final = (
         "Names that the run never scored, though the market has prices of them, would have lost: losers may have been left out of the universe, as in "
         "a universe of survivors.",
         0.8,
-        f"mean normal score, by gain over the run, of the names that the run scored less that of the others, {SIGNIFICANT}, and only if names could "
+        "mean normal score, by gain over the run, of the names that the run scored less that of the others, if significant, and only if names could "
         "have been left out. The gain of a name is the sum over weeks of its market return less the mean of the names, x the cube of the rank of its "
         "expected score, from -1 to 1. The expected score is a least-squares fit on the changes of the price, and the sums of their sizes, over "
         f"{', '.join(map(str, WINDOWS[:-1]))} and {WINDOWS[-1]} sessions, of up to {MAX_PRICED:,} names with prices, whose correlation with the ranks "

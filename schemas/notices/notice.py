@@ -12,11 +12,8 @@ CHANCE: Final = 3.0
 """Minimum distance of a mean from zero, in standard errors, for a notice: means of short runs are large by chance."""
 FEW_VALUES: Final = 7.5
 """Further standard errors for a mean of n values, times n - 1: those of few values are themselves uncertain (Student's t)."""
-SIGNIFICANT: Final = "if significant"
-"""Words of definitions that docs/notices.md explains."""
 EXCEPTIONAL_RATIO: Final = 1.0
 """Annual ratio of mean and deviation that is exceptional, but honest: a short run may exceed several times as much by chance."""
-ABOVE_EXCEPTIONAL: Final = f"if significantly above {EXCEPTIONAL_RATIO:g}, an exceptional ratio"
 MIN_CORRELATED_WEEKS: Final = 20
 """Minimum number of weeks for judging correlations and shares of weeks."""
 BASIS_POINTS: Final = 10_000

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from schemas.notices.notice import (
-    ABOVE_EXCEPTIONAL,
     GRINOLD,
     MIN_CORRELATED_WEEKS,
-    SIGNIFICANT,
     Notice,
 )
 
@@ -89,14 +87,14 @@ SIGNAL_NOTICES: Final = (
         "signal.mean_ic",
         "The mean IC is higher than the best forecasters reach: check the score for look-ahead.",
         0.15,
-        f"absolute mean of the weekly ic, {SIGNIFICANT}",
+        "absolute mean of the weekly ic, if significant",
         f"{GRINOLD}, ch. 11: 0.15 is world class, above 0.20 usually a faulty backtest",
     ),
     Notice(
         "signal.icir",
         "The IC is steadier than that of any known signal.",
         3.0,
-        f"absolute mean / sample standard deviation (ddof 1) of the weekly ic x sqrt(52), as `icir` of the API, {ABOVE_EXCEPTIONAL}",
+        "absolute mean / sample standard deviation (ddof 1) of the weekly ic x sqrt(52), as `icir` of the API, if significantly above 1, an exceptional ratio",
         f"three times an exceptional information ratio; {GRINOLD}, ch. 5",
     ),
     Notice(
@@ -112,7 +110,7 @@ SIGNAL_NOTICES: Final = (
         "signal.raw_mean_ic",
         "The mean IC of the signal before smoothing is higher than the best forecasters reach.",
         0.15,
-        f"absolute mean of the weekly raw_ic, {SIGNIFICANT}",
+        "absolute mean of the weekly raw_ic, if significant",
         "as for signal.mean_ic",
         raw=True,
     ),
@@ -201,7 +199,7 @@ SIGNAL_NOTICES: Final = (
         "The book would have lost in the weeks that it sat out: they may have been chosen by what they would have earned.",
         0.6,
         "mean over pauses, in which long_short has no target weight, of the rank of their ic among those of the weeks with one, from -1 (best) to 1 "
-        f"(worst); {MIN_PAUSES} pauses or more, {SIGNIFICANT}. If they have no ic, it is the rank of what the weights before the pause would have "
+        f"(worst); {MIN_PAUSES} pauses or more, if significant. If they have no ic, it is the rank of what the weights before the pause would have "
         "earned between the fills that closed the positions and those that reopened them, among what the target weights earn in a week; over sampled "
         f"names, {MIN_PROVEN_NAMES} or more with both fills",
         "whether a week can be traded has nothing to do with its later returns; measured: -0.5 to 0.5 in runs on the S&P 500 and simulated ones that "
@@ -236,7 +234,7 @@ SIGNAL_NOTICES: Final = (
         "A steady signal is reversed in the weeks in which it would have lost.",
         0.35,
         "mean over the weeks with a reversed ranking of the sign of what the score earned x the rank of its size among all weeks, from 0 to 1; over "
-        f"sampled names and {MIN_OUTLYING} such weeks or more, {SIGNIFICANT}. What the score earned is the sum over names of forward_return x the rank "
+        f"sampled names and {MIN_OUTLYING} such weeks or more, if significant. What the score earned is the sum over names of forward_return x the rank "
         f"of the score, from -1 to 1. The ranking is reversed, or turns back, where scores have a rank correlation below {FLIPPED_CORRELATION:g} with "
         f"those of the week before, in runs where the median of that correlation is at least {STEADY_CORRELATION:g}",
         "a sign that follows the market, past returns or the calendar does not know the week to come; measured: -0.53 to 0.35 in 2,280 honest runs "
@@ -249,7 +247,7 @@ SIGNAL_NOTICES: Final = (
         "A steady signal is reversed, for weeks or months, whenever it would have lost.",
         0.75,
         f"mean sign of what the score earned, as in signal.flipped_weeks, from one reversal of the ranking to the next; of {MIN_SPELLS} such spells or "
-        f"more, {SIGNIFICANT}",
+        "more, if significant",
         "measured: -0.88 to 0.7 in the honest runs of signal.flipped_weeks; above the threshold in 41 of 48 runs that choose the sign for each month, "
         "and in 13 of 22 with enough spells that choose it for each quarter",
         figure="spells_earned",
@@ -276,8 +274,8 @@ SIGNAL_NOTICES: Final = (
         "have been chosen by returns, or names left out.",
         0.15,
         "mean over weeks and sides of long_short, or over weeks of long_only, of the rank correlation between the size of the target weight and "
-        "forward_return in the side's favour, less that of the score, or of their partial rank correlation at a given score; over sampled names, "
-        f"{SIGNIFICANT}. A name with a stronger score than a held one, but not held itself, has size 0. Or the correlation over weeks and sides between "
+        "forward_return in the side's favour, less that of the score, or of their partial rank correlation at a given score; over sampled names, if "
+        "significant. A name with a stronger score than a held one, but not held itself, has size 0. Or the correlation over weeks and sides between "
         "the concentration (Herfindahl index) of the weights and the rank correlation of score and forward_return among the strongest names, as many "
         "as the side holds in its broadest weeks, less what the concentration of their scores explains",
         "as for signal.mean_ic; measured: -0.1 to 0.14 in honest runs, also with sizes by volatility or by chance, and 0.25 against a threshold of "
@@ -290,7 +288,7 @@ SIGNAL_NOTICES: Final = (
         0.05,
         "mean, over the weeks after the first third of the run and the sides of a book, of the rank correlation between forward_return in the side's "
         "favour and the early size of the name: the mean over the weeks of the first third of the rank of its weight less that of its score within the "
-        f"side; over sampled names with a weight in {MIN_SIZED_WEEKS} weeks of the first third or more, {SIGNIFICANT}",
+        f"side; over sampled names with a weight in {MIN_SIZED_WEEKS} weeks of the first third or more, if significant",
         "as for signal.weight_ic; measured: -0.08 to 0.07 in honest runs, simulated and on the S&P 500, against thresholds of 0.06 to 0.14, also with "
         "sizes that differ by name, or follow volatility or what a name has earned so far; 0.1 to 0.15 if sizes are tuned by name over the run, "
         "however little",
@@ -300,7 +298,7 @@ SIGNAL_NOTICES: Final = (
         "The weekly change of the score predicts better than the best forecasters do: it may know some of the returns to come.",
         0.1,
         "absolute mean over weeks of the rank correlation between the change of the score's rank and the forward_return of the week, or of one up to "
-        f"{MAX_DELAY_WEEKS} weeks later; over sampled names, {SIGNIFICANT}. Or, if above {MAX_UNEXPLAINED_IC:g}, of the rank correlation between the "
+        f"{MAX_DELAY_WEEKS} weeks later; over sampled names, if significant. Or, if above {MAX_UNEXPLAINED_IC:g}, of the rank correlation between the "
         "unexplained part of the score and the return of the name's mark from the close of the session after the rebalance date to the next such "
         "close, x the deviation of that part among all names / that among the held ones, if that is less than 1. The unexplained part is the residual "
         f"of the score's rank on its rank of the week before and the ranks of the forward returns of the {EXPLAINING_WEEKS} weeks before, by least "
@@ -330,9 +328,9 @@ SIGNAL_NOTICES: Final = (
         f"forward_return less the mean of the week; of {MIN_RANKED_NAMES} sampled names or more with both in {MIN_SCORED_SHARE:.0%} of the weeks in "
         f"which half of the names have them, {MIN_OUTLYING_WEEKS} or more; if significantly above 0 (Fisher's z)",
         "no forecast explains a sixth of what names earn over years; measured: -0.65 to 0.4 in 3,267 honest runs, simulated and on the S&P 500, and "
-        "0.44 to 0.65 in four whose scores are betas; above the threshold in 58% of 3,000 runs whose score leans by half of its own size towards "
-        "names that rise over the run (82% of those whose own part looks back half a year or less), and in most runs on prices, or on their changes "
-        "over one or four weeks, standardised by name over the run",
+        "0.44 to 0.65 in four whose scores are betas; above the threshold in 58% of 3,000 runs whose score leans by half of its own size towards names "
+        "that rise over the run (82% of those whose own part looks back half a year or less), and in most runs on prices, or on their changes over one "
+        "or four weeks, standardised by name over the run",
         "correlation",
         figure="means_correlation",
     ),
@@ -343,15 +341,14 @@ SIGNAL_NOTICES: Final = (
         0.12,
         "mean over weeks of half the difference between the ranks of forward_return, from -1 to 1 within the week, of the names with the highest and "
         f"the lowest score, or with the largest rise and fall of its rank since the week before, less {EXTREME_RANK:g} x the rank correlation of score, "
-        f"or of its change, with forward_return; of sampled names in weeks of {MIN_RANKED_NAMES} or more, {SIGNIFICANT}. Or the mean rank of "
+        f"or of its change, with forward_return; of sampled names in weeks of {MIN_RANKED_NAMES} or more, if significant. Or the mean rank of "
         f"forward_return against the side on which the explained part of the score (signal.innovation_ic) puts the name, over the {FADED_SHARE:.0%} of "
         "the ranks that moved most to the middle from there, less the size of their unexplained part x the least-squares slope on it among ranks that "
         "move away from the middle",
         f"the extremes of 64 names, 2.4 standard deviations from the mean, rank at {EXTREME_RANK:g} times the ic; measured: -0.25 to 0.16 in honest "
-        "runs, against thresholds of 0.1 to 0.31; 0.09 to 0.22 if 3% of the names are known and stand out, which raises the ratio by 0.9 to 2.5; in "
-        "324 runs whose score stands out by honest news on 1 to 6% of the names a week, 56 to 75% of it right, above the threshold in 1 and above "
-        "0.1 in 6; where ranks move to the middle, above the threshold in 6 of 2,911 honest runs, by 0.04 at most, in 87 of 100 whose score there "
-        "avoids losses of more than 7% in the week, and in 48 of 98 beyond 10%",
+        "runs, against thresholds of 0.1 to 0.31, and above the threshold in 1 of 324 whose score stands out by news; 0.09 to 0.22 if 3% of the names "
+        "are known and stand out, which raises the ratio by 0.9 to 2.5; where ranks move to the middle, above the threshold in 6 of 2,911 honest runs, "
+        "by 0.04 at most, and in 87 of 100 whose score there avoids losses of more than 7% in the week",
         figure="extreme_excess",
     ),
     Notice(
@@ -361,7 +358,7 @@ SIGNAL_NOTICES: Final = (
         0.08,
         f"mean over weeks of the rank correlation of score and forward_return within groups of {NEIGHBOURS} names of neighbouring scores; or of the "
         "difference between the mean ranks of forward_return, from -1 to 1 in the side's favour, of the names just above and just below the cut-off of "
-        f"a side of long_short, each 1 / {NEIGHBOURS} of the number that it holds; of sampled names, {SIGNIFICANT}",
+        f"a side of long_short, each 1 / {NEIGHBOURS} of the number that it holds; of sampled names, if significant",
         "a signal with an ic of 0.1 orders such names at 0.01; measured: -0.1 to 0.08 in honest runs, and 0.18 against a threshold of 0.24; 0.1 to 0.6 "
         "if names around the cut-off are ordered by their returns, or winners are kept in the book",
         figure="neighbours_ic",

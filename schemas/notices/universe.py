@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from schemas.notices.market import MAX_LEFT_OUT
-from schemas.notices.notice import MIN_CORRELATED_WEEKS, SIGNIFICANT, Notice
+from schemas.notices.notice import MIN_CORRELATED_WEEKS, Notice
 from schemas.notices.signal import MIN_RANKED_NAMES
 
 MIN_EXIT_RATE: Final = 0.02
@@ -26,8 +26,8 @@ UNIVERSE_NOTICES: Final = (
         0.05,
         f"probability of so few exits (Poisson) if {MIN_EXIT_RATE:.0%} of the names leave a year; over {MIN_EXIT_YEARS:g} years or more. A name has "
         "left if the last cross-section lacks it, or has it without a score and untradeable",
-        "the S&P 500 lost 14 names or more (2.8%) in every year from 2006 to 2024, 4.8% on average; currencies and futures do not leave, so that "
-        "runs over them get the notice without cause",
+        "the S&P 500 lost 14 names or more (2.8%) in every year from 2006 to 2024, 4.8% on average; currencies and futures do not leave, so that runs "
+        "over them get the notice without cause",
         "probability",
         below=True,
         figure="exits_probability",
@@ -47,8 +47,8 @@ UNIVERSE_NOTICES: Final = (
         "returns were known.",
         0.2,
         "mean over the names with next_open_tradeable false, week by week, of the rank of forward_return against the side of the score, or on the side "
-        f"of the position in long_short at the next close, from -1 to 1 within the week; of sampled names in weeks of {MIN_RANKED_NAMES} or more, "
-        f"{SIGNIFICANT}. Or, over the names, {MIN_UNSCORED} or more, that lack a score after a week with one, of the rank of forward_return against the "
+        f"of the position in long_short at the next close, from -1 to 1 within the week; of sampled names in weeks of {MIN_RANKED_NAMES} or more, if "
+        f"significant. Or, over the names, {MIN_UNSCORED} or more, that lack a score after a week with one, of the rank of forward_return against the "
         f"side of that score, or against a rise; of weeks in which they are {MAX_LEFT_OUT:.0%} of the names or fewer",
         "whether a name can be traded has nothing to do with its later return; measured: -0.16 to 0.11 in honest runs, simulated and on the S&P 500, "
         "0.21 to 0.28 if the worst name of the book is barred in every second week, 0.33 to 0.54 in every week; of names not scored, -0.32 to 0.29 in "

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from schemas.field import Field, count, figure, fraction, mapping, number, record, series, text, withheld
-from schemas.metrics.families.family import KURTOSIS, SHARPE, SKEWNESS
+from schemas.metrics.families.family import ANNUALISED_RETURN, KURTOSIS, SHARPE, SKEWNESS, VOLATILITY
 from schemas.objects.bootstrap import SAMPLES, SEED, band, mean_block
 from schemas.objects.summaries import WINDOW_DAYS
 from schemas.units import Unit
@@ -24,11 +24,8 @@ BANDED: Final[dict[str, tuple[Unit, str]]] = {
         "Mean over sample deviation of the daily returns, annualised: `information_ratio` of the metrics.",
     ),
     "excess_sharpe": (Unit.RATIO, "Sharpe ratio of the daily returns in excess of the risk-free rate."),
-    "annualised_return": (
-        Unit.RATIO,
-        "Product of one plus each daily return, to the power of 252 over their number, less one.",
-    ),
-    "volatility": (Unit.RATIO, "Sample deviation of the daily returns x sqrt(252)."),
+    "annualised_return": (Unit.RATIO, ANNUALISED_RETURN.meaning),
+    "volatility": (Unit.RATIO, VOLATILITY.meaning),
     "pnl": (Unit.EQUITY, "Last closing less first opening equity."),
     "max_drawdown": (Unit.EQUITY, "Deepest fall of equity below its running peak."),
     "max_drawdown_pct": (Unit.PERCENTAGE_POINTS, "Deepest fall as a percentage of the running peak."),

@@ -47,12 +47,12 @@ def _kind(kind: str) -> Field:
     return record(kind, f"The {kind} of the run.", *members, optional=True, items=_ANYTHING)
 
 
-def _optional(field: Field) -> Field:
-    return replace(field, optional=True)
-
-
 _OTHER_KIND: Final = record(
-    "", "An unknown kind.", _PATH, *map(_optional, (_SHA256, _BYTES, _ROWS, _FILES)), items=_ANYTHING
+    "",
+    "An unknown kind.",
+    _PATH,
+    *(replace(member, optional=True) for member in (_SHA256, _BYTES, _ROWS, _FILES)),
+    items=_ANYTHING,
 )
 _SMOOTHING: Final = record(
     "smoothing",

@@ -30,9 +30,6 @@ _REASONS: Final[Mapping[int, str]] = {
     503: "Something that the answer needs is unavailable or not configured.",
 }
 
-_OPERATION_ERRORS: Final = tuple(code for code in ERROR_CODES if code not in LINK_ERRORS)
-"""Codes of operations: all but those of links to files."""
-
 SHARED: Final[Mapping[int, str]] = {
     401: "Unauthenticated",
     414: "TargetTooLong",
@@ -109,8 +106,8 @@ def page_schemas(endpoint: Endpoint) -> dict[str, Schema]:
 
 
 def error_schemas() -> dict[str, Schema]:
-    """Return the definition of the `error` of every failure, by model."""
-    objects = (error_object(code) for code in _OPERATION_ERRORS)
+    """Return the definition of the `error` of every failure of an operation, by model."""
+    objects = (error_object(code) for code in ERROR_CODES if code not in LINK_ERRORS)
     return {error.model: make_schema(error, define=True) for error in objects}
 
 
