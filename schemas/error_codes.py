@@ -111,4 +111,4 @@ HEAD_ERRORS: Final = ("uri_too_long", "request_header_fields_too_large")
 """Codes of answers that precede routing, because the head of the request is too long."""
 
 LINK_ERRORS: Final = ("link_invalid", "link_expired", "link_bytes_exceeded", "range_not_satisfiable")
-"""Codes of answers to links to files, beside those of the endpoint that signed the link."""
+"""Codes of answers to links to files, besides those of the endpoint that signed the link."""

@@ -36,7 +36,7 @@ def trials_days(tables: Tables) -> Finding | None:
     "trials.own",
     f"One trial is the run itself: each of its days is a session of the {_BOOK} book, and its period_return of that day is the "
     "book's ending_equity / starting_equity - 1, to 1e-9. Returns of sessions that open without equity are not compared.",
-    "Seal the daily returns of the selected run, from its own ledger, beside those of the other variants.",
+    "Seal the daily returns of the selected run, from its own ledger, along with those of the other variants.",
     needs={
         "trials": ("trial", "date", "period_return"),
         "portfolio": (*SESSION, "starting_equity", "ending_equity"),

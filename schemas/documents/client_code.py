@@ -12,10 +12,9 @@ from schemas.endpoints import ENDPOINTS
 from schemas.error_codes import ERROR_CODES
 from schemas.field import Field, FieldType
 from schemas.meta import META
-from schemas.objects.rows import column_field
+from schemas.objects.rows import JSON_TYPES
 from schemas.parameters import ALPHA_PATH, LIMIT, OFFSET, Parameter, ParameterKind
 from schemas.rows import ROWS
-from schemas.table import Column
 from schemas.tables import PUBLISHED_TABLES, SEALED_TABLES
 
 _TYPES: Final = {
@@ -47,7 +46,10 @@ def client_declarations() -> str:
     tables = dict.fromkeys(filter(None, map(_table, ENDPOINTS.values())))
     payloads = {row.name: row for entry in ENDPOINTS.values() for row in entry.payloads}
     payloads |= {f"meta {entry.id}": META[entry.id] for entry in collections if entry.id in META}
-    moments = {name: _moments(payload) for name, payload in payloads.items()}
+    moments = {
+        name: {path: _TYPES[field.type] for path, field in payload.walk() if field.type in _MOMENTS}
+        for name, payload in payloads.items()
+    }
     return _json(
         {
             "endpoints": {entry.id: _endpoint(entry) for entry in ENDPOINTS.values()},
@@ -65,7 +67,7 @@ def seal_columns() -> str:
     """Return the tables of a seal as JSON: key, and the columns that an engine may write with their types."""
     tables = {
         kind: {
-            "columns": {column.name: _sealed_type(column) for column in table.sealed_columns},
+            "columns": {x.name: _TYPES[JSON_TYPES[x.type]] for x in table.sealed_columns},
             # Trades have no key: fills are identified by position.
             "key": table.key if {*table.key} <= {column.name for column in table.sealed_columns} else (),
         }
@@ -257,14 +259,6 @@ def _column(name: str, field: Field) -> dict[str, Any]:
         "optional": field.optional or field.raw,
         "nullable": field.nullable,
     }
-
-
-def _sealed_type(column: Column) -> str:
-    return _TYPES[column_field(column, optional=column.optional, nullable=column.nullable).type]
-
-
-def _moments(payload: Field) -> dict[str, str]:
-    return {path: _TYPES[field.type] for path, field in payload.walk() if field.type in _MOMENTS}
 
 
 def _json(value: Any) -> str:

@@ -27,7 +27,6 @@ SCHEMA_VERSION: Final = "2.0.0"
 
 _INHERITED: Final = ("formula", "horizon", "granularity", "source", "signal")
 _ENDPOINT: Final = ENDPOINTS["performance.metrics"]
-_DOC_ENDPOINT: Final = ENDPOINTS["performance.metrics.doc"]
 
 
 @cache
@@ -83,7 +82,7 @@ def _entry(field: Field) -> dict[str, str]:
 def _prose() -> dict[str, str]:
     sealed = ", ".join(sealed.name for statistic in CORE for sealed in statistic.sealed)
     return {
-        "path": f"GET {_ENDPOINT.path}; this block alone: GET {_DOC_ENDPOINT.path}, or doc=1 to embed it.",
+        "path": f"GET {_ENDPOINT.path}; this block alone: GET {ENDPOINTS['performance.metrics.doc'].path}, or doc=1 to embed it.",
         "identity": (
             "`alpha` is the address that was served and equals meta.run; `alpha_id` is the id of the run in research. "
             "All figures of a book are of long_short: there is no book parameter."
@@ -113,7 +112,7 @@ def _prose() -> dict[str, str]:
             "(equity_basis 1), otherwise in base_currency_units; turnover is per_year, per_session or a period_sum, as it was sealed."
         ),
         "risk_free_rate": (
-            f"Stated beside excess_sharpe: the sealed {RISK_FREE_RATE}, otherwise the mean risk_free_return of the sessions of the "
+            f"Stated with excess_sharpe: the sealed {RISK_FREE_RATE}, otherwise the mean risk_free_return of the sessions of the "
             "ratio, x 252. A ratio of a window or of part of a period states the rate of those sessions."
         ),
         "reproduction": (

@@ -126,25 +126,25 @@ def _exit_codes() -> str:
     return markdown_table(("code", "meaning", "a retry may help"), rows)
 
 
+def _coded(headings: Sequence[str], words: Mapping[str, str]) -> str:
+    """Return a table of words, set as code, with their meanings."""
+    return markdown_table(headings, [(f"`{word}`", meaning) for word, meaning in words.items()])
+
+
 def _definitions() -> str:
     """Return each statistic with its formula, and each word of `checked`."""
-    statistics = {f"core.{x.name}": x for x in CORE}
-    statistics |= {f"rank_ic.{signal}.{x.name}": x for signal, family in RANK_IC.items() for x in family}
-    formulas = [(f"`{path}`", x.formula) for path, x in statistics.items()]
-    words = [(f"`{word}`", meaning) for word, meaning in CHECKED_MEANINGS.items()]
+    formulas = {f"core.{x.name}": x.formula for x in CORE}
+    formulas |= {
+        f"rank_ic.{signal}.{x.name}": x.formula for signal, family in RANK_IC.items() for x in family
+    }
     return (
-        markdown_table(("statistic", "formula"), formulas)
-        + "\n"
-        + markdown_table(("`checked`", "meaning"), words)
+        f"{_coded(('statistic', 'formula'), formulas)}\n{_coded(('`checked`', 'meaning'), CHECKED_MEANINGS)}"
     )
 
 
 def _codes() -> str:
     """Return the codes of `meta.warnings` and `meta.notices`."""
-    return "\n".join(
-        markdown_table((f"code of `meta.{name}`", "meaning"), [(f"`{code}`", x) for code, x in codes.items()])
-        for name, codes in CODES.items()
-    )
+    return "\n".join(_coded((f"code of `meta.{name}`", "meaning"), codes) for name, codes in CODES.items())
 
 
 def _research_figures() -> str:

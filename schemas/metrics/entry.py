@@ -20,7 +20,7 @@ from schemas.metrics.statistic import (
 )
 from schemas.tables.sealed_metrics import METRIC_UNITS
 
-_LABEL: Final = {"formula": STATED, "horizon": NO_SPAN, "source": "the statistic beside it"}
+_LABEL: Final = {"formula": STATED, "horizon": NO_SPAN, "source": "the statistic that it describes"}
 """Traits of members that describe a value rather than measure one."""
 
 

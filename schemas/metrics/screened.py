@@ -62,7 +62,7 @@ SCREENED: Final = (
         "basis_points",
     ),
 )
-"""Recorded in pointers beside those of the metrics."""
+"""Recorded in pointers along with those of the metrics."""
 CORRECTED: Final = (
     _figure(
         "q_value",

@@ -44,7 +44,7 @@ class Checked(StrEnum):
     CONTRADICTED = "contradicted"
 
 
-CHECKED_MEANINGS: Final = {
+CHECKED_MEANINGS: Final[dict[str, str]] = {
     Checked.REPRODUCED: "Sealed, and the tables reproduce it by the API's definition, to 1e-6. The sealed digits are served.",
     Checked.COMPUTED: "Computed from the tables, since the run sealed none, or one by another convention, which is in `sealed_value`, "
     "`sealed_unit` and `sealed_convention`.",

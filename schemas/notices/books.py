@@ -178,10 +178,9 @@ BOOK_NOTICES: Final = (
         f"{'s or '.join(TIMED_PERIODS)}s or more, the correlation between the size at the first decision of each and the mean of its weekly returns per "
         f"unit of exposure, if that is above {MAX_PERIOD_TIMING:g} and {CHANCE:g} / sqrt(periods - 1), its standard error in any order of the periods",
         "Henriksson (1984), Market Timing and Mutual Fund Performance, Journal of Business 57: hardly any fund can time; measured by week: 0.65 to "
-        "0.77 if the book is 8% larger in weeks in which it earns, and 8% smaller in the others; by quarter: at most 2.8 standard errors, and 0.44 "
-        "against a threshold of 0.5, in 540 runs of 3 to 13 years that are sized by past risk, past returns or chance, 0.7 to 0.95 if each quarter is "
-        "sized by what it earned; by month: at most 3.1, and 0.65 against a threshold of 0.9, in 1,347 such runs of one to eight years, 0.78 at the "
-        "median if each month has one of two sizes by what it earned",
+        "0.77 if the book is 8% larger in weeks in which it earns, and 8% smaller in the others; by quarter: 0.44 at most (against a threshold of 0.5) "
+        "in 540 runs that are sized by past risk, past returns or chance, 0.7 to 0.95 if each quarter is sized by what it earned; by month: 0.65 "
+        "(against 0.9) in 1,347 such runs, 0.78 at the median if each month has one of two sizes by what it earned",
         "correlation",
     ),
     Notice(
@@ -221,8 +220,8 @@ BOOK_NOTICES: Final = (
         f"highest share of a book's sessions with positions in which the size of market_pnl is below {FLAT:g} of the gross notional. Or the share of "
         f"sessions in which more than half of the sampled names that long_short holds at both closes, {MIN_COPIED_NAMES} or more, move by less than "
         f"that, if they are {FLAT_BY_CHANCE + 1} or more",
-        "measured: 0 to 0.004 in honest runs; by names 0 to 0.004 in 271 honest runs, and 0.03 in all of 9 runs in which the names that a book holds "
-        "keep their mark in its worst 3% of the sessions, though purchases and sales move its P&L",
+        "measured: 0 to 0.004 in honest runs, also by names; by names 0.03 in all of 9 runs in which the names that a book holds keep their mark in "
+        "its worst 3% of the sessions, though purchases and sales move its P&L",
         figure="flat_share",
     ),
     Notice(
@@ -362,8 +361,8 @@ BOOK_NOTICES: Final = (
         "The turnover omits much of the trading, so capacity looks larger and costs lower than they are.",
         0.25,
         "highest share of the notional of a book's fills that belongs to variants declared outside_turnover in seal.json; over sampled fills",
-        "adjustments between decisions and settlements are small beside rebalances; measured: 0 to 0.13 in honest runs, 0.67 if exits and changes of "
-        "weight are booked as adjustments",
+        "adjustments between decisions and settlements are small compared with rebalances; measured: 0 to 0.13 in honest runs, 0.67 if exits and "
+        "changes of weight are booked as adjustments",
         figure="share_outside_turnover",
     ),
 )

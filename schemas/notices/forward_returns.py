@@ -1,4 +1,4 @@
-"""Notices on forward returns, beside the fills and marks of the same names and among one another."""
+"""Notices on forward returns, compared with one another and with the fills and marks of the same names."""
 
 from __future__ import annotations
 

@@ -202,9 +202,9 @@ MARKET_NOTICES: Final = (
     ),
     Notice(
         "market.sessions",
-        "The ledger lacks sessions of the market, or has days that were no sessions: days were left out, inserted or moved.",
+        "The ledger lacks sessions of the market, or has days that were not sessions: days were left out, inserted or moved.",
         0.0,
-        "number of sessions of the market between the first and the last day of the ledger that it lacks, and of its days that are no session of the "
+        "number of sessions of the market between the first and the last day of the ledger that it lacks, and of its days that are not sessions of the "
         "market; a session is a day with prices of the run's names, a tenth of the usual number or more",
         "the calendar of an exchange is public; a day that the prices lack by mistake counts as well",
         "sessions",

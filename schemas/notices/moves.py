@@ -42,7 +42,7 @@ MIN_STALE_NAMES: Final = 2
 SPLIT_RATIOS: Final = (2.0, 3.0, 4.0, 5.0, 10.0, 20.0)
 """Ratios of common splits (new shares per old share) and reverse splits (old shares per new share)."""
 SPLIT_TOLERANCE: Final = 0.03
-"""Log return of a mark that is allowed beside a split in the same session."""
+"""Log return of a mark that is allowed along with a split in the same session."""
 MIN_TICKS: Final = 10
 """Minimum price after a split in ticks: one of a few ticks doubles or halves by one or two."""
 MAX_TRADED: Final = 0.25
@@ -108,8 +108,7 @@ MOVE_NOTICES: Final = (
         "gains and losses of a name in a session or week are equally likely; measured: 0.3 to 0.7 in honest runs, simulated and on the S&P 500, 0.02 "
         "to 0.19 if losses beyond 4 to 6% are erased or cut off; by week 0.32 to 0.8 in 563 honest runs, and 0.24 against a threshold of 0.16, 0.1 to "
         "0.3 in most runs that know a half or a third of the large returns, or leave out what would lose most; of the book 0.12 to 0.8, 0 to 0.14 if "
-        "moves of names shrink by a third in the worst tenth of its sessions, or by more in the worst twentieth; below the threshold in 161 of 240 "
-        "runs whose worst 3% of the sessions are erased, in 78 by the largest 5% alone",
+        "moves of names shrink by a third in the worst tenth of its sessions, or by more in the worst twentieth",
         below=True,
         figure="loss_share",
     ),

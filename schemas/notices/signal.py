@@ -39,7 +39,7 @@ NEIGHBOURS: Final = 4
 EXPLAINING_WEEKS: Final = 3
 """Number of earlier weeks whose returns explain a score."""
 MAX_UNEXPLAINED_IC: Final = 0.12
-"""Threshold for what these leave unexplained of the score, beside the returns of held names, which are fewer."""
+"""Threshold for the part of the score that these do not explain, with the returns of held names, which are fewer."""
 EXTREME_RANK: Final = 2.0
 """Rank of the returns of the highest and the lowest score, from -1 to 1, as a multiple of the rank correlation of all names."""
 FADED_SHARE: Final = 0.03
@@ -75,7 +75,7 @@ MIN_COPIED_NAMES: Final = 5
 COPIED_SHARE: Final = 0.9
 """Share of a week's values that must equal another week's for the same names."""
 PERSISTENT_SHARE: Final = 0.25
-"""Median share of the values that stay from one week to the next above which a week is no copy of the one before it."""
+"""Median share of the values that stay from one week to the next above which a week is not a copy of the one before it."""
 SLOW_SHARE: Final = 2 / 3
 """Share of the weeks that repeat the week before above which a score is one that changes by the month or less often: months have four weeks or five."""
 DAYS_PER_WEEK: Final = 7
@@ -239,7 +239,7 @@ SIGNAL_NOTICES: Final = (
         f"those of the week before, in runs where the median of that correlation is at least {STEADY_CORRELATION:g}",
         "a sign that follows the market, past returns or the calendar does not know the week to come; measured: -0.53 to 0.35 in 2,280 honest runs "
         "with such signs, simulated and on the S&P 500, and 0.61 against a threshold of 0.77; 0.77 to 0.99 if the worst 3 to 10% of the weeks are "
-        "reversed, and above the threshold in 82 of 96 runs that reverse a tenth or a fifth of the weeks, at random among those that lose",
+        "reversed, and above the threshold in 82 of 96 runs that reverse a tenth or a fifth of the weeks among those that lose",
         figure="flipped_gain",
     ),
     Notice(
@@ -303,9 +303,10 @@ SIGNAL_NOTICES: Final = (
         "close, x the deviation of that part among all names / that among the held ones, if that is less than 1. The unexplained part is the residual "
         f"of the score's rank on its rank of the week before and the ranks of the forward returns of the {EXPLAINING_WEEKS} weeks before, by least "
         "squares",
-        "as for signal.mean_ic; measured: up to 0.06 and 0.117 in honest runs, and 0.198 at that threshold, 0.12 where a steady score knows 4% of the "
-        "returns, 0.13 to 0.19 where a score that follows the returns of the last weeks knows 6%; with later weeks above the threshold in none of "
-        "2,271 honest runs, and 0.1 to 0.4 in most runs whose steady score knows a tenth of the sum of the next four or eight weeks",
+        "as for signal.mean_ic; measured: up to 0.06 in honest runs, and 0.117 for the unexplained part (0.198 where the threshold was as high); 0.12 "
+        "if a steady score knows 4% of the returns, 0.13 to 0.19 if a score that follows the returns of the last weeks knows 6%; with later weeks "
+        "above the threshold in none of 2,271 honest runs, 0.1 to 0.4 in most runs whose steady score knows a tenth of the sum of the next four or "
+        "eight weeks",
     ),
     Notice(
         "signal.known_names",

@@ -10,7 +10,7 @@ from schemas.rows import ROWS, RowModel
 from schemas.table import PATTERNS, Bound, Column, Origin, Table
 from schemas.units import Type
 
-_TYPES: Final[Mapping[Type, FieldType]] = {
+JSON_TYPES: Final[Mapping[Type, FieldType]] = {
     Type.DATE: FieldType.DATE,
     Type.TIMESTAMP: FieldType.INSTANT,
     Type.F64: FieldType.NUMBER,
@@ -18,6 +18,7 @@ _TYPES: Final[Mapping[Type, FieldType]] = {
     Type.BOOL: FieldType.BOOLEAN,
     Type.STR: FieldType.TEXT,
 }
+"""Storage type -> JSON type."""
 _BOUNDS: Final[Mapping[Bound, Mapping[str, Any]]] = {
     Bound.POSITIVE: {"above": 0},
     Bound.NOT_NEGATIVE: {"minimum": 0},
@@ -44,7 +45,7 @@ def column_field(column: Column, *, optional: bool, nullable: bool) -> Field:
     is_integer = column.type is Type.I64
     return Field(
         column.name,
-        _TYPES[column.type],
+        JSON_TYPES[column.type],
         column.meaning,
         column.unit,
         nullable=nullable,

@@ -16,15 +16,15 @@ CONNECTIONS: Final = Group(
         integer(
             "max_connections",
             (1, 1_000_000),
-            "Open connections, fewer if the process may not open as many file descriptors plus 96 for files. Further connections are "
-            "closed.",
+            "Maximum number of open connections; lower if the process may not open that many file descriptors plus 96 for files. Further "
+            "connections are closed.",
             default=1024,
         ),
         integer(
             "max_connections_per_address",
             (1, 1_000_000),
-            "Open connections of one address, for IPv6 of one /64 network; further ones are closed. Not applied if `trusted_hops` is set, "
-            "because all connections then come from your own proxies.",
+            "Maximum number of open connections from one address, for IPv6 from one /64 network; further ones are closed. Not applied if "
+            "`trusted_hops` is set, because all connections then come from your own proxies.",
             default=256,
         ),
         integer(
@@ -42,7 +42,7 @@ CONNECTIONS: Final = Group(
         seconds(
             "head_timeout_seconds",
             _SECONDS,
-            "How long a request's head may take to arrive, and a new connection to send one; then the connection is closed.",
+            "How long a request's head may take to arrive, and a new connection to send its first; then the connection is closed.",
             default=10.0,
         ),
         seconds(

@@ -15,13 +15,13 @@ KEYS_AND_LIMITS: Final = Group(
         location(
             "access",
             "Store of accounts and keys: a file, sqlite:///FILE or postgresql://… (a password belongs in the variable).",
-            otherwise="an SQLite file beside a local datasets root",
+            otherwise="an SQLite file next to a local datasets root",
             secret=True,
         ),
         path(
             "limits_state",
             "File in which a single process keeps its call counts across restarts; not used with Redis.",
-            otherwise="beside a local datasets root, else beside the store's file",
+            otherwise="next to a local datasets root, else next to the store's file",
         ),
         Setting(
             "redis",
@@ -37,7 +37,7 @@ KEYS_AND_LIMITS: Final = Group(
             "Server-side secrets for the digests of keys, newest first, separated by commas: the first is used for new keys, all of them "
             "verify. At least 16 characters; use 32 random bytes in hex.",
             default=(),
-            otherwise="the file beside an SQLite store; none with PostgreSQL",
+            otherwise="the file next to an SQLite store; none with PostgreSQL",
             secret=True,
             own_flag="",
         ),

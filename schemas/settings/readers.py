@@ -85,7 +85,7 @@ def _redis_url(entry: str) -> str:
         behind = re.sub(r"^rediss?://[^/?#]*", "", entry)
         if "@" in behind:  # a part of the password would be taken for the host, and shown
             raise ValueError(
-                "it has an `@` behind the host: percent-encode `/`, `#`, `?` and `@` in the password"
+                "it has an `@` after the host: percent-encode `/`, `#`, `?` and `@` in the password"
             )
         if not re.fullmatch(r"(/[0-9]*)?(\?.*)?", behind):
             raise ValueError("its database must be a number: write redis://HOST:PORT/DATABASE")

@@ -128,7 +128,7 @@ def test_fills_at_other_prices_than_the_close_need_these_of_all_names(
 ) -> None:
     middle, weights = market["middle"], tails(market["scores"])
     fills = fills_of(middle, market["close"], weights, 1)
-    with pytest.raises(SealError, match=r"contradict its forward return.*as opens beside"):
+    with pytest.raises(SealError, match=r"contradict its forward return.*as opens along with"):
         ledger_of(fills, market, weights)
     ledger = ledger_of(fills, market, weights, middle)
     assert "signal.forward_returns_proven" not in given(outcomes_of(ledger, tmp_path))

@@ -10,7 +10,6 @@ from schemas.units import Unit
 
 BEST: Final = 10
 """Number of best days, weeks and names."""
-_SHARES: Final = "Herfindahl (1950) and Hirschman (1945): the inverse of the sum of squared shares"
 _NAMES: Final = figure(
     "names", "Names held at the close.", "mean over sessions with positions", unit=Unit.COUNT, minimum=0
 )
@@ -82,7 +81,7 @@ CONCENTRATION: Final = make_family(
         "effective_names",
         "Number of equally sized names that would be as concentrated.",
         "mean over sessions of (sum of |signed_notional|)^2 / sum of signed_notional^2",
-        _SHARES,
+        "Herfindahl (1950) and Hirschman (1945): the inverse of the sum of squared shares",
         unit=Unit.COUNT,
         minimum=1,
     ),

@@ -11,7 +11,6 @@ from schemas.units import Unit
 
 MULTIPLES: Final = (0.0, 0.5, 1.0, 2.0, 3.0)
 """Multiples of the sealed costs."""
-_NET: Final = "period_return"
 _GROSS: Final = "period_return - (execution_cost + borrow_cashflow) / starting_equity"
 _NOVY_MARX: Final = "Novy-Marx and Velikov (2016), A Taxonomy of Anomalies and Their Trading Costs, Review of Financial Studies 29(1)"
 
@@ -30,7 +29,7 @@ COSTS: Final = make_family(
     "costs",
     "Trading and borrowing costs of a book, its break-even, and its Sharpe ratio at other costs.",
     _ratios("gross", "Before execution costs and borrow, interest on cash included.", _GROSS),
-    _ratios("net", "After costs, as in the ledger.", _NET),
+    _ratios("net", "After costs, as in the ledger.", "period_return"),
     figure(
         "execution_cost",
         "Fees and impact over equity.",

@@ -21,7 +21,6 @@ DEEPEST: Final = 10
 ROLLING: Final = 252
 """Window of rolling figures, in sessions."""
 _EMPYRICAL: Final = "as in empyrical"
-_LO: Final = "Lo (2002), The Statistics of Sharpe Ratios, Financial Analysts Journal 58(4)"
 _TAIL: Final = (
     "Rockafellar and Uryasev (2000), Optimization of Conditional Value-at-Risk, Journal of Risk 2(3)"
 )
@@ -60,7 +59,7 @@ RISK: Final = make_family(
         "lo_sharpe",
         "Sharpe ratio, annualised with the autocorrelations of the returns instead of sqrt(252).",
         "mean / deviation x q / sqrt(q + 2 sum of (q - k) rho_k), q = 252, over k = 1 .. `lo_lags`",
-        _LO,
+        "Lo (2002), The Statistics of Sharpe Ratios, Financial Analysts Journal 58(4)",
     ),
     count(
         "lo_lags",

@@ -372,7 +372,7 @@ def _require_returns_of_fills(decisions: pl.DataFrame, trades: pl.DataFrame) -> 
         raise SealError(
             f"{row['symbol']} is filled on {row['entry_at'].date()} and {row['maturity_at'].date()} at mids that contradict its "
             "forward return, which is computed from the prices given: give mids before slippage, and unless these are closes, "
-            "give them for all names as opens beside the closes."
+            "give them for all names as opens along with the closes."
         )
 
 

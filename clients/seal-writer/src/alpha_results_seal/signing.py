@@ -60,7 +60,7 @@ def sign_manifest(manifest: bytes, key_file: Any) -> bytes:
 
 
 def sign(folder: Path, key_file: Path) -> Path:
-    """Sign a finished seal: write its envelope beside ``seal.json``, atomically."""
+    """Sign a finished seal: write its envelope next to ``seal.json``, atomically."""
     manifest = _manifest(folder)
     place: Path = folder / _envelopes().SIGNATURE_FILE
     unfinished = place.with_name(f"{place.name}.unfinished")

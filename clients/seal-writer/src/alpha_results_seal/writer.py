@@ -183,7 +183,7 @@ class SealWriter:
     def write(self, *, strict: bool = True) -> Path:
         """Derive missing columns, write and check all files, and complete the seal.
 
-        The files are written beside the folder, checked there without a ``seal.json``, and moved into place together;
+        The files are written next to the folder, checked there without a ``seal.json``, and moved into place together;
         ``seal.json`` follows last. An interruption never leaves an incomplete seal.
 
         Parameters
