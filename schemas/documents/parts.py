@@ -104,7 +104,7 @@ def _names(names: tuple[str, ...]) -> str:
 
 
 def _settings() -> str:
-    headings = ("variable", "flag", "type", "default", "meaning")
+    headings = ("variable, flag", "default (type)", "meaning")
     return "\n".join(
         f"## {group.title}\n\n{group.about}\n\n{markdown_table(headings, map(_setting, group.settings))}"
         for group in GROUPS
@@ -112,12 +112,13 @@ def _settings() -> str:
 
 
 def _setting(setting: Setting) -> Sequence[str]:
-    flag = f"`{setting.flag}`" if setting.flag else "none"
+    # Few columns, since the meaning needs the width.
+    names = "<br>".join(f"`{name}`" for name in (setting.variable, setting.flag) if name)
     default = setting.otherwise or ("none" if setting.default_text is None else f"`{setting.default_text}`")
     if setting.required:
         default = "required"
     meaning = setting.meaning + (" **Secret.**" if setting.secret else "")
-    return f"`{setting.variable}`", flag, setting.kind.type, default, meaning
+    return names, f"{default} ({setting.kind.type})", meaning
 
 
 def _exit_codes() -> str:
