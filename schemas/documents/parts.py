@@ -74,8 +74,11 @@ def _table(table: Table) -> str:
 
 def column_table(columns: Iterable[Column]) -> str:
     """Return a table of columns."""
-    rows = ((f"`{x.name}`", x.type, x.unit, x.meaning, ", ".join(_column_notes(x))) for x in columns)
-    return markdown_table(("column", "type", "unit", "meaning", "notes"), rows)
+    rows = (
+        (f"`{x.name}`", f"{x.type}, {x.unit}".removesuffix(", none"), x.meaning, ", ".join(_column_notes(x)))
+        for x in columns
+    )
+    return markdown_table(("column", "type, unit", "meaning", "notes"), rows)
 
 
 def _column_notes(column: Column) -> Iterator[str]:

@@ -278,9 +278,8 @@ SIGNAL_NOTICES: Final = (
         "significant. A name with a stronger score than a held one, but not held itself, has size 0. Or the correlation over weeks and sides between "
         "the concentration (Herfindahl index) of the weights and the rank correlation of score and forward_return among the strongest names, as many "
         "as the side holds in its broadest weeks, less what the concentration of their scores explains",
-        "as for signal.mean_ic; measured: -0.1 to 0.14 in honest runs, also with sizes by volatility or by chance, and 0.25 against a threshold of "
-        "0.36; 0.29 to 0.68 if the steepness of weights or the number of names is chosen by week; 0.37 to 0.46 at a given score if weights lean "
-        "towards returns by a few percent",
+        "as for signal.mean_ic; measured: -0.1 to 0.14 in honest runs, and 0.25 against a threshold of 0.36; 0.29 to 0.68 if the steepness of weights "
+        "or the number of names is chosen by week; 0.37 to 0.46 at a given score if weights lean towards returns by a few percent",
     ),
     Notice(
         "signal.name_sizes",
@@ -289,9 +288,8 @@ SIGNAL_NOTICES: Final = (
         "mean, over the weeks after the first third of the run and the sides of a book, of the rank correlation between forward_return in the side's "
         "favour and the early size of the name: the mean over the weeks of the first third of the rank of its weight less that of its score within the "
         f"side; over sampled names with a weight in {MIN_SIZED_WEEKS} weeks of the first third or more, if significant",
-        "as for signal.weight_ic; measured: -0.08 to 0.07 in honest runs, simulated and on the S&P 500, against thresholds of 0.06 to 0.14, also with "
-        "sizes that differ by name, or follow volatility or what a name has earned so far; 0.1 to 0.15 if sizes are tuned by name over the run, "
-        "however little",
+        "as for signal.weight_ic; measured: -0.08 to 0.07 in honest runs, simulated and on the S&P 500, against thresholds of 0.06 to 0.14; 0.1 to "
+        "0.15 if sizes are tuned by name over the run, however little",
     ),
     Notice(
         "signal.innovation_ic",
@@ -330,8 +328,7 @@ SIGNAL_NOTICES: Final = (
         f"which half of the names have them, {MIN_OUTLYING_WEEKS} or more; if significantly above 0 (Fisher's z)",
         "no forecast explains a sixth of what names earn over years; measured: -0.65 to 0.4 in 3,267 honest runs, simulated and on the S&P 500, and "
         "0.44 to 0.65 in four whose scores are betas; above the threshold in 58% of 3,000 runs whose score leans by half of its own size towards names "
-        "that rise over the run (82% of those whose own part looks back half a year or less), and in most runs on prices, or on their changes over one "
-        "or four weeks, standardised by name over the run",
+        "that rise over the run, and in most runs on prices, or on their changes over one or four weeks, standardised by name over the run",
         "correlation",
         figure="means_correlation",
     ),
