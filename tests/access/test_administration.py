@@ -270,10 +270,3 @@ async def test_an_email_address_in_use_is_refused(administration: Administration
         await administration.accounts.change("other@example.org", email=OWNER)
     moved = await administration.accounts.change("other@example.org", email="New@example.org")
     assert moved.email == "new@example.org"
-
-
-async def test_every_endpoint_can_be_granted(administration: Administration) -> None:
-    await administration.accounts.create("boss@example.org", admin=True, ceiling_endpoints="all")
-    for name in ENDPOINTS:
-        issued = await administration.keys.issue("boss@example.org", "k", endpoints=name)
-        assert (await administration.keys.to_json(issued.record))["allow"]["endpoints"]["ids"] == [name]

@@ -77,46 +77,6 @@ async def times(take: Take, calls: int, rate: RateLimit = RATE) -> int:
     return sum([await take(rate) is None for _ in range(calls)])
 
 
-@pytest.mark.parametrize("step", [-HOUR_US, -400 * DAY_US, HOUR_US, DAY_US, 400 * DAY_US])
-@pytest.mark.parametrize("restart", [False, True])
-async def test_a_clock_step_neither_locks_a_key_out_nor_admits_an_extra_call(
-    tmp_path: Path, step: int, restart: bool
-) -> None:
-    machine = Machine()
-    narrow = RateLimit((1000, 60, 90, None))
-    async with counting(tmp_path, machine) as take:
-        assert await times(take, 70, narrow) == 60
-        machine.set_clock(step)
-        if not restart:
-            assert await times(take, 10, narrow) == 0
-            machine.wait(MINUTE_US)
-            assert await times(take, 70, narrow) == 30
-    if restart:
-        async with counting(tmp_path, machine) as take:
-            assert await times(take, 10, narrow) == 0
-            machine.wait(MINUTE_US)
-            assert await times(take, 70, narrow) == 30
-    machine.wait(DAY_US)
-    async with counting(tmp_path, machine) as take:
-        assert await times(take, 70, narrow) == 60
-
-
-async def test_a_clock_one_day_ahead_for_two_seconds_changes_nothing(tmp_path: Path) -> None:
-    machine = Machine()
-    async with counting(tmp_path, machine) as take:
-        assert await times(take, 10) == 10
-        machine.set_clock(DAY_US)
-        assert await times(take, 10) == 10
-        machine.wait(2 * SECOND_US)
-        machine.set_clock(-DAY_US)
-        assert await times(take, 50) == 40
-        machine.wait(MINUTE_US)
-        assert await times(take, 70) == 60
-    machine.wait(MINUTE_US)
-    async with counting(tmp_path, machine) as take:
-        assert await times(take, 70) == 60
-
-
 async def test_a_months_count_survives_a_clock_that_was_briefly_in_another_month(tmp_path: Path) -> None:
     machine = Machine()
     quota = RateLimit((1000, 1000, 1000, 50))
@@ -155,18 +115,6 @@ def test_a_file_of_counts_of_another_version_is_refused(tmp_path: Path) -> None:
     other.close()
     with pytest.raises(SettingsError, match=r"version 9.*remove it"):
         Journal(tmp_path / "limits")
-
-
-async def test_a_clock_step_between_calls_opens_no_window_after_a_restart(tmp_path: Path) -> None:
-    machine = Machine()
-    async with counting(tmp_path, machine) as take:
-        assert await times(take, 70) == 60
-    async with counting(tmp_path, machine):
-        machine.set_clock(HOUR_US)
-    async with counting(tmp_path, machine) as take:
-        assert await times(take, 1) == 0
-        machine.wait(MINUTE_US)
-        assert await times(take, 70) == 60
 
 
 async def test_random_clock_steps_never_admit_an_extra_call(tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ from click.testing import CliRunner
 from datasets.disk import NotRegular, TooLarge, read_regular
 from pipeline.batch import worker
 from pipeline.batch.discover import Seals
-from pipeline.batch.process import WorkerProcess
 from pipeline.check_command import check_seal
 from pipeline.group import cli
 from pipeline.rules import RULES
@@ -29,7 +28,6 @@ from schemas.errors import InternalFailure
 from schemas.kinds import MAX_BYTES, MAX_KEYS, MAX_ROWS
 from schemas.objects.description import MAX_LABELS
 from tests.support.forged_parquet import equal_weeks, forge_footer, forge_page, put, put_values, set_rows
-from tests.support.harmful_calls import die
 from tests.support.pipeline_command import report
 from tests.support.processes import REPOSITORY
 from tests.support.seals import declare, make_seal, resign, rewrite
@@ -339,24 +337,6 @@ def test_an_unexpected_error_is_reported_with_its_location(
     assert entry["failure"] == "internal"
     assert type(fault).__name__ in entry["message"]
     assert "report it" in entry["message"]
-
-
-def test_a_killed_check_fails_only_its_own_seal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    good = [str(make_seal(tmp_path, alpha_id=name, weeks=14)) for name in ("a", "b")]
-    in_its_process = WorkerProcess.call
-
-    def call(self: WorkerProcess, function: Any, address: str, *arguments: Any, **options: Any) -> Any:
-        if address.endswith("deadly"):
-            return in_its_process(self, die, "words of its own")
-        return in_its_process(self, function, address, *arguments, **options)
-
-    monkeypatch.setattr(WorkerProcess, "call", call)
-    result = CliRunner().invoke(cli, ["check", "--json", good[0], "/x/deadly", good[1]])
-    first, deadly, second = json.loads(result.stdout)["seals"]
-    assert first["refused"] is second["refused"] is False
-    assert deadly["error"] == "BuildCrashed"
-    assert "SIGKILL" in deadly["message"]
-    assert result.exit_code == 7
 
 
 def test_undecodable_file_names_affect_no_other_seal(tmp_path: Path) -> None:
