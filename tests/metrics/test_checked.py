@@ -34,23 +34,6 @@ def test_the_first_tried_convention_is_the_interfaces_own() -> None:
 
 
 @pytest.mark.parametrize("statistic", CORE, ids=lambda x: x.name)
-def test_a_figure_supported_by_its_tables_is_reproduced(statistic: Statistic) -> None:
-    entry = core(factories.run(sealed=sealed([record(statistic.sealed[0].name, 4.25, annualised=True)])))
-    assert entry[statistic.name]["checked"] == "reproduced"
-    assert entry[statistic.name]["value"] == 4.25
-    assert "sealed_value" not in entry[statistic.name]
-
-
-@pytest.mark.parametrize("statistic", CORE, ids=lambda x: x.name)
-def test_unsealed_figures_are_computed_and_withheld_ones_not_checked(
-    statistic: Statistic,
-) -> None:
-    assert core(factories.run(sealed=None))[statistic.name]["checked"] == "computed"
-    withheld = core(factories.run(sealed=None, **WITHOUT_TABLES))[statistic.name]
-    assert (withheld["value"], withheld["checked"]) == (None, None)
-
-
-@pytest.mark.parametrize("statistic", CORE, ids=lambda x: x.name)
 def test_a_figure_without_its_table_is_served_as_stated_with_a_warning(statistic: Statistic) -> None:
     stated = record(statistic.sealed[0].name, 9.9, annualised=True, reconciliation=NOT_CHECKED)
     figures = factories.run(sealed=sealed([stated]), **WITHOUT_TABLES)

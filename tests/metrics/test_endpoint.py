@@ -11,9 +11,7 @@ from pipeline.snapshot_builder import build_seal
 from schemas.endpoints import ENDPOINTS
 from serve.endpoints import performance
 from tests.support import conformance, factories, seals
-from tests.support.application import running
 from tests.support.client import ApiClient
-from tests.support.waiting import eventually
 
 ALPHA = "Test_metrics"
 PATH = f"/v1/alphas/{ALPHA}/metrics"
@@ -73,30 +71,12 @@ def test_by_default_there_is_neither_panel_nor_documentation_nor_period(api: Api
     assert api.json(f"{PATH}?panel=0&doc=false&granularity=overall", key)["data"] == data
 
 
-def test_a_window_is_returned_and_applied(api: ApiClient, key: str) -> None:
-    full = api.json(PATH, key)["data"]
-    first, last = full["core"]["tenure"]["first_rebalance"], full["core"]["tenure"]["last_rebalance"]
-    result = api.json(f"{PATH}?from={first}&to={first}", key)
-    assert result["data"]["window"] == {"from": first, "to": first}
-    assert result["data"]["core"]["tenure"]["weeks"] == 1
-    assert result["data"]["core"]["pnl"] == full["core"]["pnl"]
-    assert full["within_window"] is None
-    assert result["data"]["within_window"]["core"]["pnl"]["withheld_reason"].startswith(
-        "sessions in the window: 0"
-    )
-    assert {x["code"] for x in result["meta"]["warnings"]} >= {"window_lifetime_only", "insufficient_data"}
-    everything = api.json(f"{PATH}?from={first}&to={last}", key)["data"]
-    assert everything["ic_deciles"] == full["ic_deciles"]
-    within = everything["within_window"]["core"]
-    assert {entry["source_kind"] for entry in within.values()} == {"derived"}
-    assert within["ic"]["value"] == pytest.approx(full["core"]["ic"]["value"])
-
-
 def test_a_key_without_access_to_the_data_gets_the_sealed_figures(api: ApiClient) -> None:
     narrow = api.key(endpoints="list:performance.metrics")
     result = api.json(f"{PATH}?panel=1", narrow)
     data = result["data"]
     assert None not in [x["value"] for name, x in data["core"].items() if name != "tenure"]
+    assert None not in [x["value"] for family in data["rank_ic"].values() for x in family.values()]
     assert data["core"]["tenure"] is data["ic_deciles"] is data["panel"] is None
     assert set(data["nwt"].values()) == {None}
     assert {x["code"] for x in result["meta"]["warnings"]} == {"access_limited"}
@@ -132,52 +112,10 @@ def test_a_run_with_any_missing_kind_is_answered(api: ApiClient, key: str, alpha
             assert block in {x["block"] for x in result["meta"]["warnings"]}
 
 
-@pytest.mark.parametrize(
-    ("alpha", "block", "code"),
-    [
-        ("Test_no_metrics", "nwt.ic", "ic_reproduction_mismatch"),
-        ("Test_no_raw", "ic_deciles", "missing_kind"),
-        ("Test_no_ledger", "nwt.ir", "missing_kind"),
-        ("Test_no_decisions", "nwt.ic", "ic_family_mismatch"),
-        ("Test_no_weeks", "nwt.ic", "ic_family_mismatch"),
-        ("Test_no_returns", "ic_deciles", "forward_returns_absent"),
-        ("Test_nothing", "core.tenure", "missing_kind"),
-    ],
-)
-def test_missing_data_are_reported_by_the_block_that_needs_them(
-    api: ApiClient, key: str, alpha: str, block: str, code: str
-) -> None:
-    warnings = api.json(f"/v1/alphas/{alpha}/metrics", key)["meta"]["warnings"]
-    assert code in {x["code"] for x in warnings if x["block"] == block}
-
-
-def test_tenure_falls_back_on_the_ledger(api: ApiClient, key: str) -> None:
-    assert api.json(PATH, key)["data"]["core"]["tenure"]["source"] == "rebalances"
-    decided = api.json("/v1/alphas/Test_no_decisions/metrics", key)["data"]["core"]["tenure"]
-    assert decided["source"] == "rebalances"
-    assert decided["weeks"] > decided["traded_weeks"] > 0
-    tenure = api.json("/v1/alphas/Test_no_weeks/metrics", key)["data"]["core"]["tenure"]
-    assert (tenure["source"], tenure["weeks"], tenure["traded_weeks"]) == ("portfolio", None, None)
-
-
 def test_money_of_a_notional_ledger_is_in_its_currency(api: ApiClient, key: str) -> None:
     core = api.json("/v1/alphas/Test_notional/metrics", key)["data"]["core"]
     assert core["pnl"]["unit"] == core["max_drawdown"]["unit"] == "base_currency_units"
     assert abs(core["pnl"]["value"]) > 100
-
-
-def test_a_new_snapshot_is_answered_from_its_own_files(tmp_path: Path) -> None:
-    root = tmp_path / "root"
-    root.mkdir()
-    build_seal(str(seals.make_seal(tmp_path / "one", alpha_id=ALPHA, metrics=False)), root)
-    with running(root) as api:
-        key = api.key()
-        before = api.json(PATH, key)
-        later = {"seed": 9, "metrics": False, "sealed_at": "2026-01-06T07:30:00Z"}
-        build_seal(str(seals.make_seal(tmp_path / "two", alpha_id=ALPHA, **later)), root)  # type: ignore[arg-type]
-        eventually(lambda: api.json(PATH, key)["meta"]["source"] != before["meta"]["source"])
-        after = api.json(PATH, key)
-    assert after["data"]["core"]["pnl"]["value"] != before["data"]["core"]["pnl"]["value"]
 
 
 def test_an_answer_is_computed_once_for_all_keys_of_the_same_rights(

@@ -13,10 +13,6 @@ def periods(answer: Answer) -> list[str]:
     return [x["period"] for x in answer.data["periods"]]
 
 
-def test_the_overall_granularity_has_no_periods() -> None:
-    assert answer_metrics(factories.run()).data["periods"] is None
-
-
 @pytest.mark.parametrize(("granularity", "length"), [("yearly", 4), ("monthly", 7)])
 def test_every_period_with_a_row_is_there_once_ascending(granularity: str, length: int) -> None:
     figures = factories.run()

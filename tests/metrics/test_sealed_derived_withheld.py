@@ -33,7 +33,8 @@ def test_a_sealed_value_is_served_as_sealed(statistic: Statistic) -> None:
     assert entry["status"] == "available"
     assert entry["source"] == name
     assert entry["source_kind"] == "fact"
-    assert "withheld_reason" not in entry
+    assert entry["checked"] == "reproduced"
+    assert not {"withheld_reason", "sealed_value"} & entry.keys()
 
 
 @pytest.mark.parametrize("statistic", CORE, ids=lambda x: x.name)
@@ -44,7 +45,7 @@ def test_a_statistic_without_a_sealed_value_is_computed(statistic: Statistic, nu
     assert entry["status"] == "available"
     assert isinstance(entry["value"], float)
     assert entry["source"] == ("portfolio" if statistic.source is LEDGER else "decisions")
-    assert entry["source_kind"] == "derived"
+    assert (entry["source_kind"], entry["checked"]) == ("derived", "computed")
     assert entry["annualisation"] == statistic.annualisation
 
 
@@ -57,8 +58,7 @@ def test_a_statistic_with_neither_value_nor_data_is_withheld_with_the_reason(
     entry = core(factories.run(sealed=sealed(records), **NO_SOURCE))[statistic.name]
     assert entry["value"] is None
     assert entry["status"] == "not_measurable"
-    assert entry["source"] is None
-    assert entry["source_kind"] is None
+    assert entry["source"] is entry["source_kind"] is entry["checked"] is None
     assert ("sealed without a value" in entry["withheld_reason"]) == null
     assert "the run holds no" in entry["withheld_reason"]
 
@@ -76,13 +76,6 @@ def test_rank_ic_statistics_follow_the_same_order(signal: str, statistic: Statis
     assert partly[signal][statistic.name]["value"] == 0.5
     others = [x for family in partly.values() for x in family.values() if x["value"] is None]
     assert len(others) == len(RANK_IC_PATHS) - 1
-
-
-def test_without_a_raw_signal_only_the_raw_statistics_are_withheld() -> None:
-    figures = factories.run(cross_sections=factories.cross_sections(raw=False), sealed=None)
-    block = answer_metrics(figures).data["rank_ic"]
-    assert {x["status"] for x in block["raw"].values()} == {"not_measurable"}
-    assert {x["status"] for x in block["conditioned"].values()} == {"available"}
 
 
 def test_the_name_of_a_raw_record_is_hidden_from_keys_without_raw_access() -> None:
@@ -151,7 +144,7 @@ def test_a_ratio_sealed_per_session_is_another_figure_than_the_annual_one(name: 
     assert entry["value"] != 0.04
 
 
-def test_undecided_scaling_is_withheld() -> None:
+def test_each_figure_says_how_it_is_annualised() -> None:
     scaling = {name: x["annualisation"] for name, x in core(factories.run()).items() if name != "tenure"}
     assert scaling == {
         "ic": "per_period", "icir": "annualised", "information_ratio": "annualised", "sharpe": "annualised",
@@ -233,11 +226,3 @@ def test_the_processing_of_the_signal_is_as_stated() -> None:
     assert bare.data["signal_processing"]["smoothing_applied"] is False
     assert bare.data["signal_processing"]["smoothing_half_life_weeks"] is None
     assert answer_metrics(factories.run(smoothing=None)).data["signal_processing"] is None
-
-
-def test_smoothing_is_described_only_with_raw_access() -> None:
-    open_, closed = (
-        answer_metrics(factories.run(), raw=raw).data["signal_processing"] for raw in (True, False)
-    )
-    assert open_["smoothing_half_life_weeks"] is not None
-    assert closed == {**open_, "smoothing_half_life_weeks": None, "detail": None}

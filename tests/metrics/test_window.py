@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -174,13 +173,6 @@ def test_an_open_end_reaches_to_the_end_of_the_run() -> None:
         assert {**result.data, "window": None, "within_window": None} == {**full, "window": None}
 
 
-def test_an_end_is_inclusive() -> None:
-    first, last = str(RUN.index.date[3]), str(RUN.index.date[5])
-    tenure = answer_metrics(RUN, first=first, last=last).data["core"]["tenure"]
-    assert (tenure["weeks"], tenure["first_rebalance"], tenure["last_rebalance"]) == (3, first, last)
-    assert tenure["calendar_days"] == 14
-
-
 def test_an_empty_window_has_no_figures_and_no_failure() -> None:
     for granularity in ("overall", "yearly"):
         answer = answer_metrics(RUN, first="1999-01-01", last="1999-12-31", granularity=granularity)
@@ -208,31 +200,3 @@ def test_a_window_between_two_rebalances_keeps_the_sessions() -> None:
     assert codes(answer, "core.tenure") == {"insufficient_data"}
     assert answer.data["within_window"]["core"]["pnl"]["status"] == "available"
     assert answer.data["within_window"]["core"]["ic"]["status"] == "not_measurable"
-
-
-def test_the_test_of_the_runs_mean_ic_ignores_the_window() -> None:
-    figures = factories.run()
-    full = answer_metrics(figures).data["nwt"]["ic"]
-    assert full is not None
-    assert answer_metrics(figures, first="1999-01-01", last="1999-12-31").data["nwt"]["ic"] == full
-    assert answer_metrics(figures, first="2020-03-01").data["nwt"]["ic_score_panel"]["n"] < full["n"]
-
-
-def test_the_panel_is_returned_only_on_request() -> None:
-    assert "panel" not in answer_metrics(RUN, panel=False).data
-    panel = answer_metrics(RUN).data["panel"]
-    assert [x["horizon_weeks"] for x in panel["ic_term_structure"]] == list(HORIZONS)
-    assert [x["lag_weeks"] for x in panel["rank_autocorrelation"]] == list(LAGS)
-    mean = np.mean([x["ic"] for x in panel["ic_weekly"]])
-    assert answer_metrics(RUN).data["core"]["ic"]["value"] == pytest.approx(mean, rel=1e-12)
-
-
-def test_figures_spanning_weeks_outside_the_window_are_omitted() -> None:
-    days = RUN.cross_sections.date
-    first, last = str(days[4]), str(days[15])
-    panel = answer_metrics(RUN, first=first, last=last).data["panel"]
-    weeks = [x["weeks"] for x in panel["ic_term_structure"]]
-    assert weeks == sorted(weeks, reverse=True)
-    assert weeks[-1] < weeks[0]
-    lags = [x["weeks"] for x in panel["rank_autocorrelation"]]
-    assert all(later < earlier for earlier, later in itertools.pairwise(lags))
