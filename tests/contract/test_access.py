@@ -124,8 +124,9 @@ def test_incomplete_runs_can_be_left_out_and_alphas_are_searched_by_thesis(api: 
     def listed(**query: str) -> list[str]:
         return [row["alpha_id"] for row in api.rows("catalog.alphas.list", query)]
 
-    assert listed(complete_only="true") == [FULL, PLAIN, HIDDEN, BARE]
-    assert listed(complete_only="0", search="test") == [FULL, PLAIN, UNDECIDED, EMPTY, BARE]
+    assert listed(complete_only="true") == listed(complete_only="True") == [FULL, PLAIN, HIDDEN, BARE]
+    for no in ("0", "False"):
+        assert listed(complete_only=no, search="test") == [FULL, PLAIN, UNDECIDED, EMPTY, BARE]
     by_thesis = listed(search="SIMULATED: NAMES")
     assert FULL in by_thesis
     assert PLAIN not in by_thesis, "it sealed no description, so it has no thesis to search"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from schemas.endpoint import AllowListScope, Endpoint, Shape
+from schemas.endpoint import Endpoint, Shape
 from schemas.endpoints import ENDPOINTS
 from schemas.parameters import (
     BENCHMARK,
@@ -19,8 +19,8 @@ from schemas.parameters import (
     ParameterKind,
 )
 from serve.pages.changes import START, Cursor
-from tests.contract.cases import CASES, OF_AN_ALPHA, WINDOWED, arguments_of, every
-from tests.support.contract_app import FULL, HIDDEN, ContractApp
+from tests.contract.cases import CASES, WINDOWED, arguments_of, every
+from tests.support.contract_app import FULL, ContractApp
 
 NO_DAYS = (
     "2020-02-30",
@@ -289,14 +289,3 @@ def test_the_alpha_is_looked_up_before_its_books_and_weeks(api: ContractApp) -> 
     book = api.refused("portfolio.ledger", {"book": "none"}, alpha="Test_nowhere")
     week = api.refused("signals.rebalances.get", alpha="Test_nowhere", date="2020-01-04")
     assert (book["code"], week["code"]) == ("run_not_found", "run_not_found")
-
-
-@every(OF_AN_ALPHA)
-def test_a_forbidden_alpha_is_403_even_with_invalid_parameters(api: ContractApp, endpoint: Endpoint) -> None:
-    code = "alpha_not_allowed" if endpoint.allow_list is AllowListScope.ALPHAS else "run_not_allowed"
-    path = arguments_of(
-        api, endpoint, alpha=HIDDEN, **({"date": "no-day"} if "date" in endpoint.path else {})
-    )
-    for query in ({"limit": "0"}, {"form": "x"}, {"from": "x"}, {"symbol": ""}, {"book": "nope"}, {}):
-        error = api.refused(endpoint, query, **{**path, "key": "testing"})
-        assert (error["code"], error["details"]) == (code, None)

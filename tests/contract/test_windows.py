@@ -156,12 +156,6 @@ def test_an_unknown_benchmark_is_a_bad_request_with_the_available_ones(api: Cont
         assert [entry["name"] for entry in error["details"]["parameters"]] == ["symbol"]
 
 
-def test_metrics_return_their_window(api: ContractApp) -> None:
-    for window in ({}, {"from": "2019-02-01"}, {"from": "2019-02-01", "to": "2019-12-31"}):
-        data = api.ok("performance.metrics", window, alpha=FULL)["data"]
-        assert data["window"] == {"from": None, "to": None, **window}
-
-
 @pytest.mark.parametrize(
     "name", ["signals.scores", "portfolio.positions", "portfolio.pnl", "portfolio.trades"]
 )

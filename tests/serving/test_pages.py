@@ -142,18 +142,6 @@ def test_a_window_may_end_on_the_last_day_there_is(uncached: Parts) -> None:
     assert uncached.load(until).rows == uncached.load(everything).rows
 
 
-@pytest.mark.parametrize("order", ["asc", "desc"])
-@pytest.mark.parametrize("sort", ["score", "rank", "weight", "symbol"])
-def test_a_skipped_week_is_empty_in_every_order(
-    uncached: Parts, cached: Parts, sort: str, order: str
-) -> None:
-    requested = {"sort": sort, "order": order, "limit": "5"}
-    full = cached.query("signals.rebalances.get", requested | {"date": "2020-01-03"}, raw=False)
-    assert cached.until_cached(full)
-    skipped = cached.query("signals.rebalances.get", requested | {"date": "2020-01-10"}, raw=False)
-    assert cached.load(skipped) == uncached.load(skipped)
-
-
 def test_uncached_pages_are_not_answered_from_memory(uncached: Parts) -> None:
     for name, places in PLACES.items():
         requested = dict.fromkeys(places, "2020-01-03")

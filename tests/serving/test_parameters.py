@@ -41,19 +41,6 @@ def test_missing_parameters_have_their_defaults() -> None:
     assert read("", "portfolio.equity_curve")["limit"] == 500
 
 
-@pytest.mark.parametrize(
-    ("text", "value"), [("True", True), ("TRUE", True), ("False", False), ("true", True)]
-)
-def test_booleans_are_read_as_other_languages_write_them(text: str, value: bool) -> None:
-    assert read(f"complete_only={text}", "catalog.alphas.list")["complete_only"] is value
-
-
-def test_symbols_are_a_set() -> None:
-    assert read("symbol=B,A,B")["symbol"] == ("A", "B")
-    assert read("symbol=BRK.B")["symbol"] == ("BRK.B",)
-    assert read("symbol=B,%20A")["symbol"] == read("symbol=+B+,A%0A")["symbol"] == ("A", "B")
-
-
 def test_a_repeated_parameter_is_refused_with_the_way_to_give_several_values() -> None:
     constraint = broken("symbol=A&symbol=B")["symbol"]
     assert constraint.startswith("must be given only once: one or more tickers, separated by commas")
@@ -69,24 +56,6 @@ def test_a_repeated_parameter_is_refused_with_the_way_to_give_several_values() -
 )
 def test_directions_ignore_case_and_have_aliases(text: str, side: int) -> None:
     assert SIDES[read(f"direction={text}")["direction"]] == side
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        "direction=up",
-        "direction=",
-        "sort=Score",
-        "sort=weights",
-        "order=DESC",
-        "order=down",
-        "book=raw_long_short",
-    ],
-)
-def test_unknown_words_are_refused_with_the_accepted_ones(query: str) -> None:
-    name = query.partition("=")[0]
-    constraint = broken(query)[name]
-    assert all(word in constraint for word in next(p for p in WEEK.query if p.name == name).choices)
 
 
 def test_a_parameter_without_a_name_is_described() -> None:

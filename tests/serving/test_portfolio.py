@@ -46,16 +46,6 @@ def test_the_last_instant_of_a_day_belongs_to_it(api: ApiClient, plain: str) -> 
     assert body["pagination"]["total"] == 3
 
 
-def test_an_empty_window_has_no_figures(api: ApiClient, plain: str) -> None:
-    body = api.json(f"{RUN}/equity-curve?from=2030-01-01", plain)
-    assert body["data"] == []
-    summary = body["meta"]["summary"]
-    assert summary.pop("sessions") == 0
-    assert summary.pop("book") == "long_short"
-    assert set(summary.values()) == {None}
-    assert "warnings" not in body["meta"]
-
-
 def test_a_run_without_the_default_book_names_it_and_its_own_books(tmp_path: Path) -> None:
     ledgers = {book: published.ledger(book) for book in ("long_only", "raw_long_only")}
     published.publish(tmp_path, {"portfolio": ledgers})
@@ -74,19 +64,6 @@ def test_a_run_without_the_default_book_names_it_and_its_own_books(tmp_path: Pat
         == "The run has no such book, or this key may not read it; `details.available` lists those it may read."
     )
     assert named["details"] == {"available": ["long_only", "raw_long_only"]}
-
-
-def test_a_missing_dataset_is_named(tmp_path: Path) -> None:
-    kinds = {k: v for k, v in published.full().items() if k in ("portfolio", "positions")}
-    published.publish(tmp_path, kinds)
-    with running(tmp_path) as api:
-        token = api.key()
-        for kind in ("pnl", "trades"):
-            body = api.json(f"{RUN}/{kind}?book=long_short", token)
-            assert body["data"] == []
-            assert [(w["code"], w["kind"]) for w in body["meta"]["warnings"]] == [("kind_missing", kind)]
-            assert api.get(f"{RUN}/{kind}?book=other", token).status_code == 400
-        assert {row["kind"] for row in api.json(f"{RUN}/books", token)["data"]} == {"portfolio", "positions"}
 
 
 @pytest.mark.parametrize("books", [(), ("raw_long_short",)])
