@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 
 import datasets
-from datasets.disk import locked, reading, writing
+from datasets.disk import reading, writing
 from datasets.layout import ALPHAS, CATALOG, MANIFEST, STAGING, pointer_path
 from datasets.provenance.integrity import check_files, check_manifest
 from datasets.publication.leases import write_lease
@@ -345,11 +345,3 @@ def test_a_root_without_locks_is_reported_and_unchanged(
         build_seal(str(history.seals[-1]), history.root, force=True)
     assert history.pointer.snapshot == history.snapshots[-1]
     assert history.there() >= set(history.snapshots)
-
-
-def test_a_held_lock_is_not_waited_for_with_wait_false(tmp_path: Path) -> None:
-    path = tmp_path / "lock"
-    with locked(path), pytest.raises(BlockingIOError), locked(path, wait=False):
-        pytest.fail("two had it at once")
-    with locked(path, wait=False):
-        pass

@@ -18,18 +18,6 @@ def _catalogue(history: History) -> FollowedCatalogue:
     return catalogue
 
 
-def test_every_kept_snapshot_opens_with_its_own_tables_and_publication_time(history: History) -> None:
-    catalogue = _catalogue(history)
-    results = [catalogue.open_pinned(ALPHA, snapshot) for snapshot in history.snapshots]
-    assert tuple(one.id for one in results) == history.snapshots
-    assert [one.manifest.sealed_at[:10] for one in results] == ["2026-01-01", "2026-01-02", "2026-01-03"]
-    moments = [one.published_at for one in results]
-    assert moments == sorted(set(moments))
-    assert results[2] is catalogue.resolve(ALPHA)
-    assert results[0].scan("decisions").collect().height
-    assert results[0].description() is not None
-
-
 def test_a_rollback_keeps_publication_times(history: History) -> None:
     catalogue = _catalogue(history)
     before = {snapshot: catalogue.open_pinned(ALPHA, snapshot).published_at for snapshot in history.snapshots}
@@ -39,17 +27,6 @@ def test_a_rollback_keeps_publication_times(history: History) -> None:
         snapshot: catalogue.open_pinned(ALPHA, snapshot).published_at for snapshot in history.snapshots
     } == before
     assert history.pointer.published_at > max(before.values()), "the pointer itself says when it moved"
-
-
-@pytest.mark.parametrize("snapshot", ["0" * 20, "", "../..", "F" * 20, "x" * 5000])
-def test_an_unknown_snapshot_is_refused_with_the_served_one(history: History, snapshot: str) -> None:
-    catalogue = _catalogue(history)
-    with pytest.raises(SnapshotNotKept, match=history.snapshots[2]) as result:
-        catalogue.open_pinned(ALPHA, snapshot)
-    assert result.value.current == history.snapshots[2]
-    assert len(str(result.value)) < 200
-    with pytest.raises(AlphaNotPublished):
-        catalogue.open_pinned("Test_none", history.snapshots[0])
 
 
 def test_snapshots_announced_or_removed_by_gc_are_not_opened(history: History) -> None:

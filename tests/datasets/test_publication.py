@@ -50,14 +50,6 @@ def _files(root: Path) -> dict[str, tuple[int, bytes]]:
     }
 
 
-def test_an_interrupted_removal_is_finished(root: Path, publish: Publish) -> None:
-    begun = root / STAGING / "build-dead" / "snapshot"
-    begun.mkdir(parents=True)
-    (begun / "half").write_bytes(b"x")
-    publish()
-    assert not list((root / STAGING).glob("build-*"))
-
-
 def test_published_tables_are_read_back(root: Path, publish: Publish) -> None:
     publish(n_symbols=7)
     snapshot = datasets.open(root)["Test_tiny"]
@@ -124,18 +116,6 @@ def test_a_tampered_manifest_is_refused_by_name(root: Path, publish: Publish) ->
     path.write_bytes(path.read_bytes().replace(b"research", b"tampered"))
     with pytest.raises(SnapshotCorrupt, match=r"manifest\.json"):
         _ = datasets.open(root)["Test_tiny"].manifest
-
-
-def test_a_broken_pointer_leaves_the_others_served(root: Path, publish: Publish) -> None:
-    publish("Test_good")
-    publish("Test_bad")
-    catalogue = Catalogue(open_storage(root))
-    catalogue.refresh()
-    (root / pointer_path("Test_bad")).write_text("{")
-    assert catalogue.refresh()
-    assert "Test_bad" in catalogue.broken
-    assert {pointer.alpha_id for pointer in catalogue.listing.pointers} == {"Test_good", "Test_bad"}
-    assert catalogue.resolve("Test_bad") is not None, "the last good pointer stays served"
 
 
 def test_the_list_is_ordered_latest_started_first_then_by_address(root: Path, publish: Publish) -> None:

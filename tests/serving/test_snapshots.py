@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -27,18 +26,6 @@ def publish(root: Path, drift: float) -> str:
 
 def score(api: ApiClient, token: str) -> float:
     return float(api.json(f"{RUN}/scores?symbol=A&limit=1", token)["data"][0]["score"])
-
-
-def test_a_new_snapshot_is_served_without_restart_and_has_new_tags(tmp_path: Path) -> None:
-    publish(tmp_path, 0)
-    with running(tmp_path) as api:
-        token = api.key()
-        before, etag = score(api, token), api.get(f"{RUN}/scores", token).headers["etag"]
-        publish(tmp_path, 10)
-        eventually_is(lambda: score(api, token), before + 10)
-        result = api.get(f"{RUN}/scores", token, headers={"if-none-match": etag})
-        assert result.status_code == 200
-        assert result.headers["etag"] != etag
 
 
 @pytest.mark.parametrize("part", [Damage.drop_unserved, RowTables.drop_unserved, ReaderLease.refresh])
@@ -150,21 +137,3 @@ def test_a_broken_pointer_is_degraded_and_leaves_the_served_snapshot(tmp_path: P
         assert api.get(f"{RUN}/scores", token).status_code == 200
         pointer.write_bytes(content)
         eventually_is(lambda: health(api), "ok")
-
-
-def test_missing_or_damaged_files_are_503_without_paths(tmp_path: Path) -> None:
-    publish(tmp_path, 0)
-    folder = next((tmp_path / "alphas" / "alpha_id=Test_hand").glob("snapshot=*"))
-    with running(tmp_path, memory_bytes=1, rows_bytes=0) as api:
-        token = api.key()
-        (folder / "decisions" / "part-0.parquet").write_bytes(b"not a table, by any measure")
-        shutil.rmtree(folder / "positions")
-        for path in ("scores", "rebalances/2020-01-03", "positions"):
-            result = api.get(f"{RUN}/{path}", token)
-            assert result.status_code == 503
-            assert result.json()["error"]["code"] == "upstream_unavailable"
-            assert int(result.headers["retry-after"]) >= 1
-            assert "x-ratelimit-limit-day" in result.headers
-            assert str(tmp_path) not in result.text
-        # The same threads continue to answer from readable files.
-        assert {api.get(f"{RUN}/portfolio", token).status_code for _ in range(6)} == {200}
