@@ -120,18 +120,6 @@ def test_closing_the_iterator_ends_running_builds_and_leaves_no_process(tmp_path
     assert again == {"Test_small": "unchanged", "Test_large": "built"}
 
 
-def test_an_exception_in_the_loop_ends_running_builds(tmp_path: Path, seal: Seal) -> None:
-    before = set(children(os.getpid()))
-
-    def stop_at_the_first() -> None:
-        for result in build_many([seal("Test_a"), seal("Test_b")], tmp_path / "root"):
-            raise KeyError(result.alpha_id)
-
-    with pytest.raises(KeyError, match="Test_a"):
-        stop_at_the_first()
-    eventually(lambda: set(children(os.getpid())) <= before, "the end of the builds")
-
-
 def test_an_abort_kills_the_builds_and_reports_every_seal_as_retryable(tmp_path: Path, seal: Seal) -> None:
     seals, cancellation = [seal("Test_a", weeks=120, names=200), seal("Test_b")], Cancellation()
 

@@ -97,10 +97,3 @@ def test_a_change_dated_in_the_future_is_listed_when_its_time_comes() -> None:
     assert [x.alpha_id for x in log(entries).readable(NOW, everyone).after(START, 9, 0).changes] == ["Test_a"]
     later = log(entries).readable(NOW + timedelta(seconds=601), everyone)
     assert [x.alpha_id for x in later.after(START, 9, 0).changes] == ["Test_a", "Test_fast"]
-
-
-def test_an_invalid_cursor_is_recognised() -> None:
-    good = START.encode()
-    assert len(good) == 48
-    for text in ("", "a", "a" * 48, good[:-1], good[::-1], f"B{good[1:]}", "é" * 48):
-        assert Cursor.decode(text) is None

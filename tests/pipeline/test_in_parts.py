@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import tempfile
 from collections.abc import Callable
@@ -286,20 +285,6 @@ def test_a_warning_does_not_load_a_large_table_into_memory(tmp_path: Path, cut: 
     assert set(warned) == {"decisions.rank_order", "portfolio.carry"}
     decisions = pl.read_parquet(made / "decisions.parquet")
     assert warned["decisions.rank_order"]["rows"] > decisions.height // 2
-
-
-def test_a_file_that_cannot_be_written_ends_the_build(
-    seal: Path, tmp_path: Path, cut: Cut, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cut(100)
-
-    def full(*_: object, **__: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(pl.LazyFrame, "sink_parquet", full)
-    with pytest.raises(StorageUnavailable, match="cannot be written"):
-        build_seal(str(seal), tmp_path / "root")
-    assert not list((tmp_path / "root").rglob("manifest.json"))
 
 
 def test_a_large_seal_without_a_folder_for_its_copies_may_be_checked_later(

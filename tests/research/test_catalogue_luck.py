@@ -13,7 +13,6 @@ from statsmodels.stats.multitest import multipletests
 from datasets.catalogue.listing import Listing
 from datasets.figures.daily_returns import DailyReturns
 from datasets.figures.false_discoveries import minimum_backtest_length
-from datasets.figures.unavailable import Unavailable
 from schemas.endpoints import ENDPOINTS
 from serve.auth.allow_list import ALL, AllowList, Mode
 from serve.research import effective_number
@@ -92,17 +91,6 @@ def test_alphas_of_different_calendars_are_counted_alike(monkeypatch: pytest.Mon
         numbers.update(searchable, lambda: False)
         frame = pd.DataFrame({key[0]: pd.Series(x.values, x.days) for key, x in part}).drop(columns="Test_7")
         assert numbers.of(ALL) == pytest.approx(adjusted_number(frame, len(part) - 1), rel=1e-4)
-
-
-def test_effective_numbers_are_cached_for_a_few_allow_lists() -> None:
-    numbers = EffectiveNumbers(lambda: None)
-    lists = [AllowList(Mode.LIST, (f"Test_{n}",)) for n in range(20)]
-    assert [numbers.of(x) for x in lists] == [None] * 20
-    listing = cast(
-        "Listing", SimpleNamespace(columns=SimpleNamespace(allowed=lambda _: np.zeros(0, np.bool_)))
-    )
-    numbers.update(Searchable(listing, [], np.zeros(0, np.int64)), lambda: False)
-    assert [isinstance(numbers.of(x), Unavailable) for x in lists[4:]] == [True] * 16
 
 
 def test_repeated_requests_do_not_shorten_the_pause_after_a_failure() -> None:

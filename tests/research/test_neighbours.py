@@ -79,16 +79,6 @@ def test_neighbours_match_a_loop_over_any_window(
         assert {row["name"] for row in actual["data"]} == {row[0] for row in rows}
 
 
-def test_pages_cover_neighbours_once_in_order(api: ApiClient, token: str, market: Published) -> None:
-    rows = expected(market.returns, "Test_like_0")
-    pages = [
-        row
-        for offset in range(0, len(rows) + 2, 2)
-        for row in body(api, token, "Test_like_0", f"limit=2&offset={offset}")["data"]
-    ]
-    assert shown(pages) == rows
-
-
 def test_a_window_of_fewer_than_ten_sessions_has_no_neighbours(api: ApiClient, token: str) -> None:
     result = body(api, token, "Test_like_0", "from=2021-03-01&to=2021-03-11")
     assert result["data"] == []
@@ -259,21 +249,6 @@ def test_a_restart_reuses_saved_returns_and_rereads_damaged_ones(
     assert send() == rows
     (again,) = folder.rglob("values.npy")
     assert (again.stat().st_mtime_ns == written) == (harm == "none")
-
-
-def test_an_unreadable_alpha_is_counted_as_unreadable(
-    small: tuple[Path, dict[str, Curve]], tmp_path: Path
-) -> None:
-    root, returns = small
-    for file in (root / "alphas" / "alpha_id=Test_like_2").rglob("*.parquet"):
-        file.write_bytes(b"no Parquet")
-    del returns["Test_like_2"]
-    with running(root, neighbours=tmp_path / "returns") as api:
-        token = api.key()
-        for rest in ("", "among=Test_like_1,Test_like_2"):
-            actual = body(api, token, "Test_like_0", rest)
-            assert shown(actual["data"]) == expected(returns, "Test_like_0")
-            assert actual["meta"]["excluded"]["unreadable"] == 1
 
 
 @pytest.mark.parametrize(("by", "table"), [("scores", "decisions"), ("holdings", "positions")])
