@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 import datasets
-from datasets.layout import pointer_path
+from datasets.layout import alpha_path, pointer_path
 from pipeline.snapshot_builder import build_seal
 from schemas.rows import ROWS
 from tests.support.pointers import synthetic_pointer
@@ -197,7 +197,7 @@ def _link_subset(data: Path, count: int) -> None:
     (data / "few" / "alphas").mkdir()
     for name in map(alpha_id, range(count)):
         shutil.copyfile(data / "root" / pointer_path(name), data / "few" / pointer_path(name))
-        folder = Path("alphas") / f"alpha_id={name}"
+        folder = alpha_path(name)
         shutil.copytree(data / "root" / folder, data / "few" / folder, copy_function=os.link)
 
 

@@ -28,7 +28,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from benchmarks.load import Connection, Request
+from benchmarks.load import Connection, Request, figures
 from benchmarks.processes import memory_kb
 from benchmarks.servers import Ours
 from datasets.catalogue.live import Catalogue
@@ -66,17 +66,6 @@ def timed(
             cpu_times.append((time.process_time() - cpu) * 1e3)
     # On a busy machine, wall time includes other processes' work; the processor time of this process does not.
     return {**figures(times), "p50_cpu_ms_here": round(statistics.median(cpu_times), 2)}
-
-
-def figures(milliseconds: list[float]) -> dict[str, Any]:
-    """Summarise times in milliseconds."""
-    ordered = sorted(milliseconds)
-    return {
-        "p50_ms": round(statistics.median(ordered), 2),
-        "best_ms": round(ordered[0], 2),
-        "p99_ms": round(ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))], 2),
-        "rounds": len(ordered),
-    }
 
 
 def polls(storage: Storage) -> dict[str, Any]:

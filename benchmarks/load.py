@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import socket
+import statistics
 import subprocess
 import tempfile
 import time
@@ -170,6 +171,17 @@ def _run(command: list[str]) -> dict[str, Any]:
         )
     counts: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return counts
+
+
+def figures(milliseconds: list[float]) -> dict[str, Any]:
+    """Summarise times in milliseconds."""
+    ordered = sorted(milliseconds)
+    return {
+        "p50_ms": round(statistics.median(ordered), 2),
+        "best_ms": round(ordered[0], 2),
+        "p99_ms": round(ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))], 2),
+        "rounds": len(ordered),
+    }
 
 
 class Connection:

@@ -27,8 +27,7 @@ import numpy as np
 import polars as pl
 
 import datasets
-from benchmarks.catalogue import figures
-from benchmarks.load import Connection, LoadFailed, Request
+from benchmarks.load import Connection, LoadFailed, Request, figures
 from benchmarks.servers import Ours, Running
 from datasets.layout import MANIFEST, pointer_path, snapshot_path
 from datasets.manifest import digest

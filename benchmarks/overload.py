@@ -26,7 +26,7 @@ from typing import Any, Final
 
 import click
 
-from benchmarks.load import Connection, LoadFailed, Request, drive
+from benchmarks.load import Connection, LoadFailed, Request, drive, figures
 from benchmarks.servers import Ours, Running
 from pipeline.snapshot_builder import build_seal
 
@@ -114,16 +114,7 @@ def _light_calls(up: Running, paths: Iterator[str], seconds: float) -> dict[str,
             time.sleep(_PAUSE_SECONDS)
     finally:
         connection.close()
-    times.sort()
-    if not times:
-        return {"answered": 0, "refused": refused}
-    return {
-        "p50_ms": round(times[len(times) // 2], 2),
-        "p99_ms": round(times[min(len(times) - 1, len(times) * 99 // 100)], 2),
-        "most_ms": round(times[-1], 2),
-        "answered": len(times),
-        "refused": refused,
-    }
+    return {**(figures(times) if times else {}), "refused": refused}
 
 
 if __name__ == "__main__":
