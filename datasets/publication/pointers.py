@@ -65,8 +65,13 @@ def require_served(storage: Storage, alpha_id: str) -> Pointer:
     """Return the pointer of an alpha; raises AlphaNotPublished."""
     pointer = served(storage, alpha_id)
     if pointer is None:
-        raise not_published(storage, alpha_id, sorted(by_alpha(storage.entries(CATALOG))))
+        raise not_published(storage, alpha_id, published_alphas(storage))
     return pointer
+
+
+def published_alphas(storage: Storage) -> list[str]:
+    """List the alphas that have a pointer, by name, with one listing."""
+    return sorted(by_alpha(storage.entries(CATALOG)))
 
 
 def not_published(storage: Storage, alpha_id: str, names: Sequence[str] | None = None) -> AlphaNotPublished:

@@ -49,19 +49,6 @@ def opened(root: str, *, single_writer: bool = False) -> Storage:
     return storage
 
 
-def published_alphas(storage: Storage) -> list[str]:
-    """List the alphas that have a pointer, by name, with one listing.
-
-    Raises
-    ------
-    StorageUnavailable
-        When the store does not answer.
-    """
-    from datasets.layout import CATALOG, by_alpha
-
-    return sorted(by_alpha(storage.entries(CATALOG)))
-
-
 def named_or_all(storage: Storage, alphas: Sequence[str], known: Sequence[str]) -> Sequence[str]:
     """Return the named alphas, each once, or all known ones if none is named.
 

@@ -21,7 +21,6 @@ from pipeline.housekeeping.command_line import (
     named_or_all,
     opened,
     print_json,
-    published_alphas,
     root_option,
     size_text,
 )
@@ -80,6 +79,7 @@ def gc(
     Exit code: 0; 4 when a pointer or a lease cannot be read (no snapshot of that alpha is removed); 5 when the store is
     unavailable or another gc is running; 9 when ALPHA is not in the root.
     """
+    from datasets.publication.pointers import published_alphas
     from datasets.publication.retention import Policy
 
     policy = Policy(keep, _DAY if grace is None else grace)

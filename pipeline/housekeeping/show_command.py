@@ -15,7 +15,6 @@ from pipeline.housekeeping.command_line import (
     json_option,
     opened,
     print_json,
-    published_alphas,
     root_option,
     size_text,
 )
@@ -38,7 +37,7 @@ def show(alpha: str, root: str, as_json: bool) -> None:
     Exit code: 0, 9 when there is no such alpha, 4 when its pointer cannot be read, 5 when the store is unavailable.
     """
     from datasets.publication.earlier_seals import earlier_seals
-    from datasets.publication.pointers import not_published, served
+    from datasets.publication.pointers import not_published, published_alphas, served
     from datasets.publication.retention import list_snapshots
 
     storage = opened(root)

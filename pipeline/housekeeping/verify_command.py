@@ -13,7 +13,6 @@ from pipeline.housekeeping.command_line import (
     named_or_all,
     opened,
     print_json,
-    published_alphas,
     root_option,
     size_text,
 )
@@ -47,6 +46,7 @@ def verify_command(
     Exit code: 0 when all files are intact, 4 when a check fails (the file is named), 5 when the store is unavailable,
     9 when an ALPHA is not published.
     """
+    from datasets.publication.pointers import published_alphas
     from pipeline.housekeeping.verify import verify
     from pipeline.progress import Display
 
