@@ -23,12 +23,8 @@ _VERSIONS: Final = ("1.0", "1.1")
 _RAW_BYTE: Final = re.compile(rb"[\x80-\xff]")
 
 
-class TooManyRequests(ValueError):
-    """A caller has too many unanswered requests; uvicorn answers 400 and closes the connection."""
-
-
-class AmbiguousRequest(ValueError):
-    """The request is not HTTP/1, or its end is ambiguous; uvicorn answers 400 and closes the connection."""
+class RefusedRequest(ValueError):
+    """A request that must not be answered; uvicorn answers 400 in plain text and closes the connection."""
 
 
 class GuardedConnection(HttpToolsProtocol):
@@ -118,21 +114,21 @@ class GuardedConnection(HttpToolsProtocol):
         """Pass the request to the application; refuse it if it is not HTTP/1 or its end is ambiguous."""
         self._head_since, self._head_bytes = None, 0
         if self.parser.get_http_version() not in _VERSIONS:
-            raise AmbiguousRequest("requests are HTTP/1.0 or HTTP/1.1")
+            raise RefusedRequest("requests are HTTP/1.0 or HTTP/1.1")
         has_body = False
         for name, value in self.headers:
             if name == b"transfer-encoding":
                 if value.lower() != b"chunked":
-                    raise AmbiguousRequest("the only accepted transfer coding is chunked")
+                    raise RefusedRequest("the only accepted transfer coding is chunked")
                 has_body = True
             elif name == b"content-length":
                 has_body = has_body or value != b"0"
         if has_body and self.parser.should_upgrade():
             # The parser skips the body of such a request, and would read it as the next request.
-            raise AmbiguousRequest("a request to upgrade must not have a body")
+            raise RefusedRequest("a request to upgrade must not have a body")
         self._unanswered += 1
         if self._unanswered > _MAX_PIPELINED:
-            raise TooManyRequests
+            raise RefusedRequest("too many requests are unanswered")
         super().on_headers_complete()
         self.headers = []  # for trailers of a chunked body, which are not headers
 
@@ -142,7 +138,7 @@ class GuardedConnection(HttpToolsProtocol):
         if self._unanswered > 1:
             self._waiting_bodies += len(body)
             if self._waiting_bodies > _MAX_WAITING_BODIES:
-                raise TooManyRequests
+                raise RefusedRequest("too many bytes wait behind an unanswered request")
         super().on_body(body)
 
     def on_message_complete(self) -> None:
