@@ -44,7 +44,7 @@ class Operations:
         pairs = {name: [getattr(before, name), value] for name, value in after.items()}
         changed = {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
         if not changed:
-            raise AccessError("nothing to change: every value given is already set; give at least one other")
+            raise AccessError("nothing to change: give at least one value that is not already set")
         self.rows.change(table, before.id, after)
         self.note(action, before.id, changed)
 
