@@ -9,7 +9,7 @@ import click
 import orjson
 
 from datasets.layout import DESCRIPTION, MANIFEST, snapshot_path
-from datasets.manifest import Manifest, digest, has_content_id
+from datasets.manifest import FileEntry, Manifest, digest, has_content_id
 from datasets.pointer import Pointer, make_pointer
 from datasets.provenance.integrity import check_files, read_manifests
 from pipeline.housekeeping.command_line import decision, opened, print_json
@@ -156,16 +156,15 @@ def _intact(storage: Storage, alpha: str, snapshot: str) -> tuple[Pointer, bytes
     manifest = Manifest.decode(encoded, path)
     if not has_content_id(encoded, snapshot):
         raise SnapshotCorrupt(f"snapshot {snapshot} is not intact: {path} does not match its id")
-    faults = check_files(storage, manifest, alpha, snapshot)
+    description: dict[str, object] | None = None
+
+    def describe(entry: FileEntry, data: bytes) -> None:
+        nonlocal description
+        if entry.path == DESCRIPTION:
+            description = orjson.loads(data)
+
+    faults = check_files(storage, manifest, alpha, snapshot, describe)
     if faults:
         raise SnapshotCorrupt(f"snapshot {snapshot} is not intact: {faults[0].file} {faults[0].message}")
-    pointer = make_pointer(manifest, digest(encoded), _description(storage, manifest))
+    pointer = make_pointer(manifest, digest(encoded), description)
     return replace(pointer, headline=stored_headline(storage, manifest)), encoded
-
-
-def _description(storage: Storage, manifest: Manifest) -> dict[str, object] | None:
-    if "description" not in manifest.kinds:
-        return None
-    path = f"{snapshot_path(manifest.alpha_id, manifest.snapshot)}/{DESCRIPTION}"
-    description: dict[str, object] = orjson.loads(storage.read(path))
-    return description
