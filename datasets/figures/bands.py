@@ -62,8 +62,8 @@ def ledger_bands(ledger: Ledger | Unavailable, draw: np.random.Generator) -> Ban
     Parameters
     ----------
     ledger : Ledger or Unavailable
-        Sessions in order of date, or the reason why there are none. Those without a return or turnover are not resampled, and those without a risk-free return
-        not for ``excess_sharpe``, which is withheld if no session has one.
+        Sessions in order of date, or the reason why there are none. Those without a return or turnover are not resampled, and
+        those without a risk-free return not for ``excess_sharpe``, which is withheld if no session has one.
     draw : numpy.random.Generator
         Source of random numbers.
 
