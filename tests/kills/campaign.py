@@ -26,7 +26,6 @@ from datasets.provenance.integrity import check_manifest
 from datasets.publication.pointers import served
 from datasets.storage import open_storage
 from pipeline.snapshot_builder import build_seal
-from tests.support.kill_schedule import KillSchedule
 from tests.support.processes import REPOSITORY
 from tests.support.seals import linked, make_seal
 
@@ -34,6 +33,35 @@ ALPHA = "Test_killed"
 GRACE = 3
 """Seconds that gc keeps replaced snapshots, which is also the longest time a reader may take from the pointer to the last byte."""
 ATTEMPTS = 10
+
+
+class KillSchedule:
+    """Random delays, spread a little past the end of the work.
+
+    The duration of the work is not known beforehand: on a busy machine it varies by a factor of several. So the caller
+    reports whether each kill came in time, and the spread adapts: it shrinks after a late kill and grows after a timely one.
+
+    Parameters
+    ----------
+    generator
+        Random generator of the delays.
+    spread
+        First guess of the longest delay, in seconds.
+    """
+
+    def __init__(self, generator: random.Random, spread: float) -> None:
+        self._generator = generator
+        self._spread = spread
+        self._least = spread / 1000
+
+    def next(self) -> float:
+        """Return the seconds to wait before the next kill."""
+        return self._generator.uniform(0, self._spread)
+
+    def adapt(self, *, in_time: bool) -> None:
+        """Record whether the last kill interrupted anything."""
+        # One late kill offsets six timely ones, so about one in seven comes too late on any machine.
+        self._spread = max(self._least, self._spread * (1.12 if in_time else 0.5))
 
 
 @dataclass
@@ -114,11 +142,15 @@ class Worker:
             with contextlib.suppress(ProcessLookupError):  # it ended before the kill
                 os.kill(self._pid, number)
         output = list(iter(self._line, "ended"))
+        self._pid = 0
         complaints = self._complaints.read_text()
         assert not complaints, complaints
         return output
 
     def stop(self) -> None:
+        """End the process, and its child if a failed test left a reader, which reads until a signal ends it."""
+        if self._pid:
+            os.kill(self._pid, signal.SIGKILL)
         self._process.communicate()
         self._stderr.close()
 
@@ -159,6 +191,7 @@ class Campaign:
         self._kinds = ("build", "publish", "gc", *(("fill",) if cached else ()))
         self._random = random.Random(seed)
         self._schedules = {"fill": KillSchedule(self._random, 0.3)}
+        self._complete = set[str]()
         self.tally = Tally()
         build_seal(str(self._seals.next()), root)
         pointer = served(self._storage, ALPHA)
@@ -197,12 +230,13 @@ class Campaign:
         }  # fmt: skip
 
     def _measure(self, worker: Worker) -> None:
-        """Measure each kind of work once, undisturbed."""
+        """Measure each kind of work once, undisturbed, and note the files of both runs."""
         for kind in ("build", "publish", "gc"):
             worker.begin(self._task(kind))
             began = time.monotonic()
             assert worker.end()[-1] == "done"
             self._schedules[kind] = KillSchedule(self._random, 1.1 * (time.monotonic() - began))
+            self._complete |= self._tables()
 
     def _kill(self, worker: Worker, kind: str) -> None:
         task = self._task(kind, self._cache if kind == "fill" else "")
@@ -232,8 +266,15 @@ class Campaign:
         self.tally.slow += messages[-1]["slow"]
         self.tally.snapshots = max(self.tally.snapshots, messages[-1]["snapshots"])
 
+    def _tables(self) -> set[str]:
+        """Return the digests of the tables below a folder, of any snapshot, with or without a manifest."""
+        folder = self._storage.folder
+        return (
+            set() if folder is None else {digest(x.read_bytes()) for x in folder.glob("alphas/**/*.parquet")}
+        )
+
     def _verify_root(self) -> None:
-        """Assert that the served snapshot and another kept one are complete."""
+        """Assert that every snapshot with a manifest is complete, whether it is served or not."""
         pointer = served(self._storage, ALPHA)
         assert pointer is not None
         manifest, faults = check_manifest(self._storage, pointer)
@@ -241,11 +282,11 @@ class Campaign:
         assert faults == []
         self._verify_snapshot(manifest)
         names = [name.removeprefix("snapshot=") for name in self._storage.folders(alpha_path(ALPHA))]
-        others = [name for name in names if name not in {pointer.snapshot, *pointer.removing}]
-        if others:
-            path = f"{snapshot_path(ALPHA, self._random.choice(others))}/{MANIFEST}"
+        for name in {*names} - {pointer.snapshot, *pointer.removing}:
+            path = f"{snapshot_path(ALPHA, name)}/{MANIFEST}"
             with contextlib.suppress(FileNotFoundError):
                 self._verify_snapshot(Manifest.decode(self._storage.read(path), path))
+        assert self._tables() <= self._complete, "a table under its final name is half-written"
 
     def _verify_snapshot(self, manifest: Manifest) -> None:
         folder = snapshot_path(ALPHA, manifest.snapshot)
@@ -265,4 +306,5 @@ class Campaign:
         pointer = served(self._storage, ALPHA)
         assert pointer is not None
         assert (pointer.snapshot, pointer.removing) == (last, ())
+        assert [*self._storage.folders(alpha_path(ALPHA))] == [f"snapshot={last}"]
         self._verify_root()
