@@ -34,10 +34,6 @@ def market() -> Market:
     return simulate_market(11, 60, 110)
 
 
-def test_an_honest_run_has_no_notice(market: Market, tmp_path: Path) -> None:
-    assert notices_of(run_alpha(market, SPEC), tmp_path) == {}
-
-
 @pytest.mark.parametrize("variant", ["advisory", "_adjustments"])
 def test_positions_larger_than_their_weights_where_they_pay_are_noticed(
     market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variant: str

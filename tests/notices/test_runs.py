@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,11 @@ from examples.reference_engine import (
     ledger,
     run_alpha,
     simulate_market,
-    strategy,
     write_seal,
 )
 from examples.reference_engine.fills import execution_price
-from examples.reference_engine.signal import raw_signal
 from schemas.notices import NOTICES
-from tests.notices.small_runs import SPEC, free_to_borrow, given, noticed, report_of, seal_of
+from tests.notices.small_runs import SPEC, given, noticed, report_of, seal_of
 from tests.support.seals import rewrite
 
 
@@ -41,52 +38,6 @@ def test_an_honest_run_has_no_notice(market: Market, tmp_path: Path) -> None:
     assert outcomes["signal.book_correlation"].value == pytest.approx(0.8, abs=0.15)
     assert outcomes["universe.exits"].reason == "the run spans 1.1 years; 2 are needed"
     assert 2 * 50 < outcomes["signal.weight_ic"].details["sides"] < 2 * 60
-
-
-def without_spread(market: Market) -> Market:
-    return replace(market, half_spread=np.full_like(market.half_spread, 1e-6))
-
-
-def rich_in_interest(market: Market) -> Market:
-    return replace(market, risk_free=np.full_like(market.risk_free, 0.2 / 252))
-
-
-def on_seven_days(market: Market) -> Market:
-    return replace(market, schedule=market.schedule[0] + np.arange(market.schedule.size))
-
-
-def filled_at_the_decision(market: Market) -> Market:
-    opens = market.opens.copy()
-    days = market.decisions[market.decisions + 1 < market.observed]
-    known = np.isfinite(opens[days + 1]) & np.isfinite(market.closes[days])
-    opens[days + 1] = np.where(known, market.closes[days], opens[days + 1])
-    return replace(market, opens=opens)
-
-
-def hardly_moving(market: Market) -> Market:
-    return replace(
-        market, opens=100 * (market.opens / 100) ** 0.01, closes=100 * (market.closes / 100) ** 0.01
-    )
-
-
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        (without_spread, {"book.execution_cost"}),
-        (free_to_borrow, {"book.borrow"}),
-        (rich_in_interest, {"book.risk_free_rate", "book.carry"}),
-        (on_seven_days, {"book.sessions"}),
-        (filled_at_the_decision, {"fills.decision_close"}),
-        (hardly_moving, {"book.drawdown"}),
-    ],
-    ids=lambda value: getattr(value, "__name__", ""),
-)
-def test_an_implausible_market_is_noticed(
-    market: Market, tmp_path: Path, change: Callable[[Market], Market], expected: set[str]
-) -> None:
-    actual = set(given(seal_of(change(market), tmp_path)))
-    # In a market without movement, interest is also large relative to price moves.
-    assert expected <= actual <= expected | {"book.carry", "book.sharpe"}
 
 
 def test_costs_halved_for_purchases_alone_are_noticed(
@@ -154,13 +105,6 @@ def dealt_out_by(column: str) -> Callable[[pl.DataFrame], pl.DataFrame]:
     return deal
 
 
-def test_forward_returns_reassigned_by_score_are_noticed(market: Market, tmp_path: Path) -> None:
-    seal = seal_of(market, tmp_path, trades=False)
-    rewrite(seal, "decisions", dealt_out_by("score"))
-    results = {notice.notice: notice for notice in noticed(report_of(seal))}
-    assert results["signal.mean_ic"].value == pytest.approx(1.0, abs=0.02)
-
-
 def test_carefully_reassigned_forward_returns_are_noticed(market: Market, tmp_path: Path) -> None:
     seal = seal_of(market, tmp_path, trades=False)
 
@@ -171,58 +115,3 @@ def test_carefully_reassigned_forward_returns_are_noticed(market: Market, tmp_pa
 
     rewrite(seal, "decisions", deal)
     assert "signal.book_correlation" in given(seal)
-
-
-def test_a_signal_with_one_week_of_foresight_is_noticed(market: Market, tmp_path: Path) -> None:
-    seal = seal_of(market, tmp_path, trades=False)
-
-    def deal(frame: pl.DataFrame) -> pl.DataFrame:
-        rank = pl.col("score").rank().over("date")
-        fresh = frame.with_columns(rank=rank).with_columns(
-            fresh=pl.col("rank") - pl.col("rank").shift(1).over("symbol", order_by="date")
-        )
-        return dealt_out_by("fresh")(fresh).drop("rank", "fresh")
-
-    rewrite(seal, "decisions", deal)
-    outcomes = {notice.notice: notice for notice in report_of(seal).notices}
-    assert outcomes["signal.innovation_ic"].outcome == "notice", outcomes["signal.innovation_ic"]
-
-
-@pytest.mark.parametrize(
-    ("columns", "notice"),
-    [
-        (("forward_return",), "signal.copied_forward_returns"),
-        (("score", "long_short_target_weight", "long_only_target_weight"), "signal.copied_scores"),
-    ],
-)
-def test_a_copied_week_is_noticed(
-    market: Market, tmp_path: Path, columns: tuple[str, ...], notice: str
-) -> None:
-    seal = seal_of(market, tmp_path, trades=False)
-
-    def copy(frame: pl.DataFrame) -> pl.DataFrame:
-        weeks = frame.filter(pl.col("score").is_not_null()).group_by("date").agg(
-            pl.col("symbol").sort(), tradeable=pl.col("next_open_tradeable").all()
-        ).sort("date")  # fmt: skip
-        for first, then in zip(weeks.iter_rows(), weeks[1:].iter_rows(), strict=False):
-            if first[1] == then[1] and first[2] and then[2]:
-                source = frame.filter(pl.col("date") == first[0]).select("symbol", *columns)
-                copied = frame.filter(pl.col("date") == then[0]).drop(columns).join(source, on="symbol")
-                rest = frame.filter(pl.col("date") != then[0])
-                return pl.concat([rest, copied.select(frame.columns)]).sort("date", "symbol")
-        raise AssertionError("no two weeks have the same names")
-
-    rewrite(seal, "decisions", copy)
-    (actual,) = noticed(report_of(seal))
-    assert (actual.notice, actual.value) == (notice, 1.0)
-    assert actual.message is not None
-    assert "1 of" in actual.message
-
-
-def test_names_that_keep_their_grade_are_no_copied_week(
-    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A score of three grades hardly changes from one week to the next."""
-    monkeypatch.setattr(strategy, "raw_signal", lambda *own: np.sign(raw_signal(*own)))
-    seal = seal_of(market, tmp_path, replace(SPEC, half_life_weeks=None))
-    assert "signal.copied_scores" not in given(seal)
