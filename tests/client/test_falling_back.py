@@ -185,9 +185,3 @@ def test_an_http_link_of_an_https_service_is_not_followed(service: Service) -> N
     ) as client:
         assert client[FULL].scores().height > 100
     assert not [x for x in requested if "/files" in x]
-
-
-@pytest.mark.filterwarnings("ignore::alpha_results_client.ResultsWarning")
-def test_a_run_without_the_table_is_answered_by_a_page(service: Service) -> None:
-    with Client(service.address, service.keys["raw"]) as client:
-        assert client[UNDECIDED].scores().is_empty()
