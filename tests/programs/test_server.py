@@ -88,6 +88,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, s
     [
         ((), "ALPHA_RESULTS_DATASETS"),
         (("--datasets", "/no/such/folder"), "/no/such/folder"),
+        (("--datasets", "/no/such/folder", "--api-docs", "off"), "there is no folder"),
         (("--datasets", "gs://bucket/root"), "gs:// is not a supported store"),
         (("--datasets", "{root}", "--port", "eighty"), "--port"),
         (("--datasets", "{root}", "--refresh-seconds", "0"), "--refresh-seconds"),
