@@ -16,7 +16,7 @@ from pipeline.notices.outcome import NoticeOutcome, by_chance, first_noticed, ju
 from pipeline.reconciliation.fills import SAME_PRICE
 from pipeline.reconciliation.grid import Codes
 from schemas.notices import NOTICES
-from schemas.notices.books import MIN_ADJUSTING_FILLS, MIN_FILLS, MIN_TAX, NEARLY_FREE
+from schemas.notices.books import LARGEST_GAPS, MIN_ADJUSTING_FILLS, MIN_FILLS, MIN_TAX, NEARLY_FREE
 from schemas.notices.notice import BASIS_POINTS
 from schemas.plurals import counted
 from schemas.tables.books import ADJUSTING, SETTLEMENTS, base_book
@@ -131,7 +131,7 @@ def _judge_against_marks(fills: Fills) -> Iterator[NoticeOutcome]:
     better, worse = (float(share.mean()) for share in both)
     # Fills of a session share its move.
     error, _ = standard_error(both[0].astype(np.float64) - both[1], fills.day[known])
-    yield judged(
+    around = judged(
         "fills.better_than_marks",
         better - worse,
         f"{better:.0%} of {number} fills are better than the closes before and after them, {worse:.0%} worse than both.",
@@ -140,11 +140,36 @@ def _judge_against_marks(fills: Fills) -> Iterator[NoticeOutcome]:
         better=better,
         worse=worse,
     )
+    yield first_noticed(around, *_judge_gaps(fills))
     # Adjustments between decisions are few, so they are judged separately as well.
     adjusting = known & fills.has_suffix(ADJUSTING)
     yield first_noticed(
         _judge_improvement(fills, known, "fills"), _judge_improvement(fills, adjusting, "adjusting fills")
     )
+
+
+def _judge_gaps(fills: Fills) -> Iterator[NoticeOutcome]:
+    """Judge how many of the largest gaps between the close of the decision and the fills of the next session are in favour of the fills.
+
+    A decision does not know the gap after it, as fills at a later time, or between decisions, may know the moves before them.
+    """
+    decided = (fills.before == fills.decided) & ~fills.has_suffix(ADJUSTING, SETTLEMENTS)
+    gap = np.where(decided, fills.side * (1 - fills.mid / fills.before), np.nan)
+    size = np.abs(gap)
+    known = size[np.isfinite(size)]
+    for share, limit in LARGEST_GAPS.items():
+        large = size > (np.quantile(known, 1 - share) if known.size else np.inf)
+        yield judge_mean(
+            "fills.better_than_marks",
+            np.sign(gap[large]),
+            "{number} fills are furthest from the close of their decision; those on its better side are {mean:.0%} more of them than those on its "
+            "worse side.",
+            "their mark at the close of the decision and are of the session after it",
+            period="fill",
+            fewest=MIN_FILLS,
+            groups=fills.day[large],
+            limit=limit,
+        )
 
 
 def _share_by_chance(notice: str, number: int, error: float) -> float:

@@ -326,3 +326,19 @@ def test_weekdays_moved_by_holidays_are_regular(weekday: int, before: bool) -> N
     unknown = np.full(days.shape, np.datetime64("NaT"), "datetime64[D]")
     outcome = judge_weekly_days(sessions[place], unknown, sessions)
     assert outcome.value == pytest.approx(0.01, abs=0.01)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known", "chance"])
+def test_fills_at_the_close_before_where_the_open_is_worse_are_noticed(
+    market: Market, tmp_path: Path, known: bool
+) -> None:
+    """One fill in 25 is at the close before: those that would have lost most by the gap, or others."""
+    fills = run_alpha(market, SPEC).tables["trades"].filter(pl.col("book") == "long_short")
+    day = np.searchsorted(market.schedule, fills["timestamp"].dt.date().to_numpy())
+    name = np.searchsorted(market.symbols, fills["symbol"].to_numpy())
+    gap = np.sign(fills["quantity"].to_numpy()) * (market.opens[day, name] / market.marks[day - 1, name] - 1)
+    worst = np.argsort(-gap if known else np.random.default_rng(3).random(gap.size))[: gap.size // 25]
+    opens = market.opens.copy()
+    opens[day[worst], name[worst]] = market.marks[day - 1, name][worst]
+    notices = notices_of(run_alpha(replace(market, opens=opens), SPEC), tmp_path)
+    assert notices.keys() == ({"fills.better_than_marks"} if known else set())
