@@ -7,20 +7,24 @@ from numpy.typing import NDArray
 
 from datasets.figures.series import Dates, Flags, Floats
 from pipeline.maths.weekly_digests import rounded
-from pipeline.notices.correlations import centred_ranks
+from pipeline.notices.correlations import relative_ranks
 from pipeline.notices.outcome import NoticeOutcome, judged, too_few
 from schemas.notices.signal import (
+    COMMON_COMPONENTS,
     COPIED_SHARE,
     MIN_COPIED_NAMES,
+    MIN_NAMES_BESIDE,
+    MIN_OUTLYING_WEEKS,
     MIN_RANKED_NAMES,
     NEAR_COPY,
+    NEAR_COPY_BESIDE,
     PERSISTENT_SHARE,
     SLOW_SHARE,
 )
 
 
 def judge_copies(
-    notice: str, values: Floats, dates: Dates, what: str, *, near: bool = False
+    notice: str, values: Floats, dates: Dates, what: str, *, near: Floats | None = None
 ) -> NoticeOutcome:
     """Judge whether weeks repeat the values of an earlier week.
 
@@ -35,14 +39,14 @@ def judge_copies(
     what
         Noun for the values in the message.
     near
-        Whether a week that nearly repeats the order of names of an earlier week counts as well.
+        Values of more names, if a week that nearly repeats the order of names of an earlier week counts as well.
     """
     # Weeks copied at another price level differ in the last bits.
     own = _values_of_one_name(rounded(values))
     sources = copied_from(own)
     sources = np.where(_persists(own, sources) & (sources == np.arange(sources.size) - 1), -1, sources)
-    if near:
-        sources = np.where(sources >= 0, sources, nearly_copied_from(values))
+    if near is not None:
+        sources = np.where(sources >= 0, sources, nearly_copied_from(near))
     copies = np.flatnonzero(sources >= 0)
     compared = int((_nonzero(own).sum(axis=0) >= MIN_COPIED_NAMES).sum())
     if compared < 2:
@@ -92,19 +96,33 @@ def nearly_copied_from(values: Floats) -> NDArray[np.int64]:
     Returns
     -------
     numpy.ndarray of int64, shape (weeks,)
-        Index of the earlier week with the highest rank correlation, if that reaches :data:`schemas.notices.signal.NEAR_COPY`; else -1.
-        Also -1 for a week with fewer than :data:`schemas.notices.signal.MIN_RANKED_NAMES` names.
+        Index of the earlier week with the highest rank correlation, if that reaches :data:`schemas.notices.signal.NEAR_COPY`, or
+        :data:`schemas.notices.signal.NEAR_COPY_BESIDE` beside the principal components that weeks have in common; else -1.
     """
-    # A missing value is set to the mean of its week, so that it does not contribute to the correlation.
-    ranks = np.nan_to_num(centred_ranks(values))
-    size = np.sqrt((ranks**2).sum(axis=0))
-    ranks = np.divide(ranks, size, out=np.zeros_like(ranks), where=size > 0)
-    ranks[:, np.isfinite(values).sum(axis=0) < MIN_RANKED_NAMES] = 0.0
-    # Not matmul: on arrays this small, BLAS threads cost more than they save.
-    alike = np.triu(np.einsum("ij,ik->jk", ranks, ranks), k=1)
-    if not alike.size:
+    known = np.isfinite(values)
+    number, weeks = known.sum(axis=0), values.shape[1]
+    if not weeks:
         return np.empty(0, np.int64)
-    return np.where(alike.max(axis=0) >= NEAR_COPY, alike.argmax(axis=0), -1)
+    # A missing value is set to the mean of its week, so that it does not contribute to the correlation.
+    ranks = np.nan_to_num(relative_ranks(values))
+    alike = _earlier_correlations(ranks, number >= MIN_RANKED_NAMES) / NEAR_COPY
+    if weeks >= MIN_OUTLYING_WEEKS and number.max() >= MIN_NAMES_BESIDE:
+        # Weeks in which the same industries rise order names alike, as a noisy copy does.
+        left, sizes, right = np.linalg.svd(ranks, full_matrices=False)
+        common = (left[:, :COMMON_COMPONENTS] * sizes[:COMMON_COMPONENTS]) @ right[:COMMON_COMPONENTS]
+        beside = np.where(known, ranks - common, 0.0)
+        alike = np.maximum(
+            alike, _earlier_correlations(beside, number >= MIN_NAMES_BESIDE) / NEAR_COPY_BESIDE
+        )
+    return np.where(alike.max(axis=0) >= 1, alike.argmax(axis=0), -1)
+
+
+def _earlier_correlations(values: Floats, usable: Flags) -> Floats:
+    """Return the correlation about 0 of each week (column) with each earlier one (row); 0 for other pairs of weeks."""
+    size = np.sqrt((values**2).sum(axis=0))
+    values = np.divide(values, size, out=np.zeros_like(values), where=(size > 0) & usable)
+    # Not matmul: on arrays this small, BLAS threads cost more than they save.
+    return np.triu(np.einsum("ij,ik->jk", values, values), k=1)
 
 
 def copied_from(values: Floats) -> NDArray[np.int64]:

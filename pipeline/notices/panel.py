@@ -197,7 +197,9 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
         return
     returns, changes = panel.forward_returns, panel.rank_changes
     compared = returns[:_COMPARED_NAMES]
-    yield judge_copies("signal.copied_forward_returns", compared, panel.dates, "forward returns", near=True)
+    yield judge_copies(
+        "signal.copied_forward_returns", compared, panel.dates, "forward returns", near=returns
+    )
     yield universe.judge_gaps(panel.scores, returns)
     late_returns = None if panel.marks is None else _to_next_week(panel.after_fills, panel.marks)
     yield foresight.judge_innovation(changes, returns, panel.news, late_returns)

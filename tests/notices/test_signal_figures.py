@@ -262,6 +262,28 @@ def test_a_score_of_monthly_or_quarterly_reports_is_no_copy_of_the_week_before(w
     assert outcome.value == 2, "the first week of each report that comes again"
 
 
+@pytest.mark.parametrize(("noise", "expected"), [(1.0, 1), (4.0, 0)])
+def test_a_week_that_comes_again_with_noise_is_a_copy_and_one_of_the_same_industries_is_none(
+    noise: float, expected: int
+) -> None:
+    """In two weeks the same industries rise and fall, which orders names alike."""
+    rng = np.random.default_rng(5)
+    industries = rng.normal(0, 1, (64, 3))
+    moves = rng.normal(0, 1, (3, 90))
+    moves[:, [30, 70]] = np.array([[2.8], [-2.8], [2.8]])
+    returns = industries @ moves + rng.normal(0, 2, (64, 90))
+    returns[:, 80] = returns[:, 50] + noise * rng.normal(0, 1, 64)
+    same, again = (
+        stats.spearmanr(returns[:, one], returns[:, other])[0] for one, other in ((30, 70), (50, 80))
+    )
+    assert 0.75 < same < 0.95 > again
+    dates = MONDAY + 4 + 7 * np.arange(90)
+    outcome = judge_copies(
+        "signal.copied_forward_returns", returns[:32], dates, "forward returns", near=returns
+    )
+    assert outcome.value == expected
+
+
 def test_rank_correlations_match_scipy() -> None:
     rng = np.random.default_rng(5)
     one, other = rng.integers(0, 9, (2, 12, 40)).astype(float)
