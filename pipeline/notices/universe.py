@@ -8,12 +8,19 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from datasets.figures.series import Floats
-from pipeline.notices.correlations import judge_mean, relative_ranks
+from pipeline.notices.correlations import column_mean, judge_mean, relative_ranks
 from pipeline.notices.outcome import NoticeOutcome, first_noticed, judged, not_checked
 from schemas.notices.market import MAX_LEFT_OUT
 from schemas.notices.notice import MIN_CORRELATED_WEEKS
 from schemas.notices.signal import MIN_RANKED_NAMES
-from schemas.notices.universe import FROZEN_SESSIONS, MIN_EXIT_RATE, MIN_EXIT_YEARS, MIN_UNSCORED
+from schemas.notices.universe import (
+    FROZEN_SESSIONS,
+    MAX_UNSCORED_WEEKS,
+    MIN_EXIT_RATE,
+    MIN_EXIT_YEARS,
+    MIN_UNSCORED,
+    UNSCORED_LOSSES,
+)
 from schemas.plurals import counted
 
 
@@ -99,26 +106,34 @@ def _judge_untradeable(
 
 
 def _judge_unscored(scores: Floats, returns: Floats) -> Iterator[NoticeOutcome]:
-    """Judge whether names without a score would have lost by the side of their score of the week before, or fell.
+    """Judge the largest return of each name while it has no score: a loss for the side of its last score, or a fall.
 
-    A fast score has another side each week, so that names left out before they fall would have gained as often as lost.
+    A name may be left out for weeks around a loss. A fast score has another side each week, so that names left out before they fall would
+    have gained as often as lost.
     """
     before = np.full(scores.shape, np.nan)
     before[:, 1:] = relative_ranks(scores)[:, :-1]
     measured = np.isfinite(returns)
-    unscored = np.isnan(scores) & np.isfinite(before) & measured
+    unscored = np.isnan(scores) & measured
+    begins = unscored & np.isfinite(before)
     # A day without data leaves out most names at once, whose returns have one cause.
-    few = unscored.sum(axis=0) <= MAX_LEFT_OUT * measured.sum(axis=0)
-    lost = np.where(unscored & few, -relative_ranks(returns), np.nan)
-    for side, loss in ((np.sign(before), "loss for the side of that score"), (1.0, "fall")):
+    few = begins.sum(axis=0) <= MAX_LEFT_OUT * measured.sum(axis=0)
+    name, week = np.nonzero(begins & few)
+    size, rank = np.abs(returns - column_mean(returns)), relative_ranks(returns)
+    largest = week.copy()
+    for place, (own, first) in enumerate(zip(name.tolist(), week.tolist(), strict=True)):
+        weeks = np.logical_and.accumulate(unscored[own, first : first + MAX_UNSCORED_WEEKS])
+        largest[place] += np.where(weeks, size[own, first : first + MAX_UNSCORED_WEEKS], -1.0).argmax()
+    for side, loss in ((np.sign(before[name, week]), "loss for the side of that score"), (1.0, "fall")):
         yield judge_mean(
             "universe.barred_names",
-            (side * lost).ravel(),
-            f"{{number}} names lack a score after a week with one: between the middle of their week (0) and its largest {loss} (1) their "
-            "returns rank at {mean:.2f} on average.",
+            -side * rank[name, largest],
+            f"{{number}} names lack a score after a week with one: between the middle of the week (0) and its largest {loss} (1) their "
+            "largest return since then ranks at {mean:.2f} on average.",
             "a forward return and no score after a week with one",
             period="name",
             fewest=MIN_UNSCORED,
+            limit=UNSCORED_LOSSES,
         )
 
 

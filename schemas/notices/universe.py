@@ -16,6 +16,10 @@ MIN_TWIN_WEEKS: Final = 4
 """Weeks in which two names must share a forward return to count as one company, even with different scores."""
 MIN_UNSCORED: Final = 8
 """Minimum number of names that lack a score after a week with one for judging their returns."""
+MAX_UNSCORED_WEEKS: Final = 8
+"""Maximum weeks without a score after one with it whose returns are judged."""
+UNSCORED_LOSSES: Final = 0.33
+"""Threshold of the mean rank of the largest losses in these weeks, which several names of a week may share."""
 FROZEN_SESSIONS: Final = 4
 """Number of sampled sessions over which an unchanged mark counts as frozen."""
 
@@ -48,11 +52,13 @@ UNIVERSE_NOTICES: Final = (
         0.2,
         "mean over the names with next_open_tradeable false, week by week, of the rank of forward_return against the side of the score, or on the side "
         f"of the position in long_short at the next close, from -1 to 1 within the week; of sampled names in weeks of {MIN_RANKED_NAMES} or more, if "
-        f"significant. Or, over the names, {MIN_UNSCORED} or more, that lack a score after a week with one, of the rank of forward_return against the "
-        f"side of that score, or against a rise; of weeks in which they are {MAX_LEFT_OUT:.0%} of the names or fewer",
+        f"significant. Or, if above {UNSCORED_LOSSES:g} and significant, over the names, {MIN_UNSCORED} or more, that lack a score after a week with one, of "
+        "the rank against the side of the last score, or against a rise, of their forward_return that is furthest from the mean of its week, of up to "
+        f"{MAX_UNSCORED_WEEKS} weeks until the next score; of names that lose their score in a week in which {MAX_LEFT_OUT:.0%} of the names or fewer do",
         "whether a name can be traded has nothing to do with its later return; measured: -0.16 to 0.11 in honest runs, simulated and on the S&P 500, "
-        "0.21 to 0.28 if the worst name of the book is barred in every second week, 0.33 to 0.54 in every week; of names not scored, -0.32 to 0.29 in "
-        "honest runs, against thresholds of 0.23 to 0.97, 0.82 to 1 if they are left out before they fall",
+        "0.21 to 0.28 if the worst name of the book is barred in every second week, 0.33 to 0.54 in every week; of names not scored, -0.28 to 0.28 in 240 "
+        "honest runs, up to 0.34 in 2,400 whose names lack scores by chance or after large returns, 0.82 to 1 if they are left out before they fall, "
+        "0.3 to 0.7 if they are for four or six weeks around a loss",
         figure="avoided_losses",
     ),
     Notice(

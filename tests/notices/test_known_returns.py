@@ -392,3 +392,27 @@ def test_names_that_are_not_scored_in_the_week_in_which_they_fall_are_noticed(
     assert notices.keys() == ({"universe.barred_names"} if known else set())
     if known:
         assert "largest fall (1)" in (notices["universe.barred_names"].message or "")
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known", "chance"])
+def test_names_that_are_not_scored_for_weeks_around_a_loss_are_noticed(
+    market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    """They lack a score in the week of the loss, the two before and the one after; every fifth of such losses, or weeks by chance."""
+    rng = np.random.default_rng(6)
+
+    def unscored(score: Floats, gains: Floats) -> Floats:
+        side = np.sign(np.where(np.abs(score) > 0.8, score, 0))
+        losses = side * gains if known else rng.permuted(side * gains, axis=0)
+        lost = (losses < -2) & (rng.random(score.shape) < 0.2)
+        around = lost.copy()
+        for weeks in (1, 2):
+            around[:-weeks] |= lost[weeks:]
+        around[1:] |= lost[:-1]
+        return np.where(around, np.nan, score)
+
+    spec = replace(SPEC, signal="momentum", half_life_weeks=4.0)
+    notices = notices_of(scored(market, spec, unscored, monkeypatch), tmp_path)
+    assert notices.keys() == ({"universe.barred_names"} if known else set())
+    if known:
+        assert "their largest return since then" in (notices["universe.barred_names"].message or "")
