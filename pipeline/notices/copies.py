@@ -13,11 +13,11 @@ from schemas.notices.signal import (
     COMMON_COMPONENTS,
     COPIED_SHARE,
     MIN_COPIED_NAMES,
-    MIN_NAMES_BESIDE,
     MIN_OUTLYING_WEEKS,
     MIN_RANKED_NAMES,
+    MIN_RESIDUAL_NAMES,
     NEAR_COPY,
-    NEAR_COPY_BESIDE,
+    NEAR_RESIDUAL_COPY,
     PERSISTENT_SHARE,
     SLOW_SHARE,
 )
@@ -97,7 +97,7 @@ def nearly_copied_from(values: Floats) -> NDArray[np.int64]:
     -------
     numpy.ndarray of int64, shape (weeks,)
         Index of the earlier week with the highest rank correlation, if that reaches :data:`schemas.notices.signal.NEAR_COPY`, or
-        :data:`schemas.notices.signal.NEAR_COPY_BESIDE` beside the principal components that weeks have in common; else -1.
+        :data:`schemas.notices.signal.NEAR_RESIDUAL_COPY` without the principal components that weeks have in common; else -1.
     """
     known = np.isfinite(values)
     number, weeks = known.sum(axis=0), values.shape[1]
@@ -106,13 +106,13 @@ def nearly_copied_from(values: Floats) -> NDArray[np.int64]:
     # A missing value is set to the mean of its week, so that it does not contribute to the correlation.
     ranks = np.nan_to_num(relative_ranks(values))
     alike = _earlier_correlations(ranks, number >= MIN_RANKED_NAMES) / NEAR_COPY
-    if weeks >= MIN_OUTLYING_WEEKS and number.max() >= MIN_NAMES_BESIDE:
+    if weeks >= MIN_OUTLYING_WEEKS and number.max() >= MIN_RESIDUAL_NAMES:
         # Weeks in which the same industries rise order names alike, as a noisy copy does.
         left, sizes, right = np.linalg.svd(ranks, full_matrices=False)
         common = (left[:, :COMMON_COMPONENTS] * sizes[:COMMON_COMPONENTS]) @ right[:COMMON_COMPONENTS]
-        beside = np.where(known, ranks - common, 0.0)
+        residuals = np.where(known, ranks - common, 0.0)
         alike = np.maximum(
-            alike, _earlier_correlations(beside, number >= MIN_NAMES_BESIDE) / NEAR_COPY_BESIDE
+            alike, _earlier_correlations(residuals, number >= MIN_RESIDUAL_NAMES) / NEAR_RESIDUAL_COPY
         )
     return np.where(alike.max(axis=0) >= 1, alike.argmax(axis=0), -1)
 

@@ -131,7 +131,7 @@ def judge_opposed_halves(scores: Floats) -> NoticeOutcome:
 
 
 def judge_known_means(scores: Floats, returns: Floats, betas: Floats) -> NoticeOutcome:
-    """Judge whether names score early in the run by what they earn late in it, beside what else tells names apart.
+    """Judge whether names score early in the run by what they earn late in it, given what else tells names apart.
 
     The mean return of a name over the whole run is the sum of what it had earned and what it will earn. A score that leans to it goes with
     the first, as many honest ones do, and with the second at given values of the first. Names that move more than others differ in both.
@@ -185,9 +185,9 @@ def judge_neighbours(scores: Floats, returns: Floats, weights: Floats | None) ->
     notice, known = "signal.neighbours", np.isfinite(scores + returns)
     number, weeks = known.sum(axis=0), scores.shape[1]
     ranks = relative_ranks(np.where(known, returns, np.nan))
-    beside = scores - column_mean(np.where(known, scores, np.nan))
-    variance = column_mean(np.where(known, beside**2, np.nan))
-    ranks -= column_mean(beside * ranks) / np.where(variance > 0, variance, np.inf) * beside
+    centred = scores - column_mean(np.where(known, scores, np.nan))
+    variance = column_mean(np.where(known, centred**2, np.nan))
+    ranks -= column_mean(centred * ranks) / np.where(variance > 0, variance, np.inf) * centred
     order = np.argsort(np.where(known, -scores, np.inf), axis=0, kind="stable")
     groups = len(scores) // NEIGHBOURS
     in_order = np.take_along_axis(ranks, order, axis=0)[: groups * NEIGHBOURS]

@@ -290,7 +290,7 @@ def _judge_split_moves(holdings: Holdings, ticks: Floats) -> NoticeOutcome:
 
 
 def _judge_payments(holdings: Holdings, moves: Floats) -> NoticeOutcome:
-    """Judge by how much marks fall, beside the other names of the session, when a name pays cash; by least squares through 0."""
+    """Judge by how much marks fall, relative to the other names of the session, when a name pays cash; by least squares through 0."""
     notice = "book.marks_on_payment"
     if holdings.paid is None:
         return not_checked(notice, "the run sealed no cash_adjustment")

@@ -39,7 +39,7 @@ from schemas.tables.books import CONDITIONED_BOOKS
 
 NO_FORWARD_RETURN: Final = "the run sealed no forward return"
 """Reason that a notice on forward returns is not checked."""
-_BESIDE_MARKS: Final = ("signal.returns_beyond_marks", "signal.return_size")
+_NEED_MARKS: Final = ("signal.returns_beyond_marks", "signal.return_size")
 _BETWEEN_FILLS: Final = ("signal.chained_returns", "signal.unproven_weeks", "signal.skipped_losses")
 _ON_RETURNS: Final = (
     "signal.copied_forward_returns",
@@ -53,7 +53,7 @@ _ON_RETURNS: Final = (
     "signal.name_sizes",
     "book.tilt",
     "universe.barred_names",
-    *_BESIDE_MARKS,
+    *_NEED_MARKS,
     "signal.flipped_weeks",
     "signal.flipped_spells",
     "signal.opposed_weeks",
@@ -213,7 +213,7 @@ def judge_panel(panel: Panel) -> Iterator[NoticeOutcome]:
     yield weights.judge_tilt(panel.weights.get(CONDITIONED_BOOKS[0]), panel.positions, returns)
     yield universe.judge_barred_names(panel.tradeable, panel.scores, returns, panel.positions)
     if panel.marks is None:
-        yield from none_checked(_BESIDE_MARKS, "the run sealed no positions")
+        yield from none_checked(_NEED_MARKS, "the run sealed no positions")
     else:
         mark_returns = _to_next_week(panel.marks, panel.marks)
         yield judge_returns_beyond_marks(panel.scores, returns, mark_returns)

@@ -146,7 +146,7 @@ def _outcomes(run: Run) -> Iterator[NoticeOutcome]:
 
 
 def _judge_seal_date(sealed_at: datetime, last: np.datetime64) -> NoticeOutcome:
-    """Judge the date of the seal beside the last session, which closes on its own day in UTC everywhere."""
+    """Judge the date of the seal against the last session, which closes on its own day in UTC everywhere."""
     days = int((last - np.datetime64(sealed_at.date())) / np.timedelta64(1, "D"))
     message = f"The seal is dated {sealed_at:%Y-%m-%d}, but has sessions up to {last}."
     return judged("book.early_seal", float(max(days, 0)), message)

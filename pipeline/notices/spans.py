@@ -1,4 +1,4 @@
-"""Notices on the spans of forward returns beside the fills at their starts and ends."""
+"""Notices on the spans of forward returns, compared with the fills at their starts and ends."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def _judge_concentration(book: str, weights: Floats, scores: Floats, returns: Fl
 def _judge_name_sizes(book: str, weights: Floats, scores: Floats, returns: Floats) -> NoticeOutcome:
     """Judge whether names that paid late in the run had larger weights early in it than their scores explain.
 
-    A size tuned by name hardly shows beside the returns of its own weeks. One that has learned from the past follows what was
+    A size tuned by name hardly shows against the returns of its own weeks. One that has learned from the past follows what was
     earned before it, not what is earned after it.
     """
     third = weights.shape[1] // 3

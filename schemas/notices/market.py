@@ -35,7 +35,7 @@ DIVIDENDS: Final = (0.001, 0.05)
 """Smallest dividend, as a share of the price, that stands out from noise, and largest that is an ordinary one, and no split."""
 MAX_CONTAINED: Final = 3.0
 """Parts of a dividend in a mark are clipped here."""
-SESSIONS_BESIDE: Final = 5
+DIVIDEND_SESSIONS: Final = 5
 """Sessions of a period in which the dividends of long positions are compared with those of short ones."""
 MAX_LEFT_OUT: Final = 0.1
 """Maximum share of the names without a score in a week that is judged."""
@@ -96,7 +96,7 @@ MARKET_NOTICES: Final = (
         "market.dividends",
         "Marks contain the dividends of long positions more often than those of short ones, or twice.",
         0.25,
-        f"mean part of a dividend that is in the return of the mark of long positions, less that of short ones (over periods of {SESSIONS_BESIDE} "
+        f"mean part of a dividend that is in the return of the mark of long positions, less that of short ones (over periods of {DIVIDEND_SESSIONS} "
         f"sessions with both), or less 1 (over dividends); of dividends of {DIVIDENDS[0]:.1%} to {DIVIDENDS[1]:.0%} of the price, by close and "
         "adj_close, of positions of long_short or long_only held at the close before; if significant",
         "marks are adjusted for the dividends of all names or of none; measured: 0 in honest runs on the S&P 500, with total returns or without; 1 if "

@@ -32,10 +32,10 @@ NEAR_COPY: Final = 0.95
 """Minimum rank correlation at which the forward returns of one week count as a copy of another's."""
 COMMON_COMPONENTS: Final = 5
 """Number of principal components of the ranks of forward returns that weeks have in common, such as industries."""
-NEAR_COPY_BESIDE: Final = 0.72
-"""Minimum correlation, beside these components, at which the forward returns of one week count as a copy of another's."""
-MIN_NAMES_BESIDE: Final = 48
-"""Minimum number of names for comparing two weeks beside these components."""
+NEAR_RESIDUAL_COPY: Final = 0.72
+"""Minimum correlation, without these components, at which the forward returns of one week count as a copy of another's."""
+MIN_RESIDUAL_NAMES: Final = 48
+"""Minimum number of names for comparing two weeks without these components."""
 STEADY_CORRELATION: Final = 0.4
 """Minimum median rank correlation of consecutive weeks' scores for calling a week reversed."""
 FLIPPED_CORRELATION: Final = -0.5
@@ -195,7 +195,7 @@ SIGNAL_NOTICES: Final = (
         0.0,
         f"number of weeks in which at least {COPIED_SHARE:.0%} of 32 sampled names have the forward_return of one earlier week, to a millionth, not "
         f"counting zeros and returns that several of them have in the week; or whose forward returns have a rank correlation of {NEAR_COPY:g} or more "
-        f"with those of an earlier week, over {MIN_RANKED_NAMES} sampled names or more, or of {NEAR_COPY_BESIDE:g} or more over {MIN_NAMES_BESIDE} or "
+        f"with those of an earlier week, over {MIN_RANKED_NAMES} sampled names or more, or of {NEAR_RESIDUAL_COPY:g} or more over {MIN_RESIDUAL_NAMES} or "
         f"more after the first {COMMON_COMPONENTS} principal components of {MIN_OUTLYING_WEEKS} weeks or more are removed",
         "no two weeks of a market are equal; measured: correlations of at most 0.84 in 480 honest runs, and 0.65 without the components, "
         "where they are 0.71 to 0.81 if weeks are repeated with noise of 0.8% a session",

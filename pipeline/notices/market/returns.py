@@ -18,6 +18,7 @@ from pipeline.notices.outcome import NoticeOutcome, first_noticed, judged, none_
 from schemas.notices.catalogue import CELL_TOLERANCE, MIN_SHARED_CELLS
 from schemas.notices.market import (
     BEYOND_DAY,
+    DIVIDEND_SESSIONS,
     DIVIDENDS,
     FORWARD_TOLERANCE,
     JUMP,
@@ -25,7 +26,6 @@ from schemas.notices.market import (
     MAX_CONTAINED,
     MIN_NAME_SESSIONS,
     MIN_TAIL,
-    SESSIONS_BESIDE,
     TAIL_SHARE,
     TAIL_TOLERANCE,
 )
@@ -117,7 +117,7 @@ def _judge_dividends(compared: pl.DataFrame, run: MarketRun) -> NoticeOutcome:
         # Vendors may change during a run, so only dividends of the same time are compared.
         beside = [
             side.sort("session", "symbol")
-            .group_by(pl.col("session") // SESSIONS_BESIDE, maintain_order=True)
+            .group_by(pl.col("session") // DIVIDEND_SESSIONS, maintain_order=True)
             .agg(pl.col("contained").mean())
             for side in (long, short)
         ]
