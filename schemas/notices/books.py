@@ -16,7 +16,7 @@ from schemas.notices.signal import MIN_COPIED_NAMES
 
 MIN_FILLS: Final = 50
 """Minimum number of fills with comparable prices for a judgement."""
-LARGEST_GAPS: Final = {0.1: 0.35, 0.02: 0.6}
+LARGEST_GAPS: Final = {0.1: 0.42, 0.02: 0.6}
 """Share of the fills that are furthest from the close of their decision -> threshold of those better than it less those worse."""
 MIN_ADJUSTING_FILLS: Final = 20
 """Minimum number of fills between decisions for judging these separately."""
@@ -301,7 +301,8 @@ BOOK_NOTICES: Final = (
         f"{' or '.join(f'{limit:g} for the largest {share:.0%}' for share, limit in LARGEST_GAPS.items())} of the gaps and significant, by session; "
         "without adjustments and settlements",
         "measured: -0.03 to 0.09 in honest runs, 0.2 to 0.3 with mids a quarter of a percent better, 0.9 with 2%; of the largest gaps "
-        "at most 0.25 and 0.46 in 480 honest runs, simulated and on the S&P 500, 0.6 to 1 if the worst 3 to 9% of them are filled at the close before",
+        "at most 0.25 and 0.46 in 480 honest runs, simulated and on the S&P 500, 0.36 and 0.45 if shares of constant weights are computed from the "
+        "closes that fill them, 0.6 to 1 if the worst 3 to 9% of them are filled at the close before",
         figure="better_share",
     ),
     Notice(
