@@ -151,7 +151,7 @@ def _judge_against_marks(fills: Fills) -> Iterator[NoticeOutcome]:
 def _judge_gaps(fills: Fills) -> Iterator[NoticeOutcome]:
     """Judge how many of the largest gaps between the close of the decision and the fills of the next session are in favour of the fills.
 
-    A decision does not know the gap after it, as fills at a later time, or between decisions, may know the moves before them.
+    A decision cannot know the gap after it. Fills at a later time, or between decisions, may know the moves before them, so they are left out.
     """
     decided = (fills.before == fills.decided) & ~fills.has_suffix(ADJUSTING, SETTLEMENTS)
     gap = np.where(decided, fills.side * (1 - fills.mid / fills.before), np.nan)
@@ -162,8 +162,8 @@ def _judge_gaps(fills: Fills) -> Iterator[NoticeOutcome]:
         yield judge_mean(
             "fills.better_than_marks",
             np.sign(gap[large]),
-            "{number} fills are furthest from the close of their decision; those on its better side are {mean:.0%} more of them than those on its "
-            "worse side.",
+            "Of the {number} fills furthest from the close of their decision, the share on its better side exceeds the share on its worse side by "
+            "{mean:.0%}.",
             "their mark at the close of the decision and are of the session after it",
             period="fill",
             fewest=MIN_FILLS,
