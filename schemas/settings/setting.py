@@ -60,7 +60,11 @@ class Setting:
     @property
     def default_text(self) -> str | None:
         """The default as the variable would state it; None without one."""
-        default = ("off", "on")[self.default] if isinstance(self.default, bool) else self.default
+        default = self.default
+        if isinstance(default, bool):
+            return "on" if default else "off"
+        if isinstance(default, float):
+            return f"{default:.15g}"
         return None if default is None else str(default)
 
     @property

@@ -73,7 +73,9 @@ def test_every_setting_is_declared_completely_and_once() -> None:
         assert setting.meaning.endswith("."), setting.name
         assert setting.required + (setting.default is not None) <= 1, setting.name
         if setting.default not in (None, ()):
-            assert setting.kind.read(str(setting.default)) == setting.default, setting.name
+            shown = setting.default_text or ""
+            assert setting.kind.read(shown) == setting.default, setting.name
+            assert not isinstance(setting.default, float) or not shown.endswith(".0"), "86400, not 86400.0"
 
 
 PIPELINE = {"Publishing", "Removing", "Events"}
@@ -149,7 +151,7 @@ def test_the_services_are_hardened_not_exposed_and_without_default_passwords() -
 
 
 def test_the_stop_grace_period_covers_the_drain() -> None:
-    from serve.server import CLOSING_SECONDS  # noqa: PLC0415 - beside its use
+    from serve.server import CLOSING_SECONDS  # noqa: PLC0415 - next to its use
 
     entry = compose()["services"]["serve"]
     given = float(entry["stop_grace_period"].removesuffix("s"))
