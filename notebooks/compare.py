@@ -1,7 +1,7 @@
 import marimo
 
 __generated_with = "0.25.2"
-app = marimo.App(width="medium", app_title="Several alphas beside each other")
+app = marimo.App(width="medium", app_title="Several alphas side by side")
 
 
 @app.cell(hide_code=True)
@@ -222,7 +222,7 @@ def _(
     if together_figures is not None and together_figures["sharpe"] is not None:
         conclusions.append(
             f"Equally weighted, they have a Sharpe ratio of {together_figures['sharpe']:.2f}; their deepest drawdown is "
-            f"{together_figures['max_drawdown_pct']:.2f} %."
+            f"{together_figures['max_drawdown_pct']:.2f}%."
         )
     for _row in contribution.drop_nulls("adds").iter_rows(named=True):
         _verb = "adds" if _row["adds"] > 0 else "takes away"

@@ -248,7 +248,7 @@ def _(books, costs, mo, overlap, served, signal):
         else:
             _share = f"costs took {_paid / _gross:.0%} of the gross profit"
         conclusions.append(
-            f"`{_row['alpha_id']}` returned {_row['total_return']:.2%} with a drawdown of up to {_row['max_drawdown_pct']:.2f} %; "
+            f"`{_row['alpha_id']}` returned {_row['total_return']:.2%} with a drawdown of up to {_row['max_drawdown_pct']:.2f}%; "
             f"{_share}."
         )
     for _row in overlap.iter_rows(named=True):

@@ -153,7 +153,7 @@ def _(mo):
     mo.md("""
     ## Does the score predict returns?
 
-    Each bar is the rank correlation (IC) of one week's scores with the returns that followed. The band is the 95 % interval of
+    Each bar is the rank correlation (IC) of one week's scores with the returns that followed. The band is the 95% interval of
     their mean with Newey-West standard errors, which allow for autocorrelation.
     """)
     return
@@ -181,7 +181,7 @@ def _(metrics, mo, pl, plt, run, student):
     _axes.bar(weekly["date"], weekly["ic"], width=5, alpha=0.35, label="weekly IC")
     _axes.plot(weekly["date"], weekly["rolling_mean"], color="C1", label=f"mean of {rolling} weeks")
     if interval is not None:
-        _axes.axhspan(*interval, color="C2", alpha=0.3, label="95 % interval of the mean")
+        _axes.axhspan(*interval, color="C2", alpha=0.3, label="95% interval of the mean")
     _axes.axhline(0, color="grey", linewidth=0.6)
     _axes.set_ylabel("rank correlation")
     _axes.legend(frameon=False, ncols=3)
@@ -286,14 +286,14 @@ def _(benchmark, by_name, deciles, equity, interval, ledger, metrics, mo, run, t
             "differs from zero" if test["p_value"] < 0.05 else "does not differ significantly from zero"
         )
         conclusions["skill"] = (
-            f"Over {test['n']} weeks the mean IC is {test['mean']:.4f} (95 % interval {interval[0]:.4f} to "
-            f"{interval[1]:.4f}, t {test['t_stat']:.2f}): at the 5 % level it **{_verdict}**."
+            f"Over {test['n']} weeks the mean IC is {test['mean']:.4f} (95% interval {interval[0]:.4f} to "
+            f"{interval[1]:.4f}, t {test['t_stat']:.2f}): at the 5% level it **{_verdict}**."
         )
 
     _total = float(equity["ending_equity"][-1] / equity["starting_equity"][0] - 1)
     _worst = metrics["core"]["max_drawdown_pct"]["value"]
     conclusions["return"] = f"The long_short book returned {_total:.2%} over {equity.height} sessions" + (
-        "." if _worst is None else f"; its deepest drawdown was {_worst:.2f} %."
+        "." if _worst is None else f"; its deepest drawdown was {_worst:.2f}%."
     )
     beta_correlation = None
     if benchmark is not None and benchmark.is_empty():

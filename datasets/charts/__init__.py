@@ -1,7 +1,7 @@
 """Charts in a browser: the library Chart.js, and the modules that create charts from figures.
 
 The explorer and tear sheets share them. Chart.js is one file of the package `chartkick`, whose code is not used. It has no
-dependencies and, unlike ECharts and Plotly, runs without eval and inline styles. The modules beside this file import only each
+dependencies and, unlike ECharts and Plotly, runs without eval and inline styles. The modules next to this file import only each
 other and make no requests.
 """
 

@@ -61,7 +61,7 @@ export function tick(value, at, ticks) {
 }
 
 const times = (value) => `${shown(value, 4)}×`;
-const percent = (value) => `${shown(value)} %`;
+const percent = (value) => `${shown(value)}%`;
 
 // ---- shared by all charts ----
 
@@ -215,7 +215,7 @@ export function equity({ book, rows, benchmark = null, log = false }, theme) {
   const worst = Math.min(0, ...drawdown.filter((value) => value !== null));
   return {
     title: "Equity and drawdown",
-    about: `Growth of 1 in the book ${book}${benchmark ? ` beside ${benchmark.symbol}` : ""}, ${counted(rows.length, "session")} from ${dayText(rows[0].date)} to ${dayText(rows.at(-1).date)}: ${times(last)} at the end, deepest drawdown ${percent(-worst)}.`,
+    about: `Growth of 1 in the book ${book}${benchmark ? ` compared with ${benchmark.symbol}` : ""}, ${counted(rows.length, "session")} from ${dayText(rows[0].date)} to ${dayText(rows.at(-1).date)}: ${times(last)} at the end, deepest drawdown ${percent(-worst)}.`,
     config,
     table: {
       columns: ["date", "growth of 1 (ratio)", "drawdown_pct (percentage points)", ...(benchmark ? [`${benchmark.symbol} growth of 1 (ratio)`] : [])],
@@ -248,7 +248,7 @@ function neweyWest(series) {
   return variance > 0 ? { mean, standardError: Math.sqrt(variance / n), lag, n } : null;
 }
 
-/** The 97.5 % point of Student's t (Hill, 1970, algorithm 396). */
+/** The 97.5% point of Student's t (Hill, 1970, algorithm 396). */
 export function tQuantile(freedom) {
   const p = 0.05; // two-sided
   const n = freedom;
@@ -286,7 +286,7 @@ export function weeklyIc({ weekly, span, test = null, over = "Mean of the whole 
   const config = base(theme, "bar");
   config.data.datasets = [
     line("Upper", x, upper, faded(theme.series[1], 0.35), { type: "line", borderWidth: 0.75, order: 1, edge: true }),
-    line("95 % Newey-West interval of it", x, lower, faded(theme.series[1], 0.35), {
+    line("95% Newey-West interval of it", x, lower, faded(theme.series[1], 0.35), {
       type: "line",
       borderWidth: 0.75,
       order: 1,
@@ -310,7 +310,7 @@ export function weeklyIc({ weekly, span, test = null, over = "Mean of the whole 
   );
   return {
     title: "Weekly information coefficient",
-    about: `Rank correlation of score and forward return in ${weekly.length} weeks, with the rolling mean over ${span} weeks and its 95 % Newey-West interval.${test ? ` ${over} ${shown(test.mean)}, t ${shown(test.t_stat)}.` : ""}`,
+    about: `Rank correlation of score and forward return in ${weekly.length} weeks, with the rolling mean over ${span} weeks and its 95% Newey-West interval.${test ? ` ${over} ${shown(test.mean)}, t ${shown(test.t_stat)}.` : ""}`,
     config,
     table: {
       columns: ["date", "ic (correlation)", `rolling_mean_${span} (correlation)`, "lower_95 (correlation)", "upper_95 (correlation)"],

@@ -5,7 +5,7 @@ import { axis, bars, base, counted, day, dayText, line, shown, tQuantile, tick, 
 const BINS = 41;
 const SIGNIFICANCE = 0.05;
 const NEUTRAL = 0.2;
-const asPercent = (value) => `${shown(value * 100)} %`;
+const asPercent = (value) => `${shown(value * 100)}%`;
 const grown = (returns) => returns.reduce((growth, value) => growth * (1 + value), 1) - 1;
 
 /** Compounded monthly and yearly returns of an equity curve; months without a session are null. */
@@ -68,7 +68,7 @@ export function rollingRisk({ points }, theme) {
     sharpe: axis(theme, "Sharpe ratio", { ...part, weight: 2, ticks: { callback: tick, maxTicksLimit: 5 } }),
     volatility: axis(theme, "volatility (% a year)", { ...part, weight: 1, ticks: { callback: tick, maxTicksLimit: 5 } }),
   };
-  withTips(config, (item) => (item.dataset.yAxisID === "volatility" ? `${shown(item.parsed.y)} % a year` : shown(item.parsed.y)));
+  withTips(config, (item) => (item.dataset.yAxisID === "volatility" ? `${shown(item.parsed.y)}% a year` : shown(item.parsed.y)));
   return {
     title: "Rolling Sharpe ratio and volatility",
     about: `Sharpe ratio and volatility of the year up to each of ${points.length} months, ${dayText(points[0].date)} to ${dayText(points.at(-1).date)}.`,
@@ -122,12 +122,12 @@ export function conclusions({ book, test, why, rows, benchmark, delivered, withh
   const sentences = [];
   if (test) {
     const reach = tQuantile(test.n - 1) * test.standard_error;
-    sentences.push(["skill", `Over ${test.n} weeks the mean IC is ${shown(test.mean)} (95 % interval ${shown(test.mean - reach)} to ${shown(test.mean + reach)}, t ${shown(test.t_stat)}): at the 5 % level it ${test.p_value < SIGNIFICANCE ? "differs from zero" : "does not differ significantly from zero"}.`]);
+    sentences.push(["skill", `Over ${test.n} weeks the mean IC is ${shown(test.mean)} (95% interval ${shown(test.mean - reach)} to ${shown(test.mean + reach)}, t ${shown(test.t_stat)}): at the 5% level it ${test.p_value < SIGNIFICANCE ? "differs from zero" : "does not differ significantly from zero"}.`]);
   } else if (why) sentences.push(["skill", `Whether the mean IC differs from zero is withheld: ${why}`]);
   const last = rows?.at(-1);
   if (last && last.cumulative_return !== null) {
     const deepest = Math.max(...rows.map((row) => row.drawdown_pct ?? 0));
-    sentences.push(["return", `The book ${book} returned ${asPercent(last.cumulative_return)} over ${counted(rows.length, "session")}; its deepest drawdown was ${shown(deepest)} %.`]);
+    sentences.push(["return", `The book ${book} returned ${asPercent(last.cumulative_return)} over ${counted(rows.length, "session")}; its deepest drawdown was ${shown(deepest)}%.`]);
   }
   // A session that opens without equity has no return, and figures of the others alone are withheld everywhere.
   if (benchmark && benchmark.points.length > 2 && rows.every((row) => row.period_return !== null)) {

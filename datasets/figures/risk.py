@@ -238,7 +238,7 @@ def conditional_value_at_risk(returns: Floats, share: float) -> Figure:
 
 
 def tail_ratio(returns: Floats) -> Figure:
-    """Absolute 95 % quantile over absolute 5 % quantile.
+    """Absolute 95% quantile over absolute 5% quantile.
 
     Parameters
     ----------
@@ -248,7 +248,7 @@ def tail_ratio(returns: Floats) -> Figure:
     Returns
     -------
     float or Unavailable
-        Ratio, at least 0; withheld with fewer than 20 returns, or when the 5 % quantile is 0 within rounding. The quantiles
+        Ratio, at least 0; withheld with fewer than 20 returns, or when the 5% quantile is 0 within rounding. The quantiles
         are interpolated linearly.
     """
     if returns.size < 20:

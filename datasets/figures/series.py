@@ -33,7 +33,7 @@ ROUNDING: Final = 16 * float(np.finfo(np.float64).eps)
 """Spread of a series that rounding alone can cause.
 
 The series are returns, rank correlations and shares, that is differences and ratios of numbers near 1, so their
-rounding error is a few machine epsilons however small the values are. A ledger that grows by exactly 0.1 % a
+rounding error is a few machine epsilons however small the values are. A ledger that grows by exactly 0.1% a
 session has returns that differ in the sixteenth decimal; their Sharpe ratio would be about 1e14 and would
 measure the arithmetic, not the book.
 """

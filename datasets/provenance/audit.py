@@ -93,8 +93,8 @@ def verdict(checked: Mapping[str, Any] | None) -> str:
         counted(notices, "notice") if notices else "No notices",
         "no forward return could be checked"
         if proven is None
-        # Rounded down: 99.9 % is not 100 %.
-        else f"{int(100 * proven)} % of forward returns proven",
+        # Rounded down: 99.9% is not 100%.
+        else f"{int(100 * proven)}% of forward returns proven",
     ]
     figures = [f"{checked['reproduced']} of {sealed} figures reproduced"] if sealed else ["no figure sealed"]
     figures += [f"{checked[x]} {x}" for x in ("stated", "contradicted") if checked[x]]

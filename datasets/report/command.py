@@ -17,7 +17,7 @@ from schemas.settings.options import option
 from schemas.tables.books import CONDITIONED_BOOKS
 
 MAX_ALPHAS: int = 6
-"""Maximum alphas on a sheet; more curves could not be told apart."""
+"""Maximum alphas on a sheet; more curves could not be distinguished."""
 
 
 @click.command()
@@ -26,7 +26,7 @@ MAX_ALPHAS: int = 6
 @click.option(
     "--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="HTML file to write."
 )
-@click.option("--pdf", is_flag=True, help="Also print it to a PDF file beside it, with Chromium or Chrome.")
+@click.option("--pdf", is_flag=True, help="Also print it to a PDF file next to it, with Chromium or Chrome.")
 @click.option("--book", default=CONDITIONED_BOOKS[0], show_default=True, help="Book whose curves are drawn.")
 @click.option("--from", "first", metavar="DAY", help="First day shown, as YYYY-MM-DD.")
 @click.option("--to", "last", metavar="DAY", help="Last day shown.")
@@ -63,11 +63,13 @@ def report(
 
     if pdf and out.suffix.lower() == ".pdf":
         raise SettingsError(
-            f"--out {out} is the name of the PDF file that --pdf writes beside the HTML file; give a name that ends in .html"
+            f"--out {out} is the name of the PDF file that --pdf writes next to the HTML file; give a name that ends in .html"
         )
     for target in (out, out.with_suffix(".pdf")) if pdf else (out,):
         if target.exists() and not target.is_file():  # a draft would take the place of /dev/stdout itself
-            raise SettingsError(f"--out: {target} is no file and would be replaced; give the name of a file")
+            raise SettingsError(
+                f"--out: {target} is not a file and would be replaced; give the name of a file"
+            )
     browser = find_browser() if pdf else None
     if not 1 <= len(set(alphas)) == len(alphas) <= MAX_ALPHAS:
         raise SettingsError(f"give one to {MAX_ALPHAS} alphas, each once")

@@ -43,7 +43,7 @@ _EVIDENCE: Final = {
 }
 _UNITS: Final = {
     "ratio": "",
-    "percentage_points": " %",
+    "percentage_points": "%",
     "per_year": " a year",
     "per_session": " a session",
     "period_sum": " in total",
@@ -68,12 +68,12 @@ def number(value: float | None, digits: int = 4) -> Markup:
 
 def percent(value: float | None, digits: int = 2) -> Markup:
     """Format a ratio in per cent."""
-    return _exact(value, lambda x: f"{100 * x:,.{digits}f} %")
+    return _exact(value, lambda x: f"{100 * x:,.{digits}f}%")
 
 
 def points(value: float | None) -> Markup:
     """Format percentage points in per cent."""
-    return _exact(value, lambda x: f"{x:,.2f} %")
+    return _exact(value, lambda x: f"{x:,.2f}%")
 
 
 def fixed(value: float | None) -> Markup:
@@ -98,7 +98,7 @@ def entry(statistic: Mapping[str, Any], name: str = "", *, unit: bool = True) ->
         shown = f"{100 * value:,.2f}"
     else:
         shown = f"{value:,.2f}" if statistic["unit"] in _TWO_DECIMALS else significant(value)
-    suffix = " %" if share else _UNITS.get(statistic["unit"], " " + statistic["unit"].replace("_", " "))
+    suffix = "%" if share else _UNITS.get(statistic["unit"], " " + statistic["unit"].replace("_", " "))
     mark = Markup(' <span class="withheld">stated</span>') if statistic["checked"] == Checked.STATED else ""
     return Markup('<data value="{}">{}</data>{}{}').format(repr(value), shown, suffix if unit else "", mark)
 

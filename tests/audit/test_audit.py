@@ -105,7 +105,7 @@ def test_a_notice_names_no_alpha_that_the_key_may_not_read(api: ApiClient) -> No
     assert "2 runs" not in prices["reason"]
     returns = by_id(limited["entries"], "notice")["catalogue.forward_returns"]
     assert (returns["status"], returns["reason"], returns["value"]) == ("not_checked", TOO_FEW_OTHERS, None)
-    assert (returns["threshold"], returns["details"]) == (None, {}), "as of a run with no others beside it"
+    assert (returns["threshold"], returns["details"]) == (None, {}), "as of a run without other runs"
     assert HIDDEN not in json.dumps(limited)
     alone = audited(api, alphas="all", runs=f"list:{AUDITED}")
     catalogue = [entry for entry in alone["entries"] if entry["id"].startswith("catalogue.")]
@@ -134,7 +134,7 @@ def test_list_metrics_and_audit_agree_on_the_checks(api: ApiClient, grants: dict
     assert checked["contradicted"] == 1
     assert checked["reproduced"] > 5
     assert checked["forward_returns_proven"] == (0.629 if grants.get("raw") else 0.62), (
-        "what the raw books prove is not told to everybody"
+        "what the raw books prove is not shown to every reader"
     )
 
 
@@ -178,15 +178,14 @@ def test_an_audit_is_small_enough_for_a_page(api: ApiClient) -> None:
 
 
 def test_the_verdict_is_one_line_of_text(api: ApiClient) -> None:
-    assert audited(api)["summary"]["verdict"].startswith("3 notices · 62 % of forward returns proven · ")
+    assert audited(api)["summary"]["verdict"].startswith("3 notices · 62% of forward returns proven · ")
     counts = {"reproduced": 10, "stated": 1, "contradicted": 0, "forward_returns_proven": 0.62, "notices": 7}
     assert (
-        verdict(counts)
-        == "7 notices · 62 % of forward returns proven · 10 of 11 figures reproduced, 1 stated"
+        verdict(counts) == "7 notices · 62% of forward returns proven · 10 of 11 figures reproduced, 1 stated"
     )
     empty = {"reproduced": 0, "stated": 0, "contradicted": 0, "forward_returns_proven": None, "notices": 1}
     assert verdict(empty) == "1 notice · no forward return could be checked · no figure sealed"
-    assert "99 %" in verdict({**counts, "forward_returns_proven": 0.9999})
+    assert "99%" in verdict({**counts, "forward_returns_proven": 0.9999})
     assert "build its seal again" in verdict(None)
 
 

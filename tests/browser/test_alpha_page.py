@@ -255,13 +255,13 @@ def test_an_alphas_summary_is_written_in_sentences(visit: Visit) -> None:
     metrics = visit.site.send(f"alphas/{FULL}/metrics?panel=1")["data"]
     test = metrics["nwt"]["ic"]
     reach = t.ppf(0.975, test["n"] - 1) * test["standard_error"]
-    mean, low, high = re.findall(r"IC is (\S+) \(95 % interval (\S+) to (\S+),", said["skill"])[0]
+    mean, low, high = re.findall(r"IC is (\S+) \(95% interval (\S+) to (\S+),", said["skill"])[0]
     assert float(mean) == pytest.approx(test["mean"], rel=1e-2)
     assert [float(low), float(high)] == pytest.approx(
         [test["mean"] - reach, test["mean"] + reach], rel=1e-2, abs=1e-4
     )
     assert ("does not differ" in said["skill"]) == (test["p_value"] >= 0.05)
-    total = float(re.findall(r"returned (\S+) %", said["return"])[0])
+    total = float(re.findall(r"returned (\S+)%", said["return"])[0])
     assert total == pytest.approx(100 * curve[-1]["cumulative_return"], rel=1e-2)
     delivered = visit.site.send(f"alphas/{FULL}/signal")["data"]["delivered"]
     earned = float(

@@ -1,4 +1,4 @@
-"""The interactive page of `/docs` shows the document of the interface."""
+"""The interactive page of `/docs` shows the OpenAPI document."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class Visit:
 
     @property
     def calls(self) -> list[str]:
-        """Paths and parameters of every call of the interface so far."""
+        """Paths and parameters of every call of the API so far."""
         start = f"{self.site.base}/v1/"
         return [request.url.removeprefix(start) for request in self.requests if request.url.startswith(start)]
 

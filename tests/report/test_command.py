@@ -57,7 +57,7 @@ def test_a_pipe_or_device_is_not_replaced_by_a_sheet(root: Path, tmp_path: Path)
     os.mkfifo(tmp_path / "sheet.html")
     done = report("--datasets", root, "--out", "sheet.html", FULL, folder=tmp_path)
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
-    assert "sheet.html is no file and would be replaced" in done.stderr
+    assert "sheet.html is not a file and would be replaced" in done.stderr
     assert (tmp_path / "sheet.html").is_fifo()
 
 

@@ -155,7 +155,7 @@ def test_a_sheets_benchmark_matches_the_api(root: Path, market: Path, api: ApiCl
 
 
 def is_that_of_the_interface_from_the_close_before(actual: Any, answer: Any) -> None:
-    """Compare a sheet's benchmark with the answer of the interface over the same sessions."""
+    """Compare a sheet's benchmark with the answer of the API over the same sessions."""
     summary, columns = answer["meta"]["summary"], actual["columns"]
     assert summary["first_return"] is not None
     assert columns["date"] == [row["date"] for row in answer["data"]]

@@ -81,8 +81,8 @@ RISK: Final = make_family(
     *(
         figure(
             f"var_{100 - share}",
-            f"{share} % quantile of the daily return; a loss is negative.",
-            f"{share} % quantile of period_return, interpolated linearly",
+            f"{share}% quantile of the daily return; a loss is negative.",
+            f"{share}% quantile of period_return, interpolated linearly",
             _TAIL,
         )
         for share in (5, 1)
@@ -90,7 +90,7 @@ RISK: Final = make_family(
     *(
         figure(
             f"cvar_{100 - share}",
-            f"Mean return of the worst {share} % of the sessions.",
+            f"Mean return of the worst {share}% of the sessions.",
             f"mean of the floor({share / 100} (n - 1)) + 1 lowest period_return",
             _TAIL,
         )

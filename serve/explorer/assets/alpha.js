@@ -120,7 +120,7 @@ export function alpha(page, id) {
     findings.load();
   });
 
-  /** Prices are drawn beside the book if they cover all its sessions, unless another benchmark was picked. */
+  /** Prices are drawn along with the book if they cover all its sessions, unless another benchmark was picked. */
   async function loadBenchmarks() {
     const served = caller.callable_endpoints.includes("research.benchmarks");
     const rows = served ? await get("benchmarks", { limit: 100 }).then(({ data }) => data, () => []) : state.benchmark ? [{ symbol: state.benchmark }] : [];
@@ -167,7 +167,7 @@ export function alpha(page, id) {
 
   function summary({ sessions, first_date: first, last_date: last, total_return: total, max_drawdown_pct: deepest }) {
     return el("p", { class: "fine", id: "equity-summary", "data-total-return": total, "data-max-drawdown-pct": deepest },
-      `${charts.counted(sessions, "session")}, ${charts.dayText(first)} to ${charts.dayText(last)}: total return ${asPercent(total)}, deepest drawdown ${charts.shown(deepest)} %. Drag over the chart to zoom.`);
+      `${charts.counted(sessions, "session")}, ${charts.dayText(first)} to ${charts.dayText(last)}: total return ${asPercent(total)}, deepest drawdown ${charts.shown(deepest)}%. Drag over the chart to zoom.`);
   }
 
   const head = el("div", { class: "alpha-head" }, el("h1", {}, id));

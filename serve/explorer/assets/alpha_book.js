@@ -10,7 +10,7 @@ const NAME_WINDOWS = [["31", "month"], ["92", "quarter"], ["366", "year"], ["all
 const PAGES_OF_NAMES = 12;
 const SIDES = [["held", "Held"], ["long", "Long"], ["short", "Short"], ["all", "All scored"]];
 const HELD = { min_abs_weight: "0.000000001" };
-/** Sign of the target weights of a side; `direction` of the interface is that of the score, which may differ. */
+/** Sign of the target weights of a side; `direction` in the API is that of the score, which may differ. */
 const SIGNS = { long: 1, short: -1 };
 
 export function book({ path, id, state, pick, fold, curve, some }) {

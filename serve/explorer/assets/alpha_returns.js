@@ -174,7 +174,7 @@ export function regimes({ caller, path, id, state, window, fold }) {
         percentages("Mean return", "% a year", rows, (row) => row.mean_return),
         percentages("Volatility", "% a year", rows, (row) => row.volatility),
         numbers("Sharpe ratio", "annualised", rows, (row) => row.sharpe),
-        { title: "95 % band of it", number: true, make: (row) => (row.band ? `${two(row.band.lower)} to ${two(row.band.upper)}` : "–") },
+        { title: "95% band of it", number: true, make: (row) => (row.band ? `${two(row.band.lower)} to ${two(row.band.upper)}` : "–") },
       ];
       const breaks = Object.entries(BREAKS).map(([name, title]) => [title, data.breaks[name], data.withheld[`breaks.${name}`]]);
       return {
@@ -269,7 +269,7 @@ const COSTS = [
 const LEG = { annualised_return: "Return", sharpe: "Sharpe ratio", cost: "Costs", exposure: "Exposure", names: "Names", pnl: "P&L" };
 const LEG_FIGURES = Object.fromEntries(["long", "short"].flatMap((side) => Object.entries(LEG).map(([name, title]) => [`${side}.${name}`, `${title} of the ${side} leg`])));
 const CONCENTRATION = [
-  ["best_days_share", "Ten best days", asPercent, "of the P&L; above 100 % where the other days lost"],
+  ["best_days_share", "Ten best days", asPercent, "of the P&L; above 100% where the other days lost"],
   ["best_weeks_share", "Ten best weeks", asPercent, "of the P&L"],
   ["best_names_share", "Ten best names", asPercent, "of the P&L of all names"],
   ["sharpe_without_best_days", "Sharpe ratio without the ten best days", two, "annualised"],
@@ -293,7 +293,7 @@ const FIGURES = [
   ["cvar_95", "Expected shortfall, 95 %", asPercent, "daily return"],
   ["var_99", "Value at risk, 99 %", asPercent, "daily return"],
   ["cvar_99", "Expected shortfall, 99 %", asPercent, "daily return"],
-  ["tail_ratio", "Tail ratio", two, "95 % over 5 % quantile"],
+  ["tail_ratio", "Tail ratio", two, "95% over 5% quantile"],
   ["skewness", "Skewness", two, "of daily returns"],
   ["kurtosis", "Kurtosis", two, "of daily returns; normal: 3"],
   ["under_water", "Time under water", asPercent, "of the sessions"],

@@ -95,12 +95,12 @@ export function luck({ caller, path, id, state, window, metrics }) {
   if (!caller.callable_endpoints.includes("research.luck")) return {};
   const made = panel("Was it luck?", {
     id: "luck", file: `${id}-luck`, wide: true, lazy: true, room: 0,
-    about: "Selected book and window: the Sharpe ratio against the trials it was picked from, and 95 % bands by the stationary bootstrap.",
+    about: "Selected book and window: the Sharpe ratio against the trials it was picked from, and 95% bands by the stationary bootstrap.",
     load: async () => {
       const { data } = await get(`${path}/luck`, { book: state.book, ...window() });
       const opensWithOne = await metrics().then(({ data: { core } }) => core.pnl.unit === "ratio", () => false);
       const known = opensWithOne ? { ...BANDS, ...SHARES } : BANDS;
-      const why = (name, member) => data.withheld[`${name}.${member}`] ?? data.withheld[name] ?? "The interface gives no value.";
+      const why = (name, member) => data.withheld[`${name}.${member}`] ?? data.withheld[name] ?? "The API returned no value.";
       const fact = (title, value, unit, name, member) => el("div", { class: "tile", "data-figure": `${name}.${member}`, "data-value": value },
         el("span", { class: "label" }, title),
         value === null || value === undefined ? el("strong", { class: "withheld" }, "withheld") : el("strong", {}, shown(value)),
@@ -113,10 +113,10 @@ export function luck({ caller, path, id, state, window, metrics }) {
             fact("Sharpe ratio", data.sharpe, `annualised, ${counted(data.observations, "session")}`, "sharpe", ""),
             fact("Probabilistic Sharpe ratio", probable.probability, "probability that Sharpe > 0", "probabilistic_sharpe", "probability"),
             fact("Deflated Sharpe ratio", deflated.probability, `probability that Sharpe > 0, given ${TRIALS[deflated.counted_by]?.(deflated)} (${deflated.trials_from})`, "deflated_sharpe", "probability"),
-            fact("Minimum track record", least.years, `years, at ${Math.round(least.confidence * 100)} % confidence`, "minimum_track_record", "years"),
+            fact("Minimum track record", least.years, `years, at ${Math.round(least.confidence * 100)}% confidence`, "minimum_track_record", "years"),
             fact("Probabilistic excess Sharpe", excess.probabilistic_sharpe.probability, `probability that excess Sharpe > 0; it is ${shown(excess.sharpe)}`, "excess.probabilistic_sharpe", "probability"),
             fact("Deflated excess Sharpe", excess.deflated_sharpe.probability, `probability, given ${TRIALS[excess.deflated_sharpe.counted_by]?.(excess.deflated_sharpe)}`, "excess.deflated_sharpe", "probability"),
-            fact("Minimum track record, excess", excess.minimum_track_record.years, `years, at ${Math.round(least.confidence * 100)} % confidence`, "excess.minimum_track_record", "years"),
+            fact("Minimum track record, excess", excess.minimum_track_record.years, `years, at ${Math.round(least.confidence * 100)}% confidence`, "excess.minimum_track_record", "years"),
             fact("Probability of overfitting", overfitting?.probability ?? null, `probability, ${overfitting?.trials} trials in ${overfitting?.splits} splits`, "overfitting", "probability")),
           table("Bootstrap bands", [
             { title: "Figure", make: (row) => known[row.figure]?.[0] ?? words(row.figure) },
@@ -140,7 +140,7 @@ async function amongAll(id) {
   if (!row) return null;
   const { figures, withheld } = row;
   if (figures.q_value === null) return `No q-value: ${withheld.q_value}.`;
-  return `Of the whole run's mean return: t-stat ${shown(figures.t_stat)}; q-value ${shown(figures.q_value, 2)} among all alphas that this key may read (the false-discovery rate at which it still counts); Sharpe ratio after the multiple-testing haircut ${shown(figures.haircut_sharpe)}.`;
+  return `Of the whole run's mean return: t-stat ${shown(figures.t_stat)}; q-value ${shown(figures.q_value, 2)} among all alphas that this key may read (the smallest false-discovery rate at which it still counts as a discovery); Sharpe ratio after the multiple-testing haircut ${shown(figures.haircut_sharpe)}.`;
 }
 
 /** The nearest and farthest alphas; served as research.neighbours. */

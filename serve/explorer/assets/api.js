@@ -1,4 +1,4 @@
-// Calls of the interface. The key is kept in this tab's session storage; it is sent in a header, and appears in
+// Calls of the API. The key is kept in this tab's session storage; it is sent in a header, and appears in
 // no address. Answers are cached only in memory, until the page is closed or the visitor signs out.
 
 import { waiting as showWait } from "./banner.js";
@@ -18,7 +18,7 @@ const PROSE = new Set(["message", "reason", "withheld_reason", "withheld"]);
 const FORBIDDEN = 403;
 const NO_RUN = "run_not_allowed";
 
-/** An error answer of the interface, in its own words. */
+/** An error answer of the API, in its own words. */
 export class Refusal extends Error {
   constructor(status, error, wait = 0) {
     super(explained(error, wait));
@@ -71,7 +71,7 @@ function forget() {
   forbidden.clear();
 }
 
-/** Try a key, and keep it for this tab if the interface knows it; return the key's rights. */
+/** Try a key, and keep it for this tab if the API knows it; return the key's rights. */
 export async function signIn(token) {
   forget();
   const { data } = await request("me", {}, token);
@@ -158,13 +158,13 @@ async function answerOf(address, token) {
       await new Promise((resume) => setTimeout(resume, Math.min(5, Math.max(1, pause)) * 1000));
       continue;
     }
-    const refusal = new Refusal(answer.status, body?.error ?? { code: `http_${answer.status}`, message: "The answer is not one of the interface." }, pause);
+    const refusal = new Refusal(answer.status, body?.error ?? { code: `http_${answer.status}`, message: "The answer does not come from the API." }, pause);
     if (answer.status === 401 && token === key() && token !== null) signOut();
     throw refusal;
   }
 }
 
-/** An answer whose sentences have days in the page's format; the interface writes them in ISO format. */
+/** An answer whose sentences have days in the page's format; the API writes them in ISO format. */
 function forPeople(answer, prose = false) {
   for (const [name, value] of Object.entries(answer ?? {})) {
     if (typeof value === "string" && (prose || PROSE.has(name))) answer[name] = dated(value);

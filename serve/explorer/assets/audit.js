@@ -50,7 +50,7 @@ export function verdict({ caller, path, sections }) {
   return { node, load };
 }
 
-/** Every check, and the interface's warnings about this window. */
+/** Every check, and the API's warnings about this window. */
 export function audit({ caller, path, metrics, id }) {
   const made = panel("Audit and warnings", {
     id: "audit", file: `${id}-audit`, wide: true, room: 0,

@@ -1,4 +1,4 @@
-// Messages about the whole page: a service that does not answer, a key over its limit, a wait for a limit.
+// Messages about the page as a whole: a service that does not answer, a key over its limit, a wait for a limit.
 
 import { el } from "./dom.js";
 

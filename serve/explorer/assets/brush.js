@@ -1,4 +1,4 @@
-// Dragging over a chart of days selects the days between; without a mouse, use the date fields beside it.
+// Dragging over a chart of days selects the days between; without a mouse, use the date fields next to it.
 
 import { isoDay } from "./charts.js";
 import { el } from "./dom.js";

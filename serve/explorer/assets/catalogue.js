@@ -1,4 +1,4 @@
-// Every alpha that the key may read: search, order and bounds are the interface's own.
+// Every alpha that the key may read: search, order and bounds are those of the API.
 
 import { get } from "./api.js";
 import { dayText, shown } from "./charts.js";
@@ -19,7 +19,7 @@ function checked({ notices, forward_returns_proven: proven, reproduced, stated, 
   const sealed = reproduced + stated + contradicted;
   return [
     el("span", { class: notices ? "status notice" : null }, notices === 1 ? "1 notice" : `${notices || "no"} notices`),
-    el("small", {}, proven === null ? "no return checked" : `${Math.floor(100 * proven)} % of returns proven`),
+    el("small", {}, proven === null ? "no return checked" : `${Math.floor(100 * proven)}% of returns proven`),
     el("small", {}, sealed ? `${reproduced} of ${sealed} figures reproduced` : "no figure sealed")];
 }
 
@@ -30,7 +30,7 @@ async function catalogueLuck() {
   const counts = data.discoveries.find(({ level }) => level === FALSE_DISCOVERY_RATE);
   const length = data.effective_backtest_length;
   return [
-    `Mean return differs from 0 at a false-discovery rate of ${100 * FALSE_DISCOVERY_RATE} %: ${counts.benjamini_hochberg} of ${data.tested.toLocaleString("en-GB")} alphas (Benjamini-Hochberg), ${counts.benjamini_yekutieli} (Benjamini-Yekutieli), ${counts.bonferroni} (Bonferroni).`,
+    `Mean return differs from 0 at a false-discovery rate of ${100 * FALSE_DISCOVERY_RATE}%: ${counts.benjamini_hochberg} of ${data.tested.toLocaleString("en-GB")} alphas (Benjamini-Hochberg), ${counts.benjamini_yekutieli} (Benjamini-Yekutieli), ${counts.bonferroni} (Bonferroni).`,
     `Effective number of uncorrelated alphas: ${data.effective_number === null ? `withheld, ${data.withheld.effective_number}` : shown(data.effective_number)}.`,
     length.years === null ? "" : `Minimum backtest length for as many: ${shown(length.years)} years.`,
   ].filter(Boolean).join(" ");

@@ -17,7 +17,7 @@ export class Unavailable extends Error {
   code = "unavailable";
 }
 
-/** A refusal in the words of the interface; unavailable data with the reason and without a code. */
+/** A refusal in the words of the API; unavailable data with the reason and without a code. */
 export function refused(error) {
   if (error instanceof Unavailable) return el("p", { class: "refused unavailable" }, "Not available: ", error.message);
   return el("div", { class: "refused", role: "alert" },

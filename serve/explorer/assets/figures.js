@@ -55,7 +55,7 @@ export function numbers(title, unit, rows, of) {
 }
 
 export function written(value, unit) {
-  return value === null ? "–" : IN_PERCENT.has(unit) ? `${shown(value)} %` : shown(value);
+  return value === null ? "–" : IN_PERCENT.has(unit) ? `${shown(value)}%` : shown(value);
 }
 
 /** Figures that are shares, and of what: a page shows them in per cent. */
@@ -68,7 +68,7 @@ export function inPercent(name, entry) {
   return unit === undefined ? { value: entry.value, unit: entry.unit } : { value: entry.value === null ? null : entry.value * 100, unit };
 }
 
-/** Columns of headline figures: a unit is in the header if all rows share it, else beside each value. */
+/** Columns of headline figures: a unit is in the header if all rows share it, else after each value. */
 export function headlineColumns(rows, given) {
   const entryOf = (row, name) => {
     const entry = given(row, name);
@@ -111,7 +111,7 @@ export function standingWord(entry) {
   return entry.checked ? el("span", { class: `standing-${entry.checked}`, title: standing(entry) }, entry.checked) : "";
 }
 
-/** A word beside a figure that its tables do not support; nothing beside any other. */
+/** A word after a figure that its tables do not support; empty for any other figure. */
 export function mark(checked) {
   return checked === "stated" || checked === "contradicted" ? el("small", { class: "standing", title: STANDING[checked] }, ` ${checked}`) : "";
 }
@@ -134,4 +134,4 @@ export const days = (title, of, missing = "–") => ({ title, kind: "day", make:
 /** Number of sessions of an answer, with its first and last day. */
 export const range = ({ observations, first_date: first, last_date: last }) => `${counted(observations, "session")}${first ? `, ${dayText(first)} to ${dayText(last)}` : ""}`;
 
-export const asPercent = (value) => (value === null || value === undefined ? "–" : `${shown(value * 100)} %`);
+export const asPercent = (value) => (value === null || value === undefined ? "–" : `${shown(value * 100)}%`);
