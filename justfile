@@ -43,7 +43,7 @@ deploy:
 client:
     {{ in_parallel }} tests/client
 
-# third-party tools that check the interface and generate clients; three of them need Node 22 or later
+# third-party tools that check the OpenAPI document and generate clients; three of them need Node 22 or later
 interface-tools:
     {{ tested }} pytest -q -p no:schemathesis tests/interface_tools
 

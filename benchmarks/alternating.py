@@ -45,7 +45,7 @@ def hits_against_constant(ours: Ours, constant: Server, plan: Plan, pairs: int) 
         with ours.running() as up, constant.running() as floor:
             up.settle(90.0, 1.0)
             for query in plan.queries:
-                plan.log(f"hits beside a constant body, {number + 1} of {pairs}, {query}")
+                plan.log(f"hits compared with a constant body, {number + 1} of {pairs}, {query}")
                 with contextlib.ExitStack() as opened:
                     hits = itertools.cycle(cached_requests(ours, up, plan, query))
                     hit = _sender(up, hits, opened)

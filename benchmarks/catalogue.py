@@ -1,4 +1,4 @@
-"""Cost of a catalogue of many alphas: start-up, polls, and searches of the list over HTTP.
+"""Cost of a catalogue of many alphas: startup, polls, and searches of the list over HTTP.
 
     uv run just bench-catalogue [--alphas 10000] [--s3]
 
@@ -160,7 +160,7 @@ def _progress() -> Progress:
 
 
 def served(root: Path, empty: Path, alphas: int) -> dict[str, Any]:
-    """Measure start-up and searches over HTTP."""
+    """Measure startup and searches over HTTP."""
     results: dict[str, Any] = {}
     with Ours(empty).running() as up:
         results["start_up_without_any_alpha"] = figures([up.start_seconds * 1e3]) | {"cpu_seconds": up.cpu()}

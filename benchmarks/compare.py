@@ -75,7 +75,7 @@ _HERE: Final = Path(__file__).resolve().parent
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="File for the results; by default benchmarks/results.json, and RESULTS.md and the plot beside it.",
+    help="File for the results; by default benchmarks/results.json, and RESULTS.md and the plot next to it.",
 )
 def main(
     *,
@@ -91,7 +91,7 @@ def main(
     folder: Path,
     out: Path | None,
 ) -> None:
-    """Measure the service beside the alternatives."""
+    """Measure the service and the alternatives."""
     if quick:
         seconds = 1.0
     if shutil.which("wrk") is None:

@@ -1,4 +1,4 @@
-"""Measurements beside the comparison: a larger catalogue, a second worker, a restart, memory under random pages."""
+"""Measurements in addition to the comparison: a larger catalogue, a second worker, a restart, memory under random pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Light calls of one key, alone and beside a key whose requests exceed the capacity of the cores.
+"""Light calls of one key, alone and together with a key whose requests exceed the capacity of the cores.
 
     uv run just bench-overload SEAL [--seconds 8] [--connections 64]
 

@@ -13,7 +13,7 @@ from benchmarks.table_downloads import BY_PAGES, ratios_of
 OURS: Final = "alpha-results"
 FLOOR: Final = "constant"
 SPECIAL: Final = ("Polars, tuned",)
-"""Servers written for a single query: reported beside the general peers, never as the best peer."""
+"""Servers written for a single query: reported along with the general peers, never as the best peer."""
 _PAGES: Final = frozenset({"Q1", "Q2", "Q3", "Q4", "Q5"})
 _LONG_PAGES: Final = frozenset({"Q2", "Q3", "Q7"})
 """Pages of 5,000 rows."""

@@ -59,7 +59,7 @@ def _cell(value: float | None, field: str) -> str:
 
 
 def write(results: dict[str, Any], folder: Path) -> None:
-    """Write the page and the plot beside the results."""
+    """Write the page and the plot next to the results."""
     from benchmarks.plot import draw  # noqa: PLC0415 - matplotlib takes a second to import, which --quick need not spend
 
     draw(results, folder / "results.png")

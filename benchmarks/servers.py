@@ -168,7 +168,7 @@ class Ours(Server):
     Parameters
     ----------
     root
-        The datasets root; a new key store is made beside it.
+        The datasets root; a new key store is created next to it.
     settings
         Those that differ from the defaults. Without `rows` each process starts with an empty folder of row tables.
     """

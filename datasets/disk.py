@@ -141,7 +141,7 @@ def make_folder(folder: Path) -> None:
     made = list(takewhile(lambda each: not each.exists(), (folder, *folder.parents)))
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except FileNotFoundError as error:  # an automounter or /proc, where nobody can make a folder
+    except FileNotFoundError as error:  # an automounter or /proc, where no user can create a folder
         raise DiskUnavailable(
             f"{folder} cannot be created: its file system takes no new folders; name another folder"
         ) from error

@@ -98,7 +98,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Result of a rule's function if the tables prove only a share of its rows.
+    """Result of a rule's function if only some of its rows can be compared.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Coverage:
     checked_without_raw
         Rows of `checked` that were compared without raw books, which not every reader may see.
     finding
-        Finding of the rule; None if no compared row breaks it, and once the rule is applied.
+        Finding of the rule; None if no compared row breaks it, and once :meth:`Rule.apply` has returned it separately.
     reason
         Reason why no row could be compared; else None.
     """

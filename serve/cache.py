@@ -15,9 +15,9 @@ V = TypeVar("V")
 SnapshotKey = tuple[str, str]
 """Address and snapshot id of an alpha; entries derived from a snapshot are dropped with it."""
 LISTING: Final = ""
-"""Takes the place of the address in the key of a list of alphas, beside the list's edition; no alpha has this address."""
+"""Takes the place of the address in the key of a list of alphas, together with the list's edition; no alpha has this address."""
 _MAX_OFFERED: Final = 16_384
-"""Maximum number of values that are remembered as offered once."""
+"""Maximum number of values that are remembered as seen once."""
 
 
 class SizedLRUCache(Generic[V]):
@@ -81,7 +81,7 @@ class SizedLRUCache(Generic[V]):
             self.bytes += size
 
     def put_if_repeated(self, owner: SnapshotKey, name: Hashable, value: V, size: int) -> None:
-        """Cache a value that was offered before: a client that walks through all pages evicts none that others repeat."""
+        """Cache a value the second time it is offered, so that a client that reads every page once evicts no repeated ones."""
         key = hash((owner, name))
         with self._lock:
             is_repeated = key in self._offered
@@ -124,7 +124,7 @@ _OWN_GROUP: Final = Path("/proc/self/cgroup")
 
 _SHARES: Final = {
     "bodies": (8, None),  # cutting a page from a table costs little
-    "ledgers": (16, None),  # behind equity curves, some 0.2 MB for 1,500 sessions
+    "ledgers": (16, None),  # of equity curves, some 0.2 MB for 1,500 sessions
     "symbols": (64, 16 * _MEBIBYTE),  # some 60 kB for the 500 names of a run
     "rebalances": (64, 24 * _MEBIBYTE),  # 300 weeks take some 50 kB
     "luck": (64, 16 * _MEBIBYTE),  # an answer takes some 12 kB

@@ -66,7 +66,7 @@ class ComputeQueue:
         self._executor = ThreadPoolExecutor(threads + 1, thread_name_prefix="compute")
         self._turns = asyncio.Semaphore(threads + 1)
         self._keys: WeakValueDictionary[str, _Key] = WeakValueDictionary()
-        """Held by its calls: the last one to end drops its key."""
+        """Only its calls hold a key: it is dropped when the last of them ends."""
         self.waiting = 0
         """Calls that wait for a thread."""
         self.running = 0

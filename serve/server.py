@@ -277,10 +277,10 @@ def serve_with_workers(
 
 
 def end_with_parent() -> None:
-    """End this worker with its parent only: by its SIGTERM, or after its death, because an orphan would hold the port.
+    """End this worker only when its parent sends SIGTERM, or after the parent's death, because an orphan would hold the port.
 
-    A terminal sends Ctrl-C to the workers too. A worker that ended by it, instead of by the SIGTERM of its parent, would finalise
-    its interpreter while daemon threads still hold objects of the engine, which the engine reports as leaks.
+    A terminal sends Ctrl-C to the workers too. A worker that ended on Ctrl-C, not on its parent's SIGTERM, would finalise its
+    interpreter while daemon threads still hold objects of the engine, which the engine reports as leaks.
     """
     parent = multiprocessing.parent_process()
     if parent is not None:

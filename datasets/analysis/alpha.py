@@ -78,11 +78,11 @@ class Alpha(Snapshot):
         Raises
         ------
         SettingsError
-            When the granularity is unknown, a flag is no bool, an end is no day, or the first day is after the last.
+            When the granularity is unknown, a flag is not a bool, an end is not a day, or the first day is after the last.
         SnapshotCorrupt
             When a source file of the figures is missing or damaged.
         """
-        from datasets.figure_data import read_figures  # noqa: PLC0415 - slow to load beside the rest
+        from datasets.figure_data import read_figures  # noqa: PLC0415 - slow to load
         from datasets.figures.checks import named_alphas  # noqa: PLC0415 - as above
         from datasets.figures.run_metrics import MetricsQuery, assemble  # noqa: PLC0415 - as above
 
@@ -116,7 +116,7 @@ class Alpha(Snapshot):
         SnapshotCorrupt
             When the manifest is missing or damaged.
         """
-        from datasets.provenance.audit import audit_entries  # noqa: PLC0415 - slow to load beside the rest
+        from datasets.provenance.audit import audit_entries  # noqa: PLC0415 - slow to load
 
         rows = [
             {**entry, "details": orjson.dumps(entry["details"]).decode()}
@@ -260,7 +260,7 @@ class Alpha(Snapshot):
         Raises
         ------
         SettingsError
-            When a file breaks a rule or lacks a symbol, `rolling` is too small or no whole number, or the window is not one
+            When a file breaks a rule or lacks a symbol, `rolling` is too small or not a whole number, or the window is not one
             of days.
         KindNotPublished
             When the run has other books, but not this one.
@@ -269,7 +269,7 @@ class Alpha(Snapshot):
         """
         from datasets.figure_data import read_ledger  # noqa: PLC0415 - as above
         from datasets.figures.exposures import explain  # noqa: PLC0415 - as above
-        from datasets.market_data.factors import read_factors  # noqa: PLC0415 - slow to load beside the rest
+        from datasets.market_data.factors import read_factors  # noqa: PLC0415 - slow to load
 
         if not isinstance(rolling, int | np.integer) or rolling < MIN_ROLLING:
             raise SettingsError(f"rolling={rolling!r}: give a whole number, at least {MIN_ROLLING} sessions")
@@ -328,7 +328,7 @@ class Alpha(Snapshot):
         SnapshotCorrupt
             When a file is missing or damaged.
         """
-        from datasets.figure_data import read_ledger, read_weekly_ic  # noqa: PLC0415 - slow to load beside the rest
+        from datasets.figure_data import read_ledger, read_weekly_ic  # noqa: PLC0415 - slow to load
         from datasets.figures.regimes import measure  # noqa: PLC0415 - as above
 
         window = require_window(window)
@@ -364,7 +364,7 @@ class Alpha(Snapshot):
         SnapshotCorrupt
             When a file is missing or damaged.
         """
-        from datasets.figure_data import read_luck  # noqa: PLC0415 - slow to load beside the rest
+        from datasets.figure_data import read_luck  # noqa: PLC0415 - slow to load
         from datasets.figures.luck_evidence import LuckQuery  # noqa: PLC0415 - as above
         from datasets.figures.luck_trials import known_trials, with_deflated_sharpe  # noqa: PLC0415 - as above
         from datasets.figures.unavailable import MISSING_KIND, Unavailable  # noqa: PLC0415 - as above
@@ -375,7 +375,7 @@ class Alpha(Snapshot):
         unknown_trials = Unavailable(
             MISSING_KIND,
             "the run sealed neither trials nor values that show a search, and the other alphas of the catalogue, which the "
-            "interface counts instead, are not counted here",
+            "API counts instead, are not counted here",
         )
         return with_deflated_sharpe(
             figures, known_trials(figures, None, None, described=True, readable=unknown_trials)
@@ -407,7 +407,7 @@ class Alpha(Snapshot):
             raise SettingsError("a factor is a pandas series: install pandas") from error
         rows = self.read("decisions", ("date", "symbol", column))
         if not rows[column].dtype.is_numeric():
-            raise SettingsError(f"{column!r} is not a column of numbers, so it is no factor")
+            raise SettingsError(f"{column!r} is not a column of numbers, so it cannot be a factor")
         rows = rows.drop_nulls().sort("date", "symbol")
         days = pd.DatetimeIndex(rows["date"].cast(pl.Datetime("ns")).to_numpy())
         index = pd.MultiIndex.from_arrays([days, rows["symbol"].to_list()], names=["date", "asset"])

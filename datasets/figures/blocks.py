@@ -33,7 +33,7 @@ def tenure(sources: Sources) -> Block | Unavailable:
     dict or Unavailable
         ``weeks``, ``traded_weeks``, ``first_rebalance``, ``last_rebalance``, ``calendar_days``, ``years`` (of 365.25 days)
         and ``source``. Unavailable if the window has no date, or if the key may not read the index. The ledger then does not
-        replace the index, because the two figures could not be told apart.
+        replace the index, because the two figures could not be distinguished.
     """
     index, ledger = sources.index, sources.ledger
     if not isinstance(index, Unavailable):

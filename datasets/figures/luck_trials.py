@@ -31,7 +31,7 @@ class ReadableRuns:
     sharpe, excess_sharpe : Floats, shape (n_runs,)
         Annualised Sharpe ratios of returns and of excess returns; NaN if a run has none or the key may not see it.
     sessions : Floats, shape (n_runs,)
-        Number of sessions behind the ratios; NaN stands for null.
+        Number of sessions from which the ratios are computed; NaN stands for null.
     """
 
     sharpe: Floats

@@ -176,7 +176,7 @@ def regimes(returns: Floats | Unavailable, market: Market | None, seed: int) -> 
     Returns
     -------
     dict
-        ``groups``, ``mean_block`` (sessions) and ``withheld`` of the interface; JSON-ready.
+        ``groups``, ``mean_block`` (sessions) and ``withheld`` of the API; JSON-ready.
 
     References
     ----------

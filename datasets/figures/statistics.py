@@ -178,7 +178,7 @@ def checked(name: SealedName, record: SealedRecord) -> Checked:
     Returns
     -------
     Checked
-        Reproduced by the interface's definition, computed (sealed by another convention), contradicted, or only stated.
+        Reproduced by the API's definition, computed (sealed by another convention), contradicted, or only stated.
     """
     if record.reconciliation == NOT_CHECKED:
         return Checked.STATED

@@ -1,6 +1,6 @@
 """Weekly digests of every seal of an alpha, used to detect restatements.
 
-Each alpha has one file beside its snapshots (:func:`datasets.layout.sealed_weeks_path`), which gc keeps. For each seal it has
+Each alpha has one file next to its snapshots (:func:`datasets.layout.sealed_weeks_path`), which gc keeps. For each seal it has
 the IC of every week and digests of the week's scores, targets, forward returns and fills. A seal's entry is written once,
 before the pointer moves, and never changed. A seal is compared only with earlier entries, so that building it again gives
 the same manifest. An entry stores only the weeks that differ from the previous entry.
@@ -227,7 +227,7 @@ def decode_seals(data: bytes, origin: str) -> list[SealEntry]:
     except ValueError as error:
         raise SnapshotCorrupt(
             f"{origin} is not a record of earlier seals: {error}; restore it from a backup, or remove it to start "
-            f"the history of the alpha anew"
+            f"the history of the alpha from scratch"
         ) from error
     return entries
 

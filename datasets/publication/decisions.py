@@ -113,7 +113,7 @@ def roll_back(storage: Storage, pointer: Pointer, manifest: bytes, by: Author, b
             return None
         if current.snapshot != before:
             raise PublicationContended(
-                f"{current.alpha_id}: {current.snapshot} replaced {before} meanwhile, so nothing was rolled back; "
+                f"{current.alpha_id}: {current.snapshot} replaced {before} in the meantime, so nothing was rolled back; "
                 "try again to roll it back, too"
             )
         refuse_removed(current, pointer)
@@ -196,7 +196,7 @@ def restore(
             return None
         if last_served is not None:
             if following.snapshot != current.withdrawn:
-                raise PublicationContended(f"{alpha_id} was withdrawn again meanwhile; try again")
+                raise PublicationContended(f"{alpha_id} was withdrawn again in the meantime; try again")
             refuse_removed(current, following)
             require_complete(storage, manifest)
         decisions = current.with_decision(by.decision("restore", current.withdrawn))

@@ -65,7 +65,7 @@ KeepReasons: TypeAlias = dict[StoredSnapshot, str | None]
 def list_snapshots(storage: Storage, alpha_id: str) -> tuple[StoredSnapshot, ...]:
     """List all stored snapshots of an alpha by id, including incomplete ones, in one listing.
 
-    Folders whose name is no id, such as an operator's copy, are left out: they are not the pipeline's to remove.
+    Folders whose name is not an id, such as an operator's copy, are left out: they are not the pipeline's to remove.
 
     Raises
     ------

@@ -26,7 +26,7 @@ from schemas.errors import SettingsError
 from schemas.market_data import SIMULATED_KEY
 
 MARKET: Final = "market"
-"""Folder of the benchmark, beside the seals."""
+"""Folder of the benchmark, next to the seals."""
 _RECEIPT: Final = "simulation.json"
 """Parameters of a simulation and the digest of every file; written last."""
 _DRAFT: Final = ".unfinished"
@@ -111,8 +111,8 @@ def simulate(
 ) -> list[Path]:
     """Write one complete seal per alpha, and the simulated benchmark they share.
 
-    Beside the seals, `out` gets ``market/SIMSPY.parquet`` (date, symbol, close, adj_close) and, last of
-    all, a receipt of the arguments and of every file's digest.
+    It also writes ``market/SIMSPY.parquet`` (date, symbol, close, adj_close) to `out` and, last of all, a
+    receipt of the arguments and of every file's digest.
 
     Parameters
     ----------

@@ -64,7 +64,7 @@ _SIGNALS: dict[SignalName, _SignalText] = {
 
 
 def description(spec: AlphaSpec, years: tuple[int, ...]) -> dict[str, Any]:
-    """Return the description of a run, with every key the interface documents.
+    """Return the description of a run, with every key the API documents.
 
     Parameters
     ----------

@@ -119,7 +119,7 @@ def _deliver(seal: Seal, archives: Storage, exclude: Sequence[str]) -> ArchiveSt
     if _size(archives, key) != len(content):
         archives.put(key, content)
         if archives.folder is not None:
-            # Of killed deliveries: gc sweeps the datasets root alone. A failure leaves them to the next delivery.
+            # gc sweeps only the datasets root, so drafts of killed deliveries are removed here, or by the next delivery.
             with suppress(StorageUnavailable):
                 sweep_staging(archives, datetime.now(UTC) - DRAFT_AGE)
     return replace(

@@ -38,14 +38,15 @@ def follow(batch: Batch, output: Output, interval: float) -> int:
     """Search and build until a signal; return 0, or 5 if the cluster was lost.
 
     A refused seal is built again once it is resealed or its missing files arrive. After an unavailable store, a full disk or a
-    crashed process, the next scan builds the seal again; after an error of the files of keys or market prices, the first scan
-    that finds them changed. An unavailable store does not end the loop; when it is back, every seal that failed is built again.
-    `interval` is the seconds between scans.
+    crashed process, the next scan builds the seal again; after an error in the file of keys or of market prices, the seal is
+    built again once that file changes. An unavailable store does not end the loop; when it is back, every seal that failed is
+    built again. `interval` is in seconds, between two scans.
     """
     cancellation, unavailable = Cancellation(), False
     # Earliest next build of a seal; until then an earlier seal of the alpha may take its place.
     retry_at: dict[_SealKey, datetime] = {}
-    # Seals that failed for another reason, so that none may: the files of keys and prices if these were at fault, else None.
+    # Seals that failed for another reason, with the files of keys and prices if these were at fault, else None. No earlier
+    # seal takes their place.
     failed: dict[_SealKey, Any] = {}
     with BatchRun(batch, cancellation, output.display.stage) as run, output.display, stoppable(cancellation):
         while not cancellation.stopping:

@@ -19,7 +19,7 @@ from schemas.console.terminal import echo
 from schemas.errors import ArchiveNotDelivered, SettingsError
 
 OUTCOMES: Final = (*SUCCESSES, "refused", STILL_REFUSED, "failed", "crashed", NOT_STARTED)
-"""All outcomes; each has a series from the start, which alerts on increases need."""
+"""All outcomes; each has a series from the start, because alerts on increases need one."""
 _SECONDS: Final = (1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800)
 
 _GAUGES: Final = {

@@ -17,7 +17,7 @@ from schemas.errors import AlphaResultsError
 from schemas.project import LOCATION
 
 ATTEMPTS: Final = 2
-"""Tries of a build whose process crashes."""
+"""Attempts at a build whose process crashes."""
 ALLOCATOR: Final = {
     "MALLOC_ARENA_MAX": "1",
     "MALLOC_TRIM_THRESHOLD_": str(4 << 20),

@@ -72,7 +72,7 @@ class BatchRun:
         self._pool = ThreadPoolExecutor(self.executor.jobs, thread_name_prefix="build")
         self._due = 0
         self.disk_full: DiskFull | None = None
-        """Error of a build since the last scan that met a full disk; no further one is started, since each would meet it."""
+        """Error of a build that failed on a full disk since the last scan; no further build is started, as it would fail too."""
 
     def __enter__(self) -> Self:
         return self

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     required=True,
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Records which events were delivered. The first run only creates it: events begin there.",
+    help="Records which events were delivered. The first run only creates it; later runs send the events since then.",
 )
 @option("webhook")
 @option("lineage")

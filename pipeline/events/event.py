@@ -64,8 +64,8 @@ class Event:
     def id(self) -> str:
         """Id derived from the event, so that repeated deliveries have the same id.
 
-        An alpha changes once at a time, so kind and snapshots need not be part of it: they are read differently once gc has
-        removed the snapshot before the change.
+        An alpha has at most one change at a time, so kind and snapshots need not be part of the id. They must not be, because
+        they read differently once gc has removed the snapshot before the change.
         """
         refused = self.seal if self.change == REFUSED else None  # known only for the served snapshot
         text = "\0".join(str(x) for x in (self.at, self.alpha_id, refused))

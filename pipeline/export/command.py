@@ -139,7 +139,7 @@ def _served(storage: Storage) -> tuple[Pointer, ...]:
 
 
 def _require_empty(folder: Path) -> None:
-    """Refuse a path that is no folder, or a folder that is not empty; a missing one is created later."""
+    """Refuse a path that is not a folder, or a folder that is not empty; a missing one is created later."""
     from datasets.disk import reading
     from datasets.storage import open_storage
     from pipeline.folder import require_folder

@@ -36,7 +36,7 @@ def opened(root: str, *, single_writer: bool = False) -> Storage:
     ------
     SettingsError
         When the address is a file or a missing folder, or nothing was ever published there: this is more likely a
-        typing error or an unmounted disk than an empty root.
+        typo or an unmounted disk than an empty root.
     """
     from datasets.analysis.root import is_root
     from datasets.storage import open_storage

@@ -33,7 +33,7 @@ def cross_section(decisions: pl.DataFrame, score: str = "score", prefix: str = "
         All but ``cohort_size`` are null where the score is.
     """
     value = pl.col(score)
-    # Sorted, so that the sums behind the mean and the deviation do not depend on the order of the rows.
+    # Sorted, so that the sums for the mean and the deviation do not depend on the order of the rows.
     ascending = value.sort()
     mean, deviation = ascending.mean().over("date"), ascending.std(ddof=0).over("date")
     # Values are compared, because the deviation of equal numbers is often a rounding error rather than 0.

@@ -27,9 +27,9 @@ _MEANS = {
 
 
 def weekly_deciles(decisions: pl.DataFrame) -> pl.DataFrame:
-    """Cut every week with enough names, unless all have one score, into ten buckets and summarise each.
+    """Cut every week with enough names, unless all have the same score, into ten buckets and summarise each.
 
-    The n names with a ``raw_score`` are ranked upwards, equal scores by symbol; rank r falls into bucket
+    The n names with a ``raw_score`` are ranked in ascending order, equal scores by symbol; rank r falls into bucket
     ``floor(10 (r - 1) / n) + 1``.
 
     Parameters
@@ -41,7 +41,7 @@ def weekly_deciles(decisions: pl.DataFrame) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        Ten rows for each week with at least 20 scored names that do not all have one score, by ``date`` and ``bucket`` (1 for the lowest scores):
+        Ten rows for each week with at least 20 scored names that do not all have the same score, by ``date`` and ``bucket`` (1 for the lowest scores):
         ``n_symbols``, ``mean_score``, ``mean_score_z``, ``mean_long_short_weight`` and ``mean_long_only_weight`` (fractions of
         equity), ``mean_forward_return`` (fraction, over the names that have one), ``ic`` (rank correlation of signal and
         forward return inside the bucket) and ``n_return_obs``. In a week without forward returns the figures of returns are

@@ -2,7 +2,7 @@
 
 A convention takes the series of a span and returns its figure, or None where the span does not determine one. The
 conventions that the API itself uses are named in :mod:`schemas.metrics.core`; a value under another convention is
-not served, but reported beside the served figure.
+not served, but reported along with the served figure.
 """
 
 from __future__ import annotations

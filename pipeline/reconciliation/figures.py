@@ -39,7 +39,7 @@ class Figure:
     sealed : float or None
         Sealed value, in the unit of the record.
     recomputed : float or None
-        Value under `convention`, or else under the interface's definition; None when the tables do not determine it.
+        Value under `convention`, or else under the API's definition; None when the tables do not determine it.
     status : str
         ``reproduced``, ``not_reproduced`` or ``not_checked``.
     convention : str or None
@@ -75,7 +75,7 @@ def reconcile(
     portfolio: pl.DataFrame | None,
     equity_basis: float,
 ) -> tuple[Figure, ...]:
-    """Recompute every figure that the interface serves from the weekly figures and the ledger of a sound run.
+    """Recompute every figure that the API serves from the weekly figures and the ledger of a sound run.
 
     Parameters
     ----------

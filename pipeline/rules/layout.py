@@ -47,7 +47,7 @@ def report_lines(report: Report, *, verbose: bool, by_address: bool) -> list[tup
     verbose
         Whether to show every figure and every reason.
     by_address
-        Whether to name the seal by its address, because another seal of the alpha may be reported beside it.
+        Whether to name the seal by its address, because the report may cover several seals of the alpha.
     """
     document = report.to_dict()
     counts = ", ".join(f"{rows:,} {kind}" for kind, rows in report.counts.items()) or "no table"

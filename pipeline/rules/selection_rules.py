@@ -116,14 +116,14 @@ def _crossed(names: pl.DataFrame, weeks: pl.DataFrame) -> pl.DataFrame:
     """Return the judged long names that score below a short name, except in weeks whose ranks order the sides."""
     highest = pl.col("highest_judged_short")
     last = pl.col("last_rank")
-    # A long name without a rank is last, so nothing orders it before the short side, even one without ranks.
+    # A long name without a rank is last, so no rank puts it before the short side, even if that has no ranks.
     ordered = ((last <= pl.col("first_rank_short")) & last.is_finite()).fill_null(value=False)
     doubtful = weeks.filter(_is_below(pl.col("lowest_judged"), highest) & ~ordered)
     return names.join(doubtful, on="date").filter(_JUDGED & _LONG & _is_below(_SCORE, highest))
 
 
 def _examples(book: str, names: pl.DataFrame, broken: pl.DataFrame) -> tuple[Mapping[str, Any], ...]:
-    """Show each name beside the highest score on the short side of its week."""
+    """Show each name with the highest score on the short side of its week."""
     best = (
         names.filter(~_LONG)
         .select("date", short_symbol="symbol", short_score="score")

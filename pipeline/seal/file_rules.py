@@ -196,7 +196,7 @@ def seal_digest(kind: str, facts: Sequence[FileFact]) -> Finding | None:
     f"{FREE_BYTES // 2**20} MiB, or {EXPANSION} times its bytes where that is more; its required columns are there, and "
     "every declared column has its type "
     "(lossless casts are applied: whole numbers to doubles up to 2**53, timestamps at midnight to dates, "
-    "aware timestamps of any precision to UTC microseconds when nothing is cut off, dictionary codes to text).",
+    "aware timestamps of any precision to UTC microseconds if no digits are lost, dictionary codes to text).",
     "Write a Parquet file with the named columns in their declared types; instants need a zone (Parquet isAdjustedToUTC).",
     voids=True,
 )

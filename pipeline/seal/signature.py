@@ -1,7 +1,7 @@
 """Signatures of seals: a DSSE envelope with Ed25519 signatures over the digest of ``seal.json``.
 
 The envelope has the format of https://github.com/secure-systems-lab/dsse; its payload is an in-toto statement. It is stored
-beside the manifest as ``seal.dsse.json`` and is a self-contained receipt: the public key alone suffices to verify it.
+next to the manifest as ``seal.dsse.json`` and is a self-contained receipt: the public key alone suffices to verify it.
 """
 
 from __future__ import annotations

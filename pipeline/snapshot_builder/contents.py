@@ -196,7 +196,7 @@ def _write_trials(seal: SealedRun, writer: SnapshotWriter, stages: Stages) -> pl
 
 
 def _write_metrics(seal: SealedRun, writer: SnapshotWriter, weeks: pl.DataFrame | None) -> tuple[Figure, ...]:
-    """Write the run's own figures beside the recomputed ones."""
+    """Write the run's own figures along with the recomputed ones."""
     records = seal.metrics()
     if records is None:
         return ()

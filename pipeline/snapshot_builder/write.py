@@ -23,7 +23,7 @@ from schemas.arrow import stored_schema
 from schemas.tables import PUBLISHED_TABLES
 
 COMPRESSION: Final = "lz4"
-"""Decompresses several times faster than zstd, with files 10 % larger; see decision 7."""
+"""Decompresses several times faster than zstd, with files 10% larger; see decision 7."""
 ROW_GROUP_ROWS: Final = 20_000
 """Rows of a group: few enough that a page of one week reads one group, enough that headers do not slow a scan."""
 _ROW_GROUPS: Final = 32

@@ -14,17 +14,17 @@ MAX_BYTES: Final = 8192
 """Maximum bytes of an answer."""
 _DIGITS: Final = 6
 _MIN_ENTRIES: Final = 2
-"""Number of entries that a list keeps at least."""
+"""Minimum number of entries that a list keeps."""
 _MAX_TEXT: Final = 200
 """Number of characters that a text keeps when it is cut."""
 _LONG_TEXT: Final = _MAX_TEXT + len("…")
-"""Number of characters of a text that was cut; only a longer one can be cut."""
+"""Number of characters of a text after it was cut; only a longer text is cut."""
 
 
 def find_units(endpoint: str, data: Any) -> dict[str, str]:
     """Return member -> declared unit of the numbers in an endpoint's answer.
 
-    Members of one name and several units, such as ``value``, are represented by the members that hold them.
+    For members with the same name and different units, such as ``value``, the enclosing members are returned instead.
     """
     present = set(_names(data))
     fields = (*ENDPOINTS[endpoint].payload.walk(), *META[endpoint].walk())

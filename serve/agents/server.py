@@ -23,11 +23,11 @@ from serve.state import ServerState
 MAX_BODY: Final = 2**16
 """Maximum bytes of a message."""
 _ME: Final = ENDPOINTS["meta.me"]
-"""Endpoint whose grant a message needs, and as whose call it counts; the tool's own calls are checked and counted separately."""
+"""A message needs the grant of this endpoint and counts as a call of it; calls by tools are checked and counted separately."""
 _PASSED_ON: Final = frozenset(
     {b"authorization", b"x-forwarded-for", b"x-forwarded-proto", b"host", b"traceparent"}
 )
-"""Headers of a message that its calls repeat."""
+"""Headers of a message that are passed on with the calls of its tool."""
 _INSTRUCTIONS: Final = """\
 Results of trading signals ("alphas"): weekly cross-sections, daily ledgers, metrics, and the outcomes of their checks.
 Begin with `find`, then `judge`. Numbers are rounded to six digits. `units` has their units and `snapshot` their build;

@@ -116,7 +116,7 @@ class Tools:
             str, Field(description=f"Figure to sort by, `-` before it for descending: {', '.join(HEADLINE)}.")
         ] = "-information_ratio",
         minimum: Annotated[
-            dict[str, float] | None, Field(description='Least value by figure, such as {"icir": 1.0}.')
+            dict[str, float] | None, Field(description='Minimum value by figure, such as {"icir": 1.0}.')
         ] = None,
         limit: Annotated[int, Field(ge=1, le=50)] = 10,
     ) -> str:
@@ -239,12 +239,12 @@ class Tools:
         return await self._answer(table=Call("catalog.alphas.tables.download", path, {"book": book}))
 
     async def _answer(self, **calls: Call) -> str:
-        """Make the calls and combine their answers; refused ones are reported beside the others.
+        """Make the calls and combine their answers; refused ones are reported along with the others.
 
         Raises
         ------
         ToolError
-            If every call was refused, with the errors of the interface.
+            If every call was refused, with the errors of the API.
         """
         parts: dict[str, dict[str, Any]] = {}
         refused = 0

@@ -77,7 +77,7 @@ class AllowList:
         return AllowList(Mode.LIST, tuple(x for x in self.values if x not in names))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the object of the interface, ``{mode, ids | prefixes}``."""
+        """Return the object of the API, ``{mode, ids | prefixes}``."""
         if self.mode is Mode.ALL:
             return {"mode": self.mode.value}
         return {"mode": self.mode.value, _FIELD[self.mode]: list(self.values)}

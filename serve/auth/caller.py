@@ -52,7 +52,7 @@ class Rights:
 
     @property
     def allow(self) -> dict[str, dict[str, Any]]:
-        """The `allow` object of the interface."""
+        """The `allow` object of the API."""
         return {name: getattr(self, name).to_json() for name in LISTS}
 
     def may_call(self, endpoint_id: str) -> bool:

@@ -56,7 +56,7 @@ class StoreLocation:
             form = "postgresql://USER:PASSWORD@HOST:PORT/DATABASE, a password's own `:`, `/`, `#` and `?` percent-encoded"
             # Shown as host or database, it would give a part of the password away.
             if "@" in f"{parts.path}{parts.query}{parts.fragment}":
-                raise SettingsError(f"the access store's address has an `@` behind the host: write {form}")
+                raise SettingsError(f"the access store's address has an `@` after the host: write {form}")
             try:
                 host = f"{parts.hostname}:{parts.port or _PORT}" if parts.hostname else "local socket"
             except ValueError:
@@ -145,7 +145,7 @@ class AccessSettings:
         if not store:
             raise SettingsError(
                 "no store of accounts and keys is given: set --access or ALPHA_RESULTS_ACCESS"
-                " (a file or postgresql://…), or a local datasets root to put the default file beside"
+                " (a file or postgresql://…), or a local datasets root, next to which the default file is created"
             )
         path = StoreLocation.parse(store).path
         if root is not None and path is not None and path.is_relative_to(root):

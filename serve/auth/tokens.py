@@ -74,7 +74,7 @@ class TokenShape:
     def parse(self, text: str) -> Token | None:
         """Split a token; None when it has another shape or prefix.
 
-        Any environment and any id of 16 characters are accepted; the look-up decides whether they belong to this
+        Any environment and any id of 16 characters are accepted; the lookup decides whether they belong to this
         deployment.
         """
         match = self._pattern.fullmatch(text)

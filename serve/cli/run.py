@@ -48,7 +48,7 @@ def run(**flags: Any) -> None:
     """
     access_flags = {name: flags.pop(name) for name in _ACCESS}
     program = settings.resolve(os.environ, flags)
-    with setting_named_in_errors("datasets"):  # first, as the default access store lies beside the root
+    with setting_named_in_errors("datasets"):  # first, as the default access store lies next to the root
         require_supported(program.datasets)
     access = AccessSettings.from_environment(
         os.environ, program.datasets, {**access_flags, "workers": program.workers}

@@ -52,8 +52,8 @@ class Session:
         Raises
         ------
         SettingsError
-            When a value is not valid, or the store would be made beside a root that does not exist, which is more likely a
-            typing error than a root to come.
+            When a value is not valid, or the store would be created next to a root that does not exist: a typo is more
+            likely than a root that will be created later.
         """
         from datasets.storage import open_storage  # noqa: PLC0415 - as in `administer`
         from serve.auth.settings import AccessSettings  # noqa: PLC0415 - as in `administer`
@@ -65,8 +65,8 @@ class Session:
         is_new = is_default and file is not None and not os.path.exists(file)  # noqa: PTH110 - False without permission
         if is_new and root and open_storage(root).missing:
             raise SettingsError(
-                f"--datasets or ALPHA_RESULTS_DATASETS: there is no folder {root!r} to keep accounts and keys beside;"
-                " correct it, or name their store with --access"
+                f"--datasets or ALPHA_RESULTS_DATASETS: there is no folder {root!r}, next to which accounts and keys"
+                " would be stored; correct it, or name their store with --access"
             )
         return settings
 

@@ -24,7 +24,7 @@ _LOG_SECONDS: Final = 10.0
 
 
 def fit_to_descriptors(settings: Settings, *, behind_proxies: bool) -> Settings:
-    """Raise the soft limit of file descriptors to fit the connections; return settings with no more of them than that allows.
+    """Raise the soft limit of file descriptors to fit the connections; return settings with at most as many as it then allows.
 
     Parameters
     ----------

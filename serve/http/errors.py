@@ -44,7 +44,7 @@ def _segments(path: str) -> list[str]:
 
 _PATHS: Final = {x.path: _segments(x.path) for x in ENDPOINTS.values() if not x.admin}
 _SIMILAR: Final = 0.6
-"""Least similarity of each segment; :func:`difflib.get_close_matches` has the same."""
+"""Minimum similarity of each segment; the default of :func:`difflib.get_close_matches`."""
 
 
 def _envelope(error: ApiError, request: Request) -> bytes:

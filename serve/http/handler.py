@@ -117,7 +117,7 @@ class EndpointHandler:
         self._takes_snapshot = SNAPSHOT in endpoint.parameters
 
     def route(self) -> HTTPRouteHandler:
-        """Return the framework's handler of the path; it takes OPTIONS only to refuse it, which the framework would answer."""
+        """Return the framework's handler of the path; it accepts OPTIONS only to refuse it, else the framework would answer."""
         path = re.sub(r"{(\w+)}", r"{\1:str}", self.endpoint.path)
 
         async def answer() -> Response:
@@ -136,7 +136,7 @@ class EndpointHandler:
         return route(path, http_method=methods, name=self.endpoint.id)(answer)
 
     async def _check(self, request: Request) -> Response:
-        """Check a request and answer it. The order is part of the interface: the first failure is reported."""
+        """Check a request and answer it. The order is part of the API: the first failure is reported."""
         if not self.endpoint.public:
             # Key, account, address, limits, endpoint.
             request.caller = caller = await self._service.access.authorize(

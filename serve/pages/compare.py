@@ -19,7 +19,7 @@ from serve.pages.duckdb import Engine, Statement, quoted, source
 _METRICS: Final = "performance.metrics"
 _SECTIONS: Final = "signals.rebalances.get"
 _MAX_ROWS: Final = 20_000_000
-"""Maximum rows of two tables compared in one request; these take seconds of a core."""
+"""Maximum rows of two tables compared in one request; comparing as many takes seconds on one core."""
 _KEY: Final = ("date", "symbol")
 
 

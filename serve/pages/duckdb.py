@@ -1,7 +1,7 @@
 """Page queries as SQL, the engine that runs them over published files, and rows as JSON; only this module uses DuckDB.
 
 SQL is assembled only from declared names and the literals of the package; every value is bound to a placeholder.
-This answers the linter's warning about assembled SQL for all of it.
+That is why the linter's warnings about assembled SQL are suppressed in this module.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def compile_page(
     file
         The file of the table, or of the query's book if the table is partitioned by book.
     week_rows
-        Rows of a cross-section's week, which are the total if no filter applies, and need no counting.
+        Number of rows of a cross-section's week, which is the total if no filter applies, so that no query has to count them.
     """
     table = TABLES[query.table]
     book = query.book if table.partition else None

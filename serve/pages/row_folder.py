@@ -39,7 +39,7 @@ _PART: Final = ".part"
 _TRAILER: Final = struct.Struct("<QI")
 """Length of the Arrow file before it in bytes, and its CRC-32."""
 MAX_SHARE: Final = 0.5
-"""Maximum share of the limit for one table, so that others fit beside it."""
+"""Maximum share of the limit for one table, so that other tables fit as well."""
 _MIN_FREE_SHARE: Final = 0.05
 """Share of the disk that is left free for other programs."""
 

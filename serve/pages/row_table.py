@@ -1,4 +1,4 @@
-"""Row tables: each row of a published table as JSON text, beside the columns that rows are filtered and sorted by.
+"""Row tables: each row of a published table as JSON text, with the columns that rows are filtered and sorted by.
 
 A batch has these columns, with one value per row of the published file, in file order:
 

@@ -93,7 +93,7 @@ def parse_moment(name: str, text: str) -> datetime:
 def snapshot_version(published_at: str) -> int:
     """Return the version of the snapshot first published at an instant: microseconds since 1970.
 
-    A version must never come to name another snapshot, as it would if the kept snapshots were counted and gc removed one.
+    A version must always name the same snapshot. Numbers from a count of the kept snapshots would shift when gc removes one.
     """
     return microseconds(datetime.fromisoformat(published_at))
 

@@ -201,7 +201,7 @@ class Sharing:
         Raises
         ------
         ApiError
-            ``bad_request`` if both are given, or the text is no instant; ``snapshot_not_found`` if there is no such snapshot, gc has removed it, or the
+            ``bad_request`` if both are given, or the text is not a time; ``snapshot_not_found`` if there is no such snapshot, gc has removed it, or the
             alpha was withdrawn at that moment.
         """
         moment = None if timestamp is None else protocol.parse_moment("timestamp", timestamp)

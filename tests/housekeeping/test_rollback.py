@@ -86,7 +86,7 @@ def test_a_snapshot_published_during_a_rollback_is_not_rolled_back(
     monkeypatch.setattr(pointer_commands, "check_files", overtaken)
     result = history.run("rollback", ALPHA)
     assert result.exit_code == 3
-    assert f"replaced {history.snapshots[2]} meanwhile" in result.output
+    assert f"replaced {history.snapshots[2]} in the meantime" in result.output
     assert history.pointer.snapshot not in history.snapshots
     assert (history.pointer.rolled_back, history.pointer.decisions) == ({}, ())
 

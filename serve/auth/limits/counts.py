@@ -43,7 +43,7 @@ class RateLimit:
         return cls(tuple(stored.get(x.option) if x.optional else stored[x.option] for x in LIMIT_WINDOWS))
 
     def to_json(self) -> dict[str, int | None]:
-        """Return the `rate_limit` object of the interface."""
+        """Return the `rate_limit` object of the API."""
         return {window.json_name: limit for window, limit in zip(LIMIT_WINDOWS, self.limits, strict=True)}
 
 
@@ -58,7 +58,7 @@ class Usage(NamedTuple):
     rate: RateLimit
 
     def to_json(self) -> dict[str, int | None]:
-        """Return the `usage` object of the interface; the remaining calls are at least 0, and null without a limit."""
+        """Return the `usage` object of the API; the remaining calls are at least 0, and null without a limit."""
         windows = list(zip(LIMIT_WINDOWS, self.used, self.rate.limits, strict=True))
         remaining = {
             f"remaining_{window.name}": None if limit is None else max(0, limit - used)

@@ -30,7 +30,7 @@ _REASONS: Final[dict[type[Exception], Reason]] = {
     ),
     ssl.SSLError: refusal("TLS failed: the certificate is not trusted or not of this host"),
     exceptions.BusyLoadingError: Reason("it is loading its data; try again"),
-    exceptions.ReadOnlyError: Reason("it is a replica, which counts nothing: name the primary"),
+    exceptions.ReadOnlyError: Reason("it is a replica, which cannot count calls: name the primary"),
     FileNotFoundError: Reason("there is no such socket"),
     exceptions.TimeoutError: NETWORK[TimeoutError],
     **NETWORK,

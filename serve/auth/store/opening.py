@@ -134,7 +134,7 @@ async def upgrade(location: StoreLocation) -> None:
 
 
 def load_digests(rows: Repository, settings: AccessSettings, now_us: int) -> Digests:
-    """Return the digests of a deployment, with the peppers of its settings and of the file beside its store, if any.
+    """Return the digests of a deployment, with the peppers of its settings and of the file next to its store, if any.
 
     Peppers of the settings come first, so that new keys use them while older keys still verify with the file's. If there is
     neither, the file is created.
@@ -181,7 +181,7 @@ def _read_pepper(path: Path | None, *, create: bool = False) -> tuple[bytes, ...
 
 
 def _create_pepper(path: Path) -> None:
-    """Write a new pepper under a temporary name and link it, so that a process starting meanwhile never reads half of it."""
+    """Write a new pepper under a temporary name and link it, so that a process that starts meanwhile never reads a part of it."""
     draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     try:
         with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:

@@ -115,7 +115,7 @@ _VERSION: Final = sa.table(VERSION_TABLE, sa.column("version_num"))
 class Repository:
     """Reads and writes over one connection to either database, in its current transaction.
 
-    Errors are SQLAlchemy's; a unique value that is taken is an ``IntegrityError``.
+    Errors are SQLAlchemy's; a duplicate of a unique value raises ``IntegrityError``.
     """
 
     __slots__ = ("connection",)
@@ -152,7 +152,7 @@ class Repository:
         return [KeyRecord._make(row) for row in self.connection.execute(query)]
 
     def keys_without_pepper(self, known: frozenset[str], now_us: int) -> list[str]:
-        """Return the ids of keys in use whose digest none of the known peppers verifies, oldest first."""
+        """Return the ids of keys in use whose digest was made with none of the known peppers, oldest first."""
         query = (
             sa.select(keys.c.id)
             .where(

@@ -19,7 +19,7 @@ WRITE_WAIT_SECONDS: Final = 10.0
 """Seconds an operator's command waits for another to finish."""
 _REASONS: Final = {
     sqlite3.SQLITE_BUSY: "another command is at work on it; try again",
-    sqlite3.SQLITE_READONLY: "it may not be written: its disk is mounted read-only, or the file belongs to somebody else",
+    sqlite3.SQLITE_READONLY: "it may not be written: its disk is mounted read-only, or the file belongs to another user",
     sqlite3.SQLITE_FULL: "its disk is full; make room",
     sqlite3.SQLITE_IOERR: "its disk is full or reports a fault",
     sqlite3.SQLITE_CANTOPEN: "it is not there, this user may not open it, or its folder may not be written",
@@ -50,7 +50,7 @@ def make_engine(path: Path, *, writable: bool) -> sa.Engine:
         return sa.create_engine(
             "sqlite://",
             creator=partial(_reader, path),
-            # An immutable file is opened for each look-up, so that a commit is seen as soon as one is possible again.
+            # An immutable file is opened for each lookup, so that a commit is seen as soon as one is possible again.
             poolclass=sa.StaticPool if _can_share(path) else sa.NullPool,
             pool_reset_on_return=None,
             isolation_level="AUTOCOMMIT",
@@ -86,7 +86,7 @@ def _connect(path: Path, wait_s: float, options: str, *pragmas: str) -> sqlite3.
             connection.execute(f"PRAGMA {pragma}")
         connection.execute(
             "SELECT count(*) FROM sqlite_master"
-        ).fetchone()  # creates the files that SQLite needs beside it
+        ).fetchone()  # creates the files that SQLite needs next to it
     except BaseException:
         connection.close()
         raise
@@ -114,8 +114,8 @@ def _can_share(path: Path) -> bool:
 def _reader(path: Path) -> sqlite3.Connection:
     """Open a file for reading, even on a disk that is full or read-only.
 
-    SQLite shares a file through two more files beside it. Where it cannot create them, nobody else can write either, so
-    the file is complete unless a write-ahead log lies beside it.
+    SQLite shares a file through two more files next to it. Where it cannot create them, no other process can write either,
+    so the file is complete unless there is a write-ahead log next to it.
     """
     try:
         return _connect_shared(path)

@@ -1,7 +1,7 @@
 """The store's tables, declared once for SQLite and PostgreSQL.
 
 Times are whole microseconds since 1970 in UTC and documents (allow-lists, limits, addresses) are JSON text, so that both
-databases hold the same values and neither rounds nor re-spells them.
+databases hold the same values and neither rounds nor reformats them.
 """
 
 from __future__ import annotations
