@@ -69,10 +69,10 @@ def logging_as_it_was() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """Return the folder of real seals and market data that lies beside a full checkout."""
+    """Return the folder of real seals and market data that lies next to a full checkout."""
     folder = Path(__file__).resolve().parents[2] / "shared"
     if not (folder / "seals").is_dir():
-        pytest.skip("the real seals are not beside this checkout")
+        pytest.skip("the real seals are not next to this checkout")
     return folder
 
 

@@ -23,7 +23,7 @@ ME = ENDPOINTS["meta.me"]
 
 
 def peppers_of(settings: AccessSettings) -> list[str]:
-    """Return a deployment's peppers, from settings and from the file beside its store."""
+    """Return a deployment's peppers, from settings and from the file next to its store."""
     results = [pepper.decode() for pepper in settings.pepper]
     store = settings.location.path
     if store is not None:

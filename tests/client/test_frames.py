@@ -49,7 +49,7 @@ def parameters(service: Service, endpoint: str) -> dict[str, Any]:
 
 
 def served_rows(service: Service, endpoint: str, given: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows as the interface sends them, read without the client."""
+    """Return the rows as the API sends them, read without the client."""
     entry = ENDPOINTS[endpoint]
     path = entry.path.format(**{name: given[name] for name in entry.in_path})
     query = {name: value for name, value in given.items() if name not in entry.in_path}

@@ -20,7 +20,7 @@ HERE: Final = Path(__file__).parent
 CACHE: Final = REPOSITORY / ".compatibility"
 """Not in the repository: other libraries, installed when they are first needed."""
 OLDER: Final = ("polars==2.0.0", "pyarrow==25.0.1")
-"""The oldest versions that the project runs on, beside those that are locked."""
+"""The oldest versions that the project runs on, in addition to the locked ones."""
 
 
 class Worker:

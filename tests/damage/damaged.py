@@ -1,4 +1,4 @@
-"""Damage to published files, and the answers and the health beside it."""
+"""Damage to published files, with the answers and the health that follow."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def test_the_printed_steps_serve_an_alpha_behind_tls(tmp_path: Path) -> None:
     # The environment is that of the tests; this project's own modules are compiled as printed.
     install, own = program.split("--project /opt/alpha-results\n")
     assert "uv sync" in install
-    assert "--compile-bytecode" in install, "the units may not write beside the libraries"
+    assert "--compile-bytecode" in install, "the units may not write next to the libraries"
     machine.run(own)
     for package in ("schemas", "datasets", "pipeline", "serve"):
         sources = (tmp_path / "opt/alpha-results" / package).rglob("*.py")

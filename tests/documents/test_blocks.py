@@ -1,4 +1,4 @@
-"""Every block of code on every page runs as printed beside the demo, in a folder that is not the checkout."""
+"""Every block of code on every page runs as printed while the demo runs, in a folder that is not the checkout."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from skfolio import measures  # noqa: E402 -- as above
 
 CLOSES = pd.read_parquet(Path(sys.argv[1]) / "closes.parquet").set_index("date")
 RETURNS = CLOSES.pct_change().iloc[1:102]
-"""With 101 observations, the quantiles of 1 % and 5 % fall on observations, so every definition of a quantile agrees."""
+"""With 101 observations, the quantiles of 1% and 5% fall on observations, so every definition of a quantile agrees."""
 
 
 def of_quantstats(returns: Any) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def of_quantstats(returns: Any) -> dict[str, Any]:
 def of_skfolio(returns: Any) -> dict[str, Any]:
     """Return its figures under this project's names.
 
-    Its losses are positive. Its CVaR is the mean of exactly 5 % of the observations, including a fraction of the last one; ours
+    Its losses are positive. Its CVaR is the mean of exactly 5% of the observations, including a fraction of the last one; ours
     uses complete observations up to the quantile, six and two of 101, so their share is requested. Its skewness and kurtosis are not
     adjusted for sample size; its deviations are, unless "biased" is passed.
     """

@@ -49,7 +49,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def root(built: Path, tmp_path: Path) -> Path:
-    """Return a copy of the root, beside its seal."""
+    """Return a copy of the root, next to its seal."""
     return Path(shutil.copytree(built, tmp_path, dirs_exist_ok=True)) / "published"
 
 

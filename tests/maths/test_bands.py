@@ -135,7 +135,7 @@ def test_bands_match_arch_within_sampling_error() -> None:
         return np.array([figure(of_days(*own)) for figure in LEDGER_FIGURES.values()], dtype=np.float64)
 
     slow = sampler.apply(figures, rounds)
-    # Share of their samples beyond each end of our band: 2.5 %, up to the errors of both.
+    # Share of their samples beyond each end of our band: 2.5%, up to the errors of both.
     error = math.sqrt(0.025 * 0.975 * (1 / rounds + 1 / SAMPLES))
     for values, name in zip(slow.T, LEDGER_FIGURES, strict=True):
         band = _band(result, name)

@@ -66,7 +66,7 @@ def test_the_numerical_example_of_the_deflated_sharpe_ratio(
 
 @pytest.mark.parametrize(("a_year", "years"), [(252, 2.73), (52, 2.83), (12, 3.24)])
 def test_the_numerical_example_of_the_minimum_track_record(a_year: int, years: float) -> None:
-    """Bailey and López de Prado (2012): a ratio of 2 is above 1, with 95 % confidence and normal returns."""
+    """Bailey and López de Prado (2012): a ratio of 2 is above 1, with 95% confidence and normal returns."""
     normal = SharpeMoments(100, 2 / math.sqrt(a_year), 0.0, 3.0)
     needed = minimum_track_record(normal, 1 / math.sqrt(a_year))
     assert isinstance(needed, float)

@@ -134,7 +134,7 @@ class Campaign:
                 mutation.apply(folder / "seal")
                 answer = checker.build(folder)
                 return mutation, answer, self._judge(mutation, folder, answer)
-            except Exception as error:  # noqa: BLE001 - reported with the name of the mutation, beside the others
+            except Exception as error:  # noqa: BLE001 - reported with the name of the mutation, along with the others
                 return mutation, {"outcome": "error"}, f"{type(error).__name__}: {error}"[:500]
             finally:
                 checkers.put(checker)

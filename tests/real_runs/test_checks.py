@@ -45,7 +45,7 @@ class Checked(NamedTuple):
 
 @pytest.fixture(scope="module", params=UNCHECKED)
 def run(request: pytest.FixtureRequest, shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Checked:
-    """Check a real run once, beside prices."""
+    """Check a real run once, with prices."""
     prices = tmp_path_factory.mktemp("prices")
     for file in ("prices_sp500.parquet", "prices_sp500_former.parquet"):
         shutil.copy(shared / "data" / file, prices / file)

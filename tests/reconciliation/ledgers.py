@@ -155,7 +155,7 @@ def reweighted(seal: Path) -> None:
 
 
 def marked_up(seal: Path) -> None:
-    """Mark one name 10 % higher at one close, with everything derived from that mark."""
+    """Mark one name 10% higher at one close, with everything derived from that mark."""
     held = table(seal, "positions").filter(pl.col("book") == BOOK)
     day = held["date"].unique().sort()[10]
     name = held.filter(pl.col("date") == day)["symbol"][0]
@@ -199,7 +199,7 @@ def split_of_the_last_evening(seal: Path) -> Callable[[], None]:
 
 
 def dividend_of_the_last_evening(seal: Path) -> Callable[[], None]:
-    """Pay a dividend of 1 % at the last close in every book; return the declaration."""
+    """Pay a dividend of 1% at the last close in every book; return the declaration."""
     cell = last_held(seal)
     paid = (
         table(seal, "positions").filter(cell).select("book", "date", _came=0.01 * pl.col("signed_notional"))

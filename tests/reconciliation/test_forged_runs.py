@@ -76,7 +76,7 @@ def catalogue(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def noticed_beside(root: Path, record: RunRecord, folder: Path, day: int = 1) -> Collection[str]:
-    """Publish a run beside others; return the notices in its manifest."""
+    """Publish a run along with others; return the notices in its manifest."""
     manifest = {**record.manifest, "sealed_at": f"2026-03-{day:02}T00:00:00Z"}
     build_seal(str(write_seal(folder / f"seal_{day}", replace(record, manifest=manifest))), root)
     entries = datasets.open(root)[record.manifest["alpha_id"]].manifest.notices

@@ -57,7 +57,7 @@ def test_one_name_has_one_unit_and_one_type_everywhere() -> None:
     for _, column in COLUMNS:
         seen.setdefault(column.name, set()).add((column.type.value, column.unit.value))
     # The money columns of a ledger row are in equity units, those of a name's row in base currency: one amount
-    # under one name, distinguished by the table's own declaration as the interface does.
+    # under one name, distinguished by the table's own declaration, as the API does.
     shared_by_ledger_and_names = {"market_pnl", "execution_cost", "borrow_cashflow"}
     assert {name for name, kinds in seen.items() if len(kinds) > 1} == shared_by_ledger_and_names
 
@@ -159,7 +159,7 @@ DESCRIBED = {
     "missing_kind", "missing_core_metrics", "access_limited", "forward_returns_absent", "insufficient_data", "nonpositive_variance",
     "window_lifetime_only", "block_error", "ic_family_mismatch", "ic_reproduction_mismatch", "kind_missing",
 }  # fmt: skip
-"""What the interface's description lists of `meta.warnings`."""
+"""The part of `meta.warnings` that the interface description lists."""
 
 
 def test_warnings_use_only_documented_codes() -> None:

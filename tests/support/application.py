@@ -29,7 +29,7 @@ def api(root: Path) -> Iterator[ApiClient]:
 def running(
     root: Path | str, *, counts: Path | None = None, store: str | None = None, **settings: Any
 ) -> Iterator[ApiClient]:
-    """Start the application over a datasets root, with its key store beside it; two of them need counts of their own."""
+    """Start the application over a datasets root, with its key store next to it; two of them need counts of their own."""
     given = {"ALPHA_RESULTS_LIMITS_STATE": counts, "ALPHA_RESULTS_ACCESS": store}
     access = AccessSettings.from_environment(
         {name: str(value) for name, value in given.items() if value is not None}, root

@@ -20,7 +20,7 @@ Struct = dict[int, "Field"]
 
 @dataclass
 class Field:
-    """A typed value: a bool, an int, bytes, a Struct, or a list of such beside the type of its elements."""
+    """A typed value: a bool, an int, bytes, a Struct, or a list of such with the type of its elements."""
 
     type: int
     value: Any
@@ -28,7 +28,7 @@ class Field:
 
 
 def read_struct(raw: bytes, start: int = 0) -> tuple[Struct, int]:
-    """Return the struct at this offset, and the offset behind it."""
+    """Return the struct at this offset, and the offset after it."""
     reader = _Reader(raw, start)
     return reader.struct(), reader.at
 

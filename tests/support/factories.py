@@ -93,7 +93,7 @@ def record(
     reconciliation: str = REPRODUCED,
     convention: str | None = None,
 ) -> SealedRecord:
-    """Return a record, by default reproduced by the interface's definition."""
+    """Return a record, by default reproduced by the API's definition."""
     if reconciliation == REPRODUCED and convention is None:
         convention = SERVED_CONVENTIONS[name][0]
     return SealedRecord(name, value, unit, kind, annualised, reconciliation, convention)

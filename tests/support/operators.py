@@ -48,7 +48,7 @@ class Operators:
 
 @contextlib.contextmanager
 def operators(root: Path, **variables: str) -> Iterator[Operators]:
-    """Start the program over the store beside a root."""
+    """Start the program over the store next to a root."""
     with subprocess.Popen(
         [sys.executable, "-m", "tests.support.operators"],
         cwd=REPOSITORY,

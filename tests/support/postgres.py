@@ -69,7 +69,7 @@ class PostgresServer:
         )
 
     def start(self, **settings: str) -> None:
-        """Start it with these settings beside those of the tests."""
+        """Start it with these settings in addition to those of the tests."""
         own = {"listen_addresses": "", "unix_socket_directories": str(self.folder), "fsync": "off"}
         settings = {**own, **settings}
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]

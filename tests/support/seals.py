@@ -71,7 +71,7 @@ def make_seal(
     skipped
         Whether to skip weeks: three of warm-up and one with too many missing prices.
     tried
-        Half-lives whose returns are sealed as trials, beside the run's own.
+        Half-lives whose returns are sealed as trials, along with the run's own.
     trades, metrics, description, source
         Whether the kind is sealed.
     without_kinds

@@ -39,7 +39,7 @@ def served(
     arguments
         Flags of the command.
     log
-        File for its output; by default beside the root.
+        File for its output; by default next to the root.
     descriptors
         Limit of open files.
     variables
@@ -86,6 +86,6 @@ def _answers(process: subprocess.Popen[str], base: str, log: Path) -> bool:
 
 
 def token_for(root: Path, rate: str = "per_second=1000,per_minute=10000") -> str:
-    """Issue a key with full access in the store beside a root; all such keys share one account."""
+    """Issue a key with full access in the store next to a root; all such keys share one account."""
     access = AccessSettings.from_environment({}, str(root))
     return asyncio.run(issue_key(access, "a@example.org", alphas=None, runs=None, rate=rate))
