@@ -1,4 +1,4 @@
-"""A small run of the reference engine beside the market prices of its names."""
+"""A small run of the reference engine, with the market prices of its names."""
 
 from __future__ import annotations
 

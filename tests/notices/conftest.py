@@ -10,7 +10,7 @@ from tests.notices.beside_prices import prices_of
 
 @pytest.fixture(scope="module")
 def market() -> Market:
-    """Return the market of the tests beside prices; other modules define a smaller one."""
+    """Return the market of the tests with prices; other modules define a smaller one."""
     return simulate_market(11, 40, 80)
 
 

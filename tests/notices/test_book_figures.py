@@ -190,7 +190,7 @@ def test_interest_of_a_book_without_positions_is_not_noticed() -> None:
 def test_interest_of_a_calm_book_is_noticed_if_its_positions_do_not_explain_the_cash(
     rate: float, gross: float, expected: str
 ) -> None:
-    """A dollar-neutral book of many names with a volatility of 3 % a year keeps its equity in cash."""
+    """A dollar-neutral book of many names with a volatility of 3% a year keeps its equity in cash."""
     run = ledger(HONEST * 0.2, cash_carry=rate / 252, gross_notional=gross)
     outcome = by_id(judge_ledgers([run]))["book.carry"]
     assert outcome.outcome == expected

@@ -1,4 +1,4 @@
-"""A run beside others of its catalogue."""
+"""A run compared with others of its catalogue."""
 
 from __future__ import annotations
 

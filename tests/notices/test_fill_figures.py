@@ -115,7 +115,7 @@ def fills_at(mid: Floats, earlier: Floats, before: Floats, after: Floats) -> Fil
 
 @pytest.mark.parametrize(("per_session", "expected"), [(1, "notice"), (20, "pass")])
 def test_fills_of_a_session_share_its_move(per_session: int, expected: str) -> None:
-    """The market rises by 0.3 % after the fills of a session on average, with a deviation of 1 %."""
+    """The market rises by 0.3% after the fills of a session on average, with a deviation of 1%."""
     sessions = 400 // per_session
     rises = np.random.default_rng(6).normal(0, 1, sessions)
     rises = 0.003 + 0.01 * (rises - rises.mean()) / rises.std()

@@ -98,7 +98,7 @@ def test_losing_names_that_could_not_be_traded_are_noticed(market: Market, tmp_p
 def test_positions_closed_before_they_lose_are_noticed(
     market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variant: str
 ) -> None:
-    """Positions that lose 8 % or more by the next decision are closed at the open, at the price of the market."""
+    """Positions that lose 8% or more by the next decision are closed at the open, at the price of the market."""
 
     def stop(books: Any) -> None:
         following = market.decisions[market.decisions >= books.session].min(initial=market.observed - 1)
@@ -117,7 +117,7 @@ def test_positions_closed_before_they_lose_are_noticed(
 def test_fills_between_decisions_are_judged_on_all_days(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are few beside those of the decisions of 300 names: each day a position that is to lose is closed at the open."""
+    """They are few compared with those of the decisions of 300 names: each day a position that is to lose is closed at the open."""
     market = simulate_market(11, 300, 110)
 
     def stop(books: Any) -> None:

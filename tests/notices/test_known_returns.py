@@ -57,7 +57,7 @@ def weighted(
 
 
 def ordered_around_the_threshold(score: Floats, gains: Floats) -> Floats:
-    """Order the names between the first 15 and 28 % of each end by their returns."""
+    """Order the names between the first 15 and 28% of each end by their returns."""
     for row, gain in zip(score, gains, strict=True):
         order = np.flatnonzero(np.isfinite(row))[np.argsort(row[np.isfinite(row)])]
         for low, high in ((0.15, 0.28), (0.72, 0.85)):
@@ -145,7 +145,7 @@ def test_a_steady_score_that_knows_a_little_of_the_next_four_weeks_is_noticed(
 def test_sizes_of_the_book_that_hardly_vary_are_judged_by_its_targets(
     market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: bool
 ) -> None:
-    """The book is 8 % larger in the weeks in which it earns, or in random ones, and 8 % smaller in the others."""
+    """The book is 8% larger in the weeks in which it earns, or in random ones, and 8% smaller in the others."""
 
     def sized(weights: Floats, gains: Floats) -> Floats:
         earned = (weights * gains).sum(axis=1)
@@ -204,7 +204,7 @@ def test_losing_weeks_that_a_fast_signal_sits_out_are_noticed(
 def test_losing_sessions_in_which_names_hardly_moved_are_noticed(
     market: Market, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Names move by two fifths of what they did, beside the market, in the twentieth of the sessions in which the book lost most."""
+    """Names move by two fifths of what they did relative to the market, in the twentieth of the sessions in which the book lost most."""
     genuine: Any = decide(market, SPEC)
     book = run_alpha(market, SPEC).tables["portfolio"].filter(book="long_short").sort("date")
     returns = (book["ending_equity"] / book["starting_equity"]).to_numpy()

@@ -1,4 +1,4 @@
-"""Runs falsified in every table alike, beside a file of the market's own prices."""
+"""Runs falsified consistently in every table, checked against a file of the market's own prices."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def test_mids_slightly_better_than_the_market_are_noticed(
 def test_fills_between_decisions_better_than_the_market_are_noticed(
     market: Market, prices: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Holdings are trimmed and stopped at prices 1 % better than the open; they are too few to lift the mean of all fills."""
+    """Holdings are trimmed and stopped at prices 1% better than the open; they are too few to lift the mean of all fills."""
     genuine = ledger._Books.adjust  # noqa: SLF001 - what is falsified
 
     def adjust(books: Any) -> None:
@@ -213,7 +213,7 @@ def test_fills_between_decisions_better_than_the_market_are_noticed(
 def test_dividends_of_long_positions_alone_or_twice_are_noticed(
     market: Market, tmp_path: Path, long: int, short: int, expected: bool
 ) -> None:
-    """Every name pays 1 % each 30 sessions; the marks contain it as often as said while it is held long, or otherwise."""
+    """Every name pays 1% each 30 sessions; the marks contain it as often as said while it is held long, or otherwise."""
     positions = run_of(market).tables["positions"].filter(pl.col("book") == "long_short")
     held = positions.filter(pl.col("quantity") > 0)
     session = np.searchsorted(market.schedule, held["date"].to_numpy())

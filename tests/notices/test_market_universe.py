@@ -33,7 +33,7 @@ from tests.notices.beside_prices import (
 
 
 def stop_before_losses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let books close positions at the open of a session in which these lose more than 2 %."""
+    """Let books close positions at the open of a session in which these lose more than 2%."""
     genuine = ledger._Books.adjust  # noqa: SLF001 - what is falsified
 
     def adjust(books: Any) -> None:
@@ -76,7 +76,7 @@ def test_names_left_out_give_the_same_figure_in_every_build(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(("known", "expected"), [(True, "notice"), (False, "pass")])
 def test_names_left_out_before_they_lose_are_noticed(tmp_path: Path, known: bool, expected: str) -> None:
-    """Some rows are left out: those whose return is to fall short of -6 % on the side of the score the week before, or any."""
+    """Some rows are left out: those whose return is to fall short of -6% on the side of the score the week before, or any."""
     market = simulate_market(12, 60, 80, skipped=False, pending=False)
     run = run_alpha(market, replace(SPEC, signal="momentum"))
     side = (pl.col("score") - pl.col("score").median().over("date")).sign()

@@ -87,7 +87,7 @@ def with_falls_cut_off(market: Market) -> Market:
 
 
 def with_the_worst_sessions_erased(market: Market) -> Market:
-    """Let the names that long_short holds stay where they are in the worst 3 % of its sessions: other books and later fills move."""
+    """Let the names that long_short holds stay where they are in the worst 3% of its sessions: other books and later fills move."""
     returns = earned(market)
     worst = np.flatnonzero(returns <= np.quantile(returns[returns != 0], 0.03)) - 1
     positions = run_alpha(market, SPEC).tables["positions"].filter(pl.col("book") == "long_short")

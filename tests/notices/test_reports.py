@@ -202,7 +202,7 @@ def test_weeks_before_the_first_score_and_one_skipped_week_need_no_proof(tmp_pat
 
 
 def test_fills_that_represent_a_day_are_no_price_at_an_instant(market: Market, tmp_path: Path) -> None:
-    """Fills are stamped with the close; those of every fourth name are two halves, 1 % above and below the mid."""
+    """Fills are stamped with the close; those of every fourth name are two halves, 1% above and below the mid."""
     run = run_alpha(market, SPEC)
     tables = {
         kind: table.filter(pl.col("book").str.starts_with("long_short")) if "book" in table.columns else table
@@ -254,7 +254,7 @@ def test_a_sample_with_few_traded_names_leaves_weeks_unproven_by_chance(
 def test_a_book_that_hardly_trades_leaves_weeks_unproven(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Holdings are rebalanced only if they are off by 1 % of the equity, so fills of most weeks prove one or two names, or none."""
+    """Holdings are rebalanced only if they are off by 1% of the equity, so fills of most weeks prove one or two names, or none."""
     monkeypatch.setattr(ledger, "NO_TRADE_BAND", 0.01)
     spec = AlphaSpec("Test_slow", "low_volatility", half_life_weeks=26.0, raw=False)
     outcomes = {x.notice: x for x in report_of(seal_of(simulate_market(21, 60, 110), tmp_path, spec)).notices}

@@ -84,7 +84,7 @@ def test_chance_in_a_few_weeks_is_not_noticed() -> None:
 
 @pytest.mark.parametrize(("weeks", "reached_by_chance"), [(6, 4.5), (12, 3.7), (100, 3.0)])
 def test_a_mean_of_few_weeks_is_noticed_further_from_zero(weeks: int, reached_by_chance: float) -> None:
-    """By chance alone, Student's t exceeds 3 in 3 % of the means of six weeks, and 4.5 in 0.6 %."""
+    """By chance alone, Student's t exceeds 3 in 3% of the means of six weeks, and 4.5 in 0.6%."""
     rng = np.random.default_rng(5)
     noise = rng.normal(0, 1, weeks)
     noise = (noise - noise.mean()) / noise.std(ddof=1)
@@ -216,7 +216,7 @@ def test_weeks_without_positions_do_not_speak_against_the_ic(weeks: int, expecte
 
 
 def slow_copies(values: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> list[bool]:
-    """Oracle: for each week, whether 90 % of the names have the value of one earlier week."""
+    """Oracle: for each week, whether 90% of the names have the value of one earlier week."""
     names, weeks = values.shape
     result = []
     for week in range(weeks):
@@ -298,7 +298,7 @@ def test_rank_correlations_match_scipy() -> None:
 @pytest.mark.parametrize(("right", "outcome"), [(0.75, "pass"), (1.0, "notice")])
 @pytest.mark.parametrize("seed", [5, 8, 10])
 def test_extremes_that_are_always_right_are_noticed(seed: int, right: float, outcome: str) -> None:
-    """Each week a steady score has news on 6 % of the names, which stand out; honest news is right three times in four."""
+    """Each week a steady score has news on 6% of the names, which stand out; honest news is right three times in four."""
     rng, shape = np.random.default_rng(seed), (60, 260)
     returns = rng.normal(0, 0.03, shape)
     steady = rng.normal(0, 1, (60, 1)) + rng.normal(0, 0.1, shape)
