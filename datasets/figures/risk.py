@@ -255,7 +255,7 @@ def tail_ratio(returns: Floats) -> Figure:
         return too_few(int(returns.size), 20, _RETURNS)
     low, high = np.quantile(np.asarray(returns), [0.05, 0.95])
     if abs(low) <= ROUNDING:
-        return Unavailable("nonpositive_variance", "the 5 % quantile of the daily returns of the window is 0")
+        return Unavailable("nonpositive_variance", "the 5% quantile of the daily returns of the window is 0")
     return float(abs(high) / abs(low))
 
 

@@ -91,7 +91,7 @@ def _drawdown(ledger: Ledger) -> NoticeOutcome | str:
     figure = ratios.max_drawdown_pct(ledger["starting_equity"], ledger["ending_equity"])
     if isinstance(figure, Unavailable):
         return figure.text
-    message = f"{ledger.book} never fell by more than {figure:.2f} % in {held} sessions with positions."
+    message = f"{ledger.book} never fell by more than {figure:.2f}% in {held} sessions with positions."
     return judged("book.drawdown", figure, message, book=ledger.book, sessions=held)
 
 

@@ -136,7 +136,7 @@ def copied_from(values: Floats) -> NDArray[np.int64]:
     Returns
     -------
     numpy.ndarray of int64, shape (weeks,)
-        Index of the earlier week in which at least 90 % of a week's names last had the same value; -1 if none, and for a week
+        Index of the earlier week in which at least 90% of a week's names last had the same value; -1 if none, and for a week
         with fewer than five names or only one distinct value.
     """
     weeks, known = values.shape[1], _nonzero(values)

@@ -163,7 +163,7 @@ def test_a_book_with_few_losses_has_no_tail_ratio_and_the_reason_names_its_quant
     result = measured(np.concatenate([[-0.02], np.zeros(60), np.full(60, 0.01)]))
     reason = result["tail_ratio"]
     assert isinstance(reason, Unavailable)
-    assert reason.text == "the 5 % quantile of the daily returns of the window is 0"
+    assert reason.text == "the 5% quantile of the daily returns of the window is 0"
 
 
 def test_losses_within_rounding_give_no_ratio_and_no_drawdown() -> None:

@@ -1,4 +1,4 @@
-"""Fills of a run beside the opens and closes of the market."""
+"""Fills of a run, compared with the opens and closes of the market."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from schemas.plurals import counted
 FILL_NOTICES: Final = ("market.fills", "market.foresight", "market.settlements")
 
 
-def beside_marks(fills: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
+def join_marks(fills: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
     """Add the ``mid`` of each fill at the level of the market, by the marks of the name on the same or the previous session."""
     level = marks.select("symbol", "session", level=pl.col("close") / pl.col("mark_price"))
     earlier = level.with_columns(pl.col("session") + 1)
@@ -35,7 +35,7 @@ def judge_settlements(settled: pl.DataFrame, market: MarketPrices) -> NoticeOutc
     notice, rows = "market.settlements", settled.with_row_index("fill")
     around = pl.DataFrame({"offset": range(-WEEK.days, WEEK.days + 1)})
     days = rows.join(around, how="cross").with_columns(day=pl.col("date") + pl.duration(days="offset"))
-    priced = market.beside(days, "day").drop_nulls("close").sort("offset")
+    priced = market.join(days, "day").drop_nulls("close").sort("offset")
     if priced.is_empty():
         return not_checked(notice, "no settlement has a price of the market in the weeks around it")
     gain = pl.col("quantity").sign() * (pl.col("close") / pl.col("mid") - 1)

@@ -34,7 +34,7 @@ def judge_left_out(scored: pl.DataFrame, market: MarketPrices, days: Integers) -
         pl.Series("entry", first_session_after(names["date"], days)),
         pl.Series("maturity", first_session_after(names["after"].fill_null(names["date"]), days)),
     ).drop_nulls("after")
-    rows = market.beside(market.beside(rows, "entry", "_before"), "maturity")
+    rows = market.join(market.join(rows, "entry", "_before"), "maturity")
     total = pl.coalesce(pl.col("adjustment") / pl.col("adjustment_before"), 1.0)
     rows = rows.with_columns(earned=pl.col("close") / pl.col("close_before") * total).drop_nulls("earned")
     rank, number = pl.col("earned").rank().over("date"), pl.len().over("date")

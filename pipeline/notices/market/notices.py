@@ -12,7 +12,7 @@ from datasets.figures.rank_correlation import Integers
 from pipeline.notices.market.fills import (
     FILL_NOTICES,
     are_within_day,
-    beside_marks,
+    join_marks,
     judge_fills,
     judge_foresight,
     judge_settlements,
@@ -71,10 +71,10 @@ def market_notices(
         outcomes.append(_judge_sessions(run.sessions, days, priced))
     within_day = False
     if run.marks is not None:
-        marks = market.beside(run.marks, "date")
+        marks = market.join(run.marks, "date")
         outcomes += judge_marks(marks, run)
         if run.fills is not None:
-            fills = beside_marks(market.beside(run.fills, "date"), marks)
+            fills = join_marks(market.join(run.fills, "date"), marks)
             traded = fills.filter(~pl.col("settled"))
             within_day = are_within_day(traded)
             outcomes += [judge_fills(traded), judge_foresight(traded.filter("adjusting"))]

@@ -69,7 +69,7 @@ class MarketPrices:
         number = np.isfinite(closes).sum(axis=1)
         return self.days[number > 0], number[number > 0]
 
-    def beside(self, rows: pl.DataFrame, day: str, suffix: str = "") -> pl.DataFrame:
+    def join(self, rows: pl.DataFrame, day: str, suffix: str = "") -> pl.DataFrame:
         """Add ``close``, ``open`` and ``adjustment`` of the ``symbol`` on a day; null where there is none.
 
         Parameters

@@ -1,4 +1,4 @@
-"""Marks and forward returns of a run beside the returns of the market."""
+"""Marks and forward returns of a run, compared with the returns of the market."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def judge_marks(marks: pl.DataFrame, run: MarketRun) -> Iterator[NoticeOutcome]:
 
 
 def _judge_ratio(compared: pl.DataFrame, run: MarketRun) -> NoticeOutcome:
-    """Judge the information ratio of each book beside the one it would have had at the prices of the market."""
+    """Judge the information ratio of each book against the one it would have had at the prices of the market."""
     notice, outcomes = "market.ratio", []
     cell = ("symbol", "session")
     for book, (equity, weights) in run.books.items():
@@ -115,13 +115,13 @@ def _judge_dividends(compared: pl.DataFrame, run: MarketRun) -> NoticeOutcome:
         of_book = paying.join(held, on=("symbol", "session"))
         long, short = (of_book.filter(pl.col("side") == side) for side in (1, -1))
         # Vendors may change during a run, so only dividends of the same time are compared.
-        beside = [
+        by_period = [
             side.sort("session", "symbol")
             .group_by(pl.col("session") // DIVIDEND_SESSIONS, maintain_order=True)
             .agg(pl.col("contained").mean())
             for side in (long, short)
         ]
-        pairs = beside[0].join(beside[1], on="session", suffix="_short", maintain_order="left")
+        pairs = by_period[0].join(by_period[1], on="session", suffix="_short", maintain_order="left")
         for values, period, text in (
             (
                 pairs["contained"] - pairs["contained_short"],
@@ -177,7 +177,7 @@ def judge_forward_returns(
     for day, after, suffix in (("entry", "date", "_before"), ("maturity", "following", "")):
         # A day that is not sealed is taken to be the first session after the decision.
         known = first_session_after(rows[after], days)
-        rows = market.beside(rows.with_columns(pl.col(day).fill_null(known)), day, suffix)
+        rows = market.join(rows.with_columns(pl.col(day).fill_null(known)), day, suffix)
     own = pl.col("forward_return")
     at_open, at_close = (_compare(rows, own, price, FORWARD_TOLERANCE) for price in ("open", "close"))
     # Opens and closes of calm names differ by less than the tolerance, which is for opens of another vendor.

@@ -23,7 +23,7 @@ _IS_RAW: Final = pl.col("book").str.starts_with(RAW_PREFIX)
 _IS_SETTLED: Final = pl.col("book").str.ends_with(SETTLEMENTS)
 _IS_ADJUSTING: Final = pl.col("book").str.ends_with(ADJUSTING)
 WEEK: Final = timedelta(days=7)
-PRICED: Final = "prices of the market beside it"
+PRICED: Final = "prices of the market"
 """What an observation needs to be compared; for reasons."""
 
 
