@@ -150,7 +150,8 @@ class Worker:
     def stop(self) -> None:
         """End the process, and its child if a failed test left a reader, which reads until a signal ends it."""
         if self._pid:
-            os.kill(self._pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it has ended
+                os.kill(self._pid, signal.SIGKILL)
         self._process.communicate()
         self._stderr.close()
 
