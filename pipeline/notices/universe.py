@@ -122,8 +122,9 @@ def _judge_unscored(scores: Floats, returns: Floats) -> Iterator[NoticeOutcome]:
     size, rank = np.abs(returns - column_mean(returns)), relative_ranks(returns)
     largest = week.copy()
     for place, (own, first) in enumerate(zip(name.tolist(), week.tolist(), strict=True)):
-        weeks = np.logical_and.accumulate(unscored[own, first : first + MAX_UNSCORED_WEEKS])
-        largest[place] += np.where(weeks, size[own, first : first + MAX_UNSCORED_WEEKS], -1.0).argmax()
+        weeks = slice(first, first + MAX_UNSCORED_WEEKS)
+        still_unscored = np.logical_and.accumulate(unscored[own, weeks])
+        largest[place] += np.where(still_unscored, size[own, weeks], -1.0).argmax()
     for side, loss in ((np.sign(before[name, week]), "loss for the side of that score"), (1.0, "fall")):
         yield judge_mean(
             "universe.barred_names",
