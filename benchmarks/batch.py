@@ -20,6 +20,7 @@ from typing import Any
 
 import click
 
+from benchmarks.processes import machine
 from tests.support.processes import REPOSITORY
 from tests.support.seals import make_seal
 
@@ -62,9 +63,8 @@ def _batch(seals: Path, root: Path, jobs: int, runs: int) -> dict[str, Any]:
 @click.option("--jobs", default=2, show_default=True, help="Parallel builds.")
 def main(runs: int, jobs: int) -> None:
     """Build many small runs and print rates as JSON."""
-    load = [round(load, 2) for load in os.getloadavg()]
+    results = {"runs": runs, "jobs": jobs, **machine()}
     new, served = measure(runs, jobs, batches=2)
-    results = {"runs": runs, "jobs": jobs, "cores": len(os.sched_getaffinity(0)), "load_before": load}
     print(json.dumps({**results, "all_new": new, "none_new": served}, indent=2))
 
 

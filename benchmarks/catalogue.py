@@ -29,7 +29,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks.load import Connection, Request, figures
-from benchmarks.processes import memory_kb
+from benchmarks.processes import machine, memory_kb
 from benchmarks.servers import Ours
 from datasets.catalogue.live import Catalogue
 from datasets.catalogue.pointer_index import rebuild
@@ -210,11 +210,7 @@ def on_a_folder(alphas: int) -> dict[str, Any]:
 @click.option("--s3", is_flag=True, help="Measure only polls of a bucket on a real S3 server.")
 def main(*, alphas: int, s3: bool) -> None:
     """Measure a catalogue of many alphas on this machine and print figures as JSON."""
-    results: dict[str, Any] = {
-        "alphas": alphas,
-        "cores": len(os.sched_getaffinity(0)),
-        "load_before": [round(load, 2) for load in os.getloadavg()],
-    }
+    results: dict[str, Any] = {"alphas": alphas, **machine()}
     if s3:
         results["bucket"] = on_a_bucket(alphas)
     else:

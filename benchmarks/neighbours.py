@@ -12,7 +12,6 @@ import contextlib
 import datetime as dt
 import io
 import json
-import os
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -28,6 +27,7 @@ import polars as pl
 
 import datasets
 from benchmarks.load import Connection, LoadFailed, Request, figures
+from benchmarks.processes import machine
 from benchmarks.servers import Ours, Running
 from datasets.layout import MANIFEST, pointer_path, snapshot_path
 from datasets.manifest import digest
@@ -184,11 +184,7 @@ def _await_returns(connection: Connection) -> None:
 @click.option("--rounds", default=_ROUNDS, show_default=True, help="Measured requests.")
 def main(*, alphas: int, sessions: int, rounds: int) -> None:
     """Measure neighbours on this machine and print figures as JSON."""
-    machine = {
-        "cores": len(os.sched_getaffinity(0)),
-        "load_before": [round(load, 2) for load in os.getloadavg()],
-    }
-    print(json.dumps({**machine, **measure(alphas, sessions, rounds)}, indent=2))
+    print(json.dumps({**machine(), **measure(alphas, sessions, rounds)}, indent=2))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Environment, processor time, memory and children of servers."""
+"""The machine; and environment, processor time, memory and children of servers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,18 @@ import contextlib
 import os
 import re
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 TICK: Final = os.sysconf("SC_CLK_TCK")
 """Kernel ticks per second, the resolution of :func:`cpu_seconds`."""
+
+
+def machine() -> dict[str, Any]:
+    """Return the number of cores, and the load averages before a measurement."""
+    return {
+        "cores": len(os.sched_getaffinity(0)),
+        "load_before": [round(load, 2) for load in os.getloadavg()],
+    }
 
 
 def deployed_environment() -> dict[str, str]:
